@@ -9,7 +9,7 @@ from exhibit.__main__ import main as exhibit
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the verb `score`."""
+    """Run the command `exhibit score` with the given arguments; return its exit code."""
     return exhibit(["score", *(sys.argv[1:] if argv is None else argv)], alone=True)
 
 

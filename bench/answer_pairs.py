@@ -6,8 +6,8 @@
 expected answer, right replies in other words, and equally many replies that are wrong by one word.
 `refusals.jsonl` beside it has 210 refusals, and 210 answers that use the same words. 200 pairs of a
 question and a reply, and 100 of the texts in `refusals.jsonl`, were held out before the rules were written.
-A metric calls a reply right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of
-4 or more.
+Each metric is tested by itself. It accepts a reply from a certain value: 1 for `answered_rightly` and
+`answer_contained`, 0.5 for `answer_f1`, and 4 for `answer_correctness`, the mark of a judge.
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ def _read_rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
 
 
 def read_pairs(*, held_out: bool) -> Pairs:
-    """Return the held-out pairs, or the pairs that the rules were developed with."""
+    """Return questions with replies, and for each reply whether it is right.
+
+    With `held_out`, they are the held-out part of `answer_pairs.jsonl`; otherwise they are the part with which
+    the rules were developed.
+    """
     cases: list[Case] = []
     right: list[bool] = []
     for row in _read_rows("answer_pairs.jsonl", held_out=held_out):
@@ -80,7 +84,11 @@ def read_pairs(*, held_out: bool) -> Pairs:
 
 
 def measure_accuracies(part: str, pairs: Pairs, options: Options) -> list[Accuracy]:
-    """Return the accuracy of each metric, and of the judge if there is one."""
+    """Return how often each answer metric judges a reply correctly.
+
+    If `options` has a judge, the judge's accuracy is included. `part` names the data: development or
+    held-out.
+    """
     names = [name for name in LEAST if name != "answer_correctness" or options.judge is not None]
     values = measure(pairs.cases, options, names=names)
     return [_measure_accuracy(part, name, pairs.right, values[name]) for name in names]
@@ -95,7 +103,10 @@ def _measure_accuracy(part: str, name: str, right: Sequence[bool], values: Value
 
 
 def measure_recognised(part: str, *, held_out: bool) -> Recognised:
-    """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies."""
+    """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies.
+
+    `part` is the name of these replies in the result.
+    """
     rows = list(_read_rows("refusals.jsonl", held_out=held_out))
     read = [read_refusal(row["text"]) for row in rows]
     agreed = sum(one.refused == row["refusal"] for one, row in zip(read, rows, strict=True))

@@ -134,7 +134,10 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def measure_row(name: str, jobs: int) -> list[object]:
-    """Convert one benchmark and return its row of the table; if the conversion fails, a row with the error."""
+    """Convert one benchmark and return its row of the printed table: counts, located gold, time and memory.
+
+    If the conversion fails, the row has the error message instead of the figures.
+    """
     source, which = source_of(name)
     if name == "web":
         with serve_site(source) as urls:
@@ -172,10 +175,10 @@ def search_simply(root: Path, limit: int) -> tuple[int, int, float]:
 
 
 def compare_cuad(jobs: int, limit: int) -> None:
-    """Print a table that compares CUAD's conversion with the simple pipeline: matched quotes and seconds.
+    """Print a table that compares CUAD's conversion with a simple search: quotes found, and seconds.
 
-    The conversion also copies files, writes the card and validates the bundle; the simple pipeline only
-    searches.
+    The simple search only matches a regular expression for each quote in pypdf's text. The conversion also
+    copies files, writes the card and validates the bundle.
     """
     source, _ = source_of("cuad")
     root = source if (source / "master_clauses.csv").is_file() else source / "CUAD_v1"
@@ -204,7 +207,7 @@ def compare_cuad(jobs: int, limit: int) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Measure the named converters, or all."""
+    """Measure the time and memory of the named converters, or of all converters, and print them in a table."""
     parser = argparse.ArgumentParser(prog="python -m bench.convert", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*SOURCES, *SAMPLES_ONLY])}")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")

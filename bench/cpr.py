@@ -1,11 +1,11 @@
-"""Measures the citations in answers about court rules with two sets of rules: ours and the seed's.
+"""Measures the citations in answers about court rules, and computes each mean in two ways.
 
     python -m bench.cpr BUNDLE [--preset routed] [--set answerer=reader]
 
 The seed is the older system from which this project started. If the expected answer of a question cites
-nothing, the seed scores the question as 1, and this project leaves it out of the mean. The table has a
-column for each of the two, and a column with the figures that the seed reports for its own system, whose
-answers a language model wrote.
+nothing, the seed scores the question as 1, and this project leaves the question out of the mean. The table
+has a column for our mean, a column for the mean by the seed's rule, and a column with the figures that the
+seed reports for its own system. A language model wrote the answers of that system.
 """
 
 from __future__ import annotations

@@ -121,7 +121,10 @@ class Noted:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the precision and recall of drafted answers and absences at several thresholds, for each bundle."""
+    """Print, for each bundle and several thresholds, the precision and recall of two kinds of drafts.
+
+    The first kind proposes an answer, and the second says that the document has no answer.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.draft", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundles", type=Path, nargs="+")
     parser.add_argument("--names", type=Path, help="only documents whose names are in this file")

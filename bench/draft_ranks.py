@@ -39,7 +39,10 @@ ByDocument = Mapping[str, Sequence[float]]
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print, for each metric, the systems' means on both sets of questions, and Kendall's tau of the rankings."""
+    """Print, for each metric, the mean of each system on the experts' questions and on the drafted questions.
+
+    Also print Kendall's tau between the two rankings of the systems.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.draft_ranks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundle", type=Path, help="the experts'")
     parser.add_argument("--names", type=Path, help="only documents whose names are in this file")
@@ -83,7 +86,10 @@ def choose_documents(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def draft_questions(experts: Dataset, work: Path) -> Dataset:
-    """Return a dataset of drafted questions about another dataset's documents; existing drafts are used again."""
+    """Draft questions about the documents of the experts' dataset; return the drafts as a dataset.
+
+    If the folder `work` already contains drafts, no new drafts are made.
+    """
     folder, bundle = work / "documents", work / "drafted"
     if not bundle.is_dir():
         folder.mkdir(parents=True)
@@ -126,12 +132,15 @@ def compute_kendall(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def compute_mean(values: ByDocument) -> float:
-    """Return the mean over all questions."""
+    """Return the mean of a metric over all questions; `values` has its values, grouped by document."""
     return float(np.mean([value for some in values.values() for value in some]))
 
 
 def describe_difference(first: ByDocument, second: ByDocument) -> list[str]:
-    """Return both means, and their difference with a 95% bootstrap interval over documents, as text."""
+    """Return as text the mean of a metric in the first group of values, in the second, and their difference.
+
+    The difference has a 95% interval by a bootstrap over documents.
+    """
     documents = sorted(first.keys() | second.keys())
     drawn = np.random.default_rng(0).integers(len(documents), size=(DRAWS, len(documents)))
     sums = [np.array([[sum(v.get(d, ())), len(v.get(d, ()))] for d in documents], dtype=float) for v in (first, second)]

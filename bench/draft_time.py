@@ -20,7 +20,7 @@ from exhibit.storage.atomic import make_scratch_folder
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print both times and their ratio."""
+    """Print the time of `exhibit draft`, the time of `exhibit index`, and their ratio."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft_time", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--playbook", default="contract", metavar="NAME", help="the playbook for every document")

@@ -105,7 +105,10 @@ def time_work(work: Callable[[], object]) -> Spent:
 
 
 def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> dict[str, tuple[Spent, Vectors]]:
-    """Run each peer that the other interpreter has installed, once; return its time and its vectors."""
+    """Run sentence-transformers and, if it is installed, fastembed on the texts, in another interpreter.
+
+    `python` is the path of that interpreter. Return the time and the vectors of each library by its name.
+    """
     command = [str(python), "-c", _PEERS, str(find_file(MODEL).parent), str(work), str(threads)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -138,8 +141,8 @@ def find_top_ten(vectors: Vectors) -> list[set[int]]:
 def measure_agreement(ours: Vectors, exact: Vectors) -> list[str]:
     """Return how well two embedders agree on the same texts: three numbers as text.
 
-    They are the mean and the lowest cosine of their vectors, and the share of each text's ten nearest
-    neighbours that is the same.
+    They are the mean and the lowest cosine between the two vectors of a text, and the mean share of a text's
+    ten nearest neighbours that both embedders have in common.
     """
     cosines = (ours * exact).sum(axis=1)
     kept = np.mean([len(a & b) / 10 for a, b in zip(find_top_ten(ours), find_top_ten(exact), strict=True)])

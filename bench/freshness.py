@@ -38,20 +38,27 @@ def digest_of(root: Path, places: str) -> str:
 
 
 def find_stale_pages(root: Path) -> dict[Path, str]:
-    """Return the pages whose code changed after they were measured, each with the folders that its comment names."""
+    """Return the pages of results that are out of date, each with the folders of the code that it measures.
+
+    A page is out of date if this code has changed since the measurement. A comment in the page names the
+    folders.
+    """
     pages = sorted([*(root / "docs").glob("*.md"), *(root / "bench" / "results").glob("*.md")])
     marks = [(page, mark) for page in pages for mark in _MARK.finditer(page.read_text(encoding="utf-8"))]
     return {page: mark[1] for page, mark in marks if digest_of(root, mark[1]) != mark[2]}
 
 
 def mark_page(page: Path) -> None:
-    """Write one warning that a page is out of date, below the page's `measured-with` comment."""
+    """Add a warning to a Markdown page of results: the code has changed since the measurement.
+
+    The warning is below the page's `measured-with` comment; an earlier warning is replaced.
+    """
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     page.write_text(_MARK.sub(lambda mark: f"{mark[0]}\n{WARNING}\n", text, count=1), encoding="utf-8")
 
 
 def renew_page(root: Path, page: Path) -> None:
-    """Write the current digest of the measured code into a page, and remove the out-of-date warning."""
+    """Declare a Markdown page of results up to date: renew its digest of the measured code, remove its warning."""
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     if not _MARK.search(text):
         raise ToolkitError(f"{page}: no measured-with comment; add <!-- measured-with: exhibit/FOLDER sha256: -->")
@@ -61,7 +68,11 @@ def renew_page(root: Path, page: Path) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """List stale pages; with --mark, write a warning into each; with --renew, store the current digest in a page."""
+    """List the results pages in docs/ and bench/results/ that were measured with older code.
+
+    With --mark, write a warning into each of these pages. With --renew PAGE, record that PAGE was measured with
+    the present code.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.freshness", description=__doc__)
     parser.add_argument("--mark", action="store_true", help="write a visible line into each stale page")
     parser.add_argument(

@@ -58,7 +58,10 @@ Work = Callable[[], Iterator[int]]
 
 @runtime_checkable
 class Fed(Protocol):
-    """An embedder with worker processes that tokenise texts (`feed`), and a device that embeds the tokens."""
+    """The protocol of an embedder that tokenises texts in worker processes and embeds them on a device.
+
+    `feed` has the worker processes.
+    """
 
     many: int
     feed: Feed
@@ -171,7 +174,7 @@ def open_embedder(wanted: str, **options: Any) -> Embedder:
 
 
 def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
-    """Time an embedder without worker processes, which gets one batch of chunks after another."""
+    """Measure how fast an embedder computes vectors in this process, one batch of chunks after another."""
 
     def work() -> Iterator[int]:
         for start in range(0, len(chunks), _PIECE):
@@ -181,7 +184,7 @@ def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
 
 
 def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
-    """Time the parts of an embedder with worker processes: tokenising alone, the device alone, then both."""
+    """Time an embedder that tokenises in worker processes: tokenising alone, the device alone, and both together."""
     alone, many = Feed(workers=0, slab=embedder.many), embedder.many
     slabs: list[Tokens] = []
     with clock.step("workers, until the first tokens are there"):
@@ -209,9 +212,10 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
 
 
 def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
-    """Embed slabs of tokenised texts with overlap, and yield the number of texts in each slab.
+    """Embed groups (slabs) of tokenised texts, and yield the number of texts in each slab.
 
-    While the device computes the vectors of a slab, those of the slab before it are copied from the device.
+    Computing and copying overlap: while the device computes the vectors of one slab, the vectors of the
+    previous slab are copied from the device.
     """
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:
@@ -223,9 +227,9 @@ def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
 
 
 def run_waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
-    """Embed slabs of texts without overlap, and yield the number of texts in each slab.
+    """Embed slabs of texts one after another, and yield the number of texts in each slab.
 
-    The next slab is begun after a slab is tokenised, its vectors are computed, and they are copied from the device.
+    Each slab is tokenised, embedded and copied from the device before the next slab is begun.
     """
     for _, tokens in feed.slabs(chunks):
         yield len(embedder.start(tokens)())

@@ -24,7 +24,7 @@ LARGEST = 8  # packages in the list
 def find_closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
     """Return the distributions that some requirements need, directly or indirectly, by name.
 
-    Raise if one is missing.
+    Raise ToolkitError if a distribution is not installed.
     """
     found: dict[str, metadata.Distribution] = {}
     left = [(one, extra) for one in wanted for extra in ("", *one.extras)]
@@ -49,7 +49,7 @@ def find_closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distributi
 
 
 def size_of(distribution: metadata.Distribution) -> int:
-    """Return the bytes of a distribution's files, without files that Python compiled."""
+    """Return the total size of a distribution's files in bytes, without the files in `__pycache__`."""
     files = [file for file in distribution.files or () if "__pycache__" not in file.parts]
     paths = [Path(str(distribution.locate_file(file))) for file in files]
     return sum(path.stat().st_size for path in paths if path.is_file())

@@ -71,7 +71,7 @@ def matches_expression(quote: str, text: str) -> bool:
 def is_unique_verbatim(clause: list[str], text: str) -> bool:
     """Return whether every quote of a clause occurs in a text exactly once, verbatim.
 
-    The simple method drops every question for which this is false.
+    One of the simpler methods that are compared here keeps only the questions about such clauses.
     """
     return all(text.count(quote) == 1 for quote in clause)
 
@@ -106,7 +106,7 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
 
 
 def compare_search(contracts: list[Contract], documents: list[Document]) -> None:
-    """Print the time of locating and that of one regular expression per quote, on the same extracted text."""
+    """Compare `locate` with one regular expression per quote on the same text: print times and found quotes."""
     pairs = list(zip(contracts, documents, strict=True))
     total = sum(len(contract.quotes) for contract in contracts)
     fresh = [Document(d.filename, d.text, d.pages, d.path) for d in documents]  # copies without a cached folded text
@@ -166,7 +166,11 @@ def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Compare reading, searching and the rule of unique quotes on CUAD's contracts, and print three tables."""
+    """Compare this project's location of quotes with simpler methods on CUAD's contracts; print three tables.
+
+    Each table compares this project with one simpler method: reading the PDFs with pypdf, searching the quotes
+    with regular expressions, and keeping only questions whose quotes all occur exactly once, verbatim.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.locate", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--source", type=Path, metavar="DIR", help="a CUAD_v1 folder (default: real data, else samples)"

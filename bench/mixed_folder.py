@@ -45,7 +45,10 @@ _PAGE, _MARGIN, _LINE = (1240, 1754), 120, 34  # pixels of A4 at 150 dots an inc
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the folder; with --time, run the three commands on it and print the time of each."""
+    """Write the folder of mixed documents, and print how many there are.
+
+    With --time, also run `exhibit draft`, `review` and `evaluate` on it, and print the time of each.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.mixed_folder", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--time", action="store_true", help="run draft, review and evaluate on it, and time each")

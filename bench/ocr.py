@@ -101,7 +101,7 @@ def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
 
 
 def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
-    """Make PDFs of a group's texts, simulate scans of up to `pages` pages, run OCR on them; return the scores."""
+    """Return the scores of OCR on simulated scans of sample texts (group `name`), at most `pages` pages."""
     totals = np.zeros(4, dtype=int)
     left, seconds = pages, 0.0
     with Printer() as printer:
@@ -123,7 +123,10 @@ def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
 
 @guarded()
 def main() -> int:
-    """Print a line for each engine and group of texts."""
+    """Measure each OCR engine on each group of texts.
+
+    Print a line for each engine and group as soon as it is measured, and a table of all results at the end.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each group (default: 6)")
     parser.add_argument("--engine", nargs="+", default=list_ocr_engines(), choices=list_ocr_engines())

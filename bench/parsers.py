@@ -49,7 +49,11 @@ def chunks_of(text: str) -> Iterator[str]:
 
 
 def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[object]]:
-    """Return table rows: how many quotes are located, and how many of these on the page that the source states."""
+    """Return the table rows on OHR-Bench's quotes.
+
+    The rows count the quotes that were located, those that were located on the page that OHR-Bench states,
+    and those that were located on that page although the page number was not passed to the search.
+    """
     lines = (root / "ohr" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if Path(row["document"]).stem.strip() in documents]
     located = on_page = unaided = 0
@@ -71,7 +75,11 @@ def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[obje
 
 
 def measure_chunks(root: Path, documents: dict[str, Document]) -> list[list[object]]:
-    """Return table rows: how many of MinerU's chunks are located, and how many of its chunks with a table."""
+    """Return two table rows: one for all chunks of MinerU's text, and one for its chunks that contain a table.
+
+    A row has the number of chunks that were located in the original PDF, the number of all its chunks, and the
+    share of located chunks among all. The first row also has the seconds that both rows took.
+    """
     counts = {"chunks": [0, 0], "chunks with a table": [0, 0]}
     started = time.perf_counter()
     for path in sorted((root / "ohr" / "MinerU").iterdir()):

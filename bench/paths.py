@@ -26,7 +26,10 @@ from exhibit.storage.atomic import write_whole
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print, for each language, the number of paragraphs, the share found, and the share with the right path."""
+    """Print a table by language: the number of paragraphs of laws, the share found, and the share with the right path.
+
+    Both shares are of all paragraphs. A path is the list of the labels of all parts above a paragraph.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.paths", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="also write the table to this file")
@@ -74,7 +77,7 @@ def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | 
 
 
 def _list_paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield, for each labelled part, the offset of its heading, and the labels from the top down to it."""
+    """Yield, for each section with a label, its heading's offset and the labels on the path from the top to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
         yield section.title.start, path

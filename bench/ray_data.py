@@ -42,7 +42,10 @@ def kill_worker(number: int) -> int:
 
 
 def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
-    """Apply a function to all items with Ray Data; yield the outcomes in order. Takes the place of `Runner.map`."""
+    """Apply a function to all items with Ray Data; yield the outcomes in order.
+
+    The benchmark replaces the method `Runner.map` by this function.
+    """
     import ray.data
     from ray import cloudpickle
 
@@ -59,7 +62,10 @@ def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) ->
 
 
 def prepare(way: str) -> Any:
-    """Start a local cluster with two workers; return the class of the Ray runner, with tasks or with Ray Data."""
+    """Start a local Ray cluster with two workers; return the class that runs work on it.
+
+    If `way` is `Ray Data`, the class uses Ray Data; otherwise it uses plain Ray tasks.
+    """
     from exhibit.engine.runners import ray as runner
 
     if way == _WAYS[1]:
@@ -69,7 +75,10 @@ def prepare(way: str) -> Any:
 
 
 def convert(way: str, out: Path) -> tuple[float, float, str]:
-    """Convert the sample; return the processor seconds, the wall-clock seconds, and a digest of the bundle."""
+    """Convert the sample of CUAD on a Ray cluster, with `way` either `plain tasks` or `Ray Data`.
+
+    Return the processor seconds, the wall-clock seconds, and a digest of the bundle.
+    """
     os.chdir(ROOT)
     prepare(way)
     started, before = time.perf_counter(), measure_processor_seconds(os.getpid())
@@ -82,9 +91,10 @@ def convert(way: str, out: Path) -> tuple[float, float, str]:
 
 
 def survive(way: str, patience: float) -> str:
-    """Run several items, one of which kills its Ray worker at every attempt; return a line of results.
+    """Apply a function to several items, one of which always kills its Ray worker; return a line of results.
 
-    The line says how many items were done, or that the work was not done within `patience` seconds.
+    The line says how many items succeeded, or that the work was not finished within `patience` seconds. `way`
+    is `plain tasks` or `Ray Data`.
     """
     runner = prepare(way)
     told: list[str | BaseException] = []
@@ -127,7 +137,10 @@ def measure_processor_seconds(root: int) -> float:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do the same work with Ray tasks and with Ray Data, and print their times."""
+    """Convert the CUAD sample with Ray tasks and with Ray Data, and print the times of both.
+
+    Also print how each of them handles an item that kills its worker.
+    """
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.ray_data",

@@ -79,9 +79,10 @@ class Seen:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask the questions of each bundle, and print the span F1 and the shares of refusals.
+    """Ask the questions of each bundle; print the span F1 and the shares of questions that are refused.
 
-    With --fit, calibrate the reader model's confidence on these questions, and write the parameters to a file.
+    There is one share for questions with an answer, and one for questions without. With --fit, calibrate the
+    reader model's confidence on these questions, and write the parameters to a file.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="*", type=Path)
@@ -125,7 +126,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_short(config: Config) -> None:
-    """Print the figures on short documents: those that were used to calibrate the confidence, then the others."""
+    """Print how well the reader model answers and refuses questions on short documents, for two groups.
+
+    The first group has the documents on which the model's confidence was calibrated; the second has all other
+    documents.
+    """
     seen: dict[bool, list[Seen]] = {True: [], False: []}
     with SHORT.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
         for number, line in enumerate(lines):
@@ -141,16 +146,21 @@ def _print_short(config: Config) -> None:
 
 
 def use_weights(folder: Path) -> None:
-    """Use the weights in a folder instead of those of the package."""
+    """Use the weights of the embedder, the reranker, the reader and the question classifier in a folder.
+
+    They replace the weights of the package. The files are `adapter`, `reranker`, `reader` and `kinds`
+    (.safetensors).
+    """
     network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS, reader.KINDS = (
         folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader", "kinds")
     )
 
 
 def _choose_documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
-    """Return the bundle's documents that are searched, as the options choose them.
+    """Return the documents of the bundle to search, at most `--limit`.
 
-    They are all documents, those that `--list` names, or with `--tuning` those for tuning; at most `--limit`.
+    With `--tuning`, they are the documents that `training.gather` sets aside for tuning. Otherwise they are the
+    documents that `--list` names or, without `--list`, all documents.
     """
     material = read_material(root)
     excluded = Excluded(read_names(options.list) if options.list else ())
@@ -163,9 +173,10 @@ def _choose_documents(root: Path, options: argparse.Namespace) -> dict[str, Loca
 
 
 def _read_questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
-    """Yield the questions about some documents, in the benchmark's wording or in a wording for testing.
+    """Yield the questions about the given documents.
 
-    A question of a kind without wordings for testing keeps the benchmark's wording.
+    With `words` = `test`, a question gets a wording that is not in the training data, if there is one for its
+    kind. Otherwise it keeps the benchmark's wording.
     """
     bundle = read_material(root).bundle
     name = bundle.info.name if bundle.info else root.name
@@ -223,8 +234,9 @@ def _report(title: str, seen: Sequence[Seen]) -> None:
 def _fit(seen: Sequence[Seen], path: Path) -> None:
     """Calibrate the reader model's confidence that a question has an answer, and write the parameters to a file.
 
-    The parameters are those of a logistic regression. Its inputs are the reader model's score and, if there is a
-    reranker, the reranker's confidence. The file keeps the parameters of the other case.
+    A logistic regression is fitted. Its inputs are the reader model's score and, if a reranker was used, the
+    reranker's confidence. The file has one set of parameters with a reranker (`together`) and one without
+    (`alone`): only the set that was measured is replaced.
     """
     seen = [one for one in seen if 0.0 < one.sure < 1.0]
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))

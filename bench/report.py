@@ -121,14 +121,18 @@ def _make_passages(document: int, start: int, texts: Sequence[str], chance: rand
 
 
 class Took(NamedTuple):
-    """A duration in milliseconds: by the wall clock, and as processor time of the page's own thread."""
+    """A duration in milliseconds in a browser: wall-clock time, and processor time of the web page's thread."""
 
     clock: float
     work: float
 
 
 def first_paint(browser: Browser, report: Path) -> Took:
-    """Return the time from opening a report to its first contentful paint, once its list of questions is there."""
+    """Return the time from opening a report to the browser's first contentful paint.
+
+    The time is read when the report's list of questions is in the page. If nothing is painted by then, the time
+    until then is returned.
+    """
     page, work = _open_page(browser)
     page.goto(report.resolve().as_uri(), wait_until="commit")
     page.wait_for_selector(".line .question", state="attached")
@@ -212,7 +216,7 @@ class Drawing(NamedTuple):
 
 
 def draw_apart(folder: Path) -> tuple[Path, Drawing]:
-    """Write a report in a separate process; return its path and its cost."""
+    """Write a report in a separate process; return its path, and the time and memory that this took."""
     done = subprocess.run(
         [sys.executable, "-c", _DRAW, str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )

@@ -33,7 +33,7 @@ Key = tuple[str, str]
 
 
 class Change(NamedTuple):
-    """A metric on one dataset, before and after."""
+    """A metric's means on one dataset before and after a change of the scoring rules, with question counts."""
 
     dataset: str
     metric: str
@@ -80,7 +80,7 @@ def check_same_replies(before: Mapping[Key, dict[str, Any]], after: Mapping[Key,
 def find_changes(
     before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metrics: Sequence[str]
 ) -> Iterator[Change]:
-    """Yield how each metric changed on each dataset; a metric without a value in either run is left out."""
+    """Yield how each metric changed on each dataset, if at least one of the two runs has a value for the metric."""
     for dataset in dict.fromkeys(key[0] for key in before):
         keys = [key for key in before if key[0] == dataset]
         for metric in metrics:
@@ -117,7 +117,7 @@ def find_moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[st
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the metrics before and after, the verdicts that changed, and the questions that changed most."""
+    """Print the metrics of two runs with the same replies, the changed verdicts and the most changed questions."""
     parser = build_parser("python -m bench.rescore", __doc__)
     add_json(parser)
     parser.add_argument("before", type=Path, help="the run of the older version")

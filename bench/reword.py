@@ -54,7 +54,10 @@ class NamedQuestion(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A template for a question: the position of the document's name, and whether it has quotation marks."""
+    """A template that puts a document's name into a question.
+
+    It says where the name stands in the question, and whether the name keeps its quotation marks.
+    """
 
     place: Place
     """The position of the name."""
@@ -70,9 +73,9 @@ def split(question: str) -> NamedQuestion | None:
 
 
 def reword(question: str) -> str:
-    """Return the question in another form.
+    """Return a question of the form `Consider the X; Y` in one of twelve other forms, chosen by its hash.
 
-    If the question does not have the form `Consider the X; Y`, only `Please tell me:` is put in front of it.
+    A question of any other form only gets `Please tell me:` in front of it.
     """
     query = split(question)
     if query is None:
@@ -105,13 +108,19 @@ def unname(question: str) -> str:
 
 
 def frame_of(question: str) -> Frame:
-    """Return the frame for a question, chosen by a hash of its text, so that the choice is always the same."""
+    """Return the sentence template in which a question is reworded.
+
+    A hash of the question's text chooses the template, so that a question always gets the same one.
+    """
     digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
     return FRAMES[int.from_bytes(digest[:8]) % len(FRAMES)]
 
 
 def write(frame: Frame, query: NamedQuestion) -> str:
-    """Return the question in the form of a frame, with or without quotation marks around the name."""
+    """Return a question in the form that a template (`frame`) defines, with the document's name inserted.
+
+    The template decides whether the name keeps its quotation marks.
+    """
     return frame.write(query if frame.quotes else NamedQuestion(_unquote(query.name), query.ask))
 
 
@@ -161,9 +170,10 @@ def _raise_first(text: str) -> str:
 
 
 def _close(ask: str) -> str:
-    """Return a text that ends with a punctuation mark; a common first word gets a capital letter.
+    """Return a question or a phrase with a final punctuation mark.
 
-    A mark is added if there is none: `?` after a question, `.` after a phrase such as `Information about …`.
+    If there is no mark, `?` is added after a question, and `.` after a phrase such as `Information about …`.
+    The first letter becomes a capital if the first word is a common word.
     """
     mark = "?" if ask.split()[0].lower() in _ASKING else "."
     return _raise_first(ask) if ask.endswith(_MARKS) else f"{_raise_first(ask)}{mark}"

@@ -1,8 +1,9 @@
-"""Compares the scoring of spans with a simple double loop that reads a file for each snippet.
+"""Compares the speed of this project's span scoring with a simple double loop over retrieved and gold spans.
 
     python -m bench.score [--queries 6000] [--depth 64]
 
-Both score the same rankings over the same files in one run, and must agree to the last digit.
+The double loop reads the file again for each snippet. Both methods score the same rankings over the same
+files in one run, and their scores must agree to the last digit.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def time_work(work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def time_median(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Run a function three times; return its result, and the median of its seconds."""
+    """Run a function three times; return the result and the seconds of the run with the median time."""
     runs = sorted((time_work(work) for _ in range(3)), key=lambda run: run[1])
     return runs[1]
 
@@ -91,7 +92,10 @@ def write_corpus(folder: Path) -> list[Path]:
 
 
 def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
-    """Return cases with random gold in one file each; about half of the passages are from that file."""
+    """Return random cases for a speed test.
+
+    The gold of a case is in one file. About half of the retrieved passages are from the same file.
+    """
     chance = random.Random(7)
 
     def make_passage(file: Path) -> Passage:
@@ -111,9 +115,10 @@ def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
 
 
 def score_simply(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> list[Row]:
-    """Return each question's precision and recall at every k, computed by the double loop.
+    """Return each question's precision and recall at every k, computed by the simple method for comparison.
 
-    With `read`, each snippet's text is also read from its file.
+    The simple method compares every gold span with every retrieved span. If `read` is true, the text of each
+    span is also read from its file.
     """
     rows = []
     for case in cases:
@@ -144,7 +149,10 @@ def score_ours(cases: list[Case], options: Options) -> list[Row]:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Score the same rankings with the double loop and with this project's metric; print their times."""
+    """Time two ways to score the same rankings, and print a table of the times.
+
+    One is a simple loop over retrieved and gold spans; the other is this project's metric.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.score", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--queries", type=int, default=6000, metavar="N", help="the number of questions (default: 6,000)"

@@ -1,7 +1,7 @@
 """Counts lines of code in Python, TOML and JavaScript, without comments, docstrings and blank lines.
 
-python -m bench.size            two tables: parts of the repository, and rooms (packages) of the product
-python -m bench.size --json     the same for a program
+python -m bench.size            print two tables: parts of the repository, and packages in `exhibit/`
+python -m bench.size --json     print both tables as JSON
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Size(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """The sum of the three languages."""
+        """The number of lines in Python, TOML and JavaScript together."""
         return self.python + self.toml + self.javascript
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the sizes of the repository's parts, and of the product's rooms (the packages in `exhibit/`)."""
+    """Print the lines of code of each part of the repository, and of each package in `exhibit/`."""
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
@@ -111,7 +111,10 @@ def count_lines(text: str, suffix: str) -> int:
 
 
 def code_of(text: str) -> dict[int, int]:
-    """Return the numbers of the lines of a Python file that have code, each with its characters of code."""
+    """Return, for each line of a Python file that has code, the number of its characters of code.
+
+    The keys are line numbers, from 1.
+    """
     documented = set(_find_docstrings(ast.parse(text)))
     lines: dict[int, int] = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -2,7 +2,8 @@
 
     python -m bench.split [--source FOLDER] [--rounds 7]
 
-Both run alternately, so that the ratios hold on any machine. Needs the extra `bench`.
+The two splitters run in turn, so that other programs slow down both alike and the ratio of their times is
+reliable. Needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,11 @@ def measure_same(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: S
 
 
 def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: int) -> list[object]:
-    """Time both splitters; return a row: chunks, seconds of each, ratios, and the share of equal chunks."""
+    """Measure this project's splitter and langchain's on the same texts; return a table row.
+
+    The row has the name, the number of chunks, the seconds of each splitter, langchain's time divided by
+    ours (without and with the offsets of chunks), and the share of equal chunks.
+    """
     theirs = RecursiveCharacterTextSplitter(
         separators=list(separators), chunk_size=_SIZE, chunk_overlap=0, strip_whitespace=False
     )
@@ -72,7 +77,11 @@ def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: 
 
 @guarded()
 def main() -> int:
-    """Compare the splitters with two sets of separators, and print the table."""
+    """Compare the time and the chunks of this project's splitter and of langchain-text-splitters; print a table.
+
+    Each splitter runs with two lists of separators. The first is LegalBench-RAG's. The second has punctuation
+    only together with a following space, so that `10,000` is not split.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
     parser.add_argument("--rounds", type=int, default=7, help="runs of each, of which the fastest counts (default: 7)")

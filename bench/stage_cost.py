@@ -33,13 +33,13 @@ from exhibit.schemas.run_folder import RunFolder
 
 @contextmanager
 def without_stages() -> Iterator[None]:
-    """Leave the stages at which gold is lost out of the scoring while the block runs."""
+    """Switch off, in the `with` block, the part of the scoring that finds the stage at which gold is lost."""
     with patch.object(scoring, "stages_of", lambda *_: []), patch.object(scoring, "ceilings_of", lambda _: {}):
         yield
 
 
 def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: PreparedDocuments | None) -> float:
-    """Return the processor time of scoring a dataset's replies and of writing its files."""
+    """Return the processor seconds of scoring a dataset's stored replies and of writing the result files."""
     with tempfile.TemporaryDirectory() as scratch:
         # the original journal is used, not a copy: it is only read, since no question is left to ask
         replies = scoring.ask(place, dataset, target)
@@ -53,7 +53,10 @@ def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: Prepare
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the times and their ratio."""
+    """Print the processor time of scoring a run, with and without finding the stage that loses each gold passage.
+
+    Also print the ratio of the two times.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.stage_cost", description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, help="a finished run of the built-in pipeline")
     parser.add_argument("--times", type=int, default=3, help="the number of measurements of each (default: 3)")

@@ -2,9 +2,9 @@
 
     python -m bench.stages [--data FOLDER] [--work FOLDER] [--questions N] [--page FILE]
 
-The samples, and the first documents of the shared benchmarks (`DOCUMENTS`), are converted once into the
-work folder and evaluated with each preset; a finished run is not repeated. With --page the tables are
-written as a page.
+The samples and the first documents of the shared benchmarks (`DOCUMENTS` says how many) are converted once
+into the work folder. Each preset is evaluated on these bundles; a finished run is not repeated. With
+--page, the tables are also written to this Markdown file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from exhibit.conversion import convert
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table, compute_mean
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.stage_losses import make_loss_tables
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Table, compute_mean
 from exhibit.runtime.command import guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import SUMMARY
@@ -52,7 +52,11 @@ def convert_one(name: str, source: Path, out: Path, documents: int | None) -> Pa
 
 
 def bundles_of(work: Path, data: Path | None) -> dict[str, Path]:
-    """Return the folders of all bundles to evaluate, by their name in the table; convert those that are missing."""
+    """Return the folder of each bundle to evaluate, by the bundle's name in the results table.
+
+    A bundle that does not exist yet is first made from its benchmark. Without `data`, only the samples are
+    used.
+    """
     found = {
         f"sample: {name}": convert_one(name, ROOT / "samples" / name, work / f"sample-{name}", None) for name in SAMPLES
     }
@@ -82,7 +86,11 @@ def run_preset(preset: str, name: str, bundle: Path, work: Path, questions: int)
 
 
 def compute_lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
-    """Return the number of questions with gold, and the share of gold that each stage loses, a mean over datasets."""
+    """Return the number of questions with gold, and for each stage the share of gold passages that it loses.
+
+    A share is computed for each question; then the mean over a dataset's questions, and the mean over datasets,
+    are taken. It is None if no dataset reports the stage.
+    """
     counted = sum(
         any(column[row] is not None for column in t.values.values()) for t in tables for row in range(len(t.ids))
     )
@@ -93,9 +101,10 @@ def compute_lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float |
 
 
 def make_preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
-    """Yield table rows of the gold that is lost: first each preset on all samples and on all benchmarks.
+    """Yield the table rows with the percentage of gold that each stage of a preset loses.
 
-    Then there is a row for each preset on each single sample or benchmark.
+    The first rows are for each preset on all samples together, and on all benchmarks together. The next rows
+    are for each preset on each single sample or benchmark.
     """
     for title, is_sample in (("all samples", True), ("all benchmarks", False)):
         for preset, by_name in runs.items():
@@ -140,7 +149,7 @@ _PARSER_HEAD = ["benchmark", "parser, chunker", "gold", "whole", "95%", "in part
 
 
 def page_of(presets: Rows, parsers: Rows, *, questions: int) -> str:
-    """Return the results page in Markdown, with both tables."""
+    """Return the results page in Markdown: a table by preset, and a table by parser and chunker."""
     documents = ", ".join(f"{name} {count}" for name, count in DOCUMENTS.items())
     parsed = ", ".join(f"{name} {count}" for name, count in PARSED.items())
     return "\n".join(
@@ -176,7 +185,10 @@ def _format_markdown(head: Sequence[object], rows: Rows) -> list[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print both tables, and write them to the file of --page."""
+    """Measure at which stage gold passages are lost, and print two tables: by preset, and by parser.
+
+    With --page, also write the tables to a Markdown file.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.stages", description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=find_data_folder(), help="the shared benchmarks (EXHIBIT_DATA)")
     parser.add_argument("--work", type=Path, default=Path("stages-work"), help="the folder of bundles and runs")

@@ -42,7 +42,10 @@ DRAWS = 2000
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Ask the bundle's questions and the topics; print the shares for all laws and for the held-out laws."""
+    """Ask the questions of the bundle and of `law_topics.tsv`, and print how often the right § is retrieved.
+
+    The figures are printed twice: for all laws, and for the held-out laws only.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
@@ -64,7 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def print_groups(title: str, replied: Sequence[Case]) -> None:
-    """Print the three shares for each language of question and law, and for each kind of question."""
+    """Print three retrieval figures for each question language and law language, by kind of question.
+
+    1. How often the first passage is the right §.
+    2. How often, in these cases, it is also in the right version of the law.
+    3. How often the right § in the right version is among the first eight passages.
+    """
     groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in replied:
         kind = "refused rightly" if case.is_impossible else str(case.labels["kind"])
@@ -123,7 +131,13 @@ def score_case(case: Case) -> tuple[bool, bool | None, bool]:
 
 
 def format_figures(cases: Sequence[Case]) -> list[str]:
-    """Return the three shares with their intervals, as text; for impossible questions, the share of refusals only."""
+    """Return three shares as text, each with its confidence interval.
+
+    The first is the share of cases whose first passage is the right §. The second is the share of these cases
+    whose first passage is also in the right version. The third is the share of all cases that have the right §
+    in the right version among the first eight passages. For impossible questions, the first text is the share
+    of refusals, and the second and third are `–`.
+    """
     columns = zip(*map(score_case, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]
     shown = [format_interval(column, laws) for column in columns]

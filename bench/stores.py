@@ -1,15 +1,16 @@
-"""Compares index types with exact search on the same vectors: build time, size, speed as ratios, and recall.
+"""Compares index types with exact search on the same vectors: build time, size, search time and recall.
 
 Building and batches are measured in processor time of all threads, which depends less on other programs. A
 single query is measured in wall-clock time, which is the time that a user waits: all cores share its work.
+The table also has each search time divided by that of the first index type.
 
 python -m bench.stores --rows 10000 100000
 python -m bench.stores --rows 20000 --stores faiss milvus:lite "milvus:lite?index=HNSW"     (the extra `milvus`)
 python -m bench.stores --rows 1000000 --vectors index/chunk.faiss --csv points.csv
 
 Vectors come from a file: .npy, or the .faiss file of an index. If the file has fewer vectors than --rows,
-new ones are made: a vector of the file + a fraction of (a - b), where a and b are two others. This keeps
-the distribution. Without a file, random vectors are drawn from a mixture of clusters.
+new vectors are made: a vector of the file + a fraction of (a - b), where a and b are two other vectors.
+This keeps the distribution. Without a file, random vectors are drawn from a mixture of clusters.
 """
 
 from __future__ import annotations
@@ -80,9 +81,10 @@ def make_mixture(rows: int, width: int, seed: int) -> Vectors:
 
 
 def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: bool = True) -> Vectors:
-    """Return `rows` vectors: first the given ones, then new ones near them.
+    """Return `rows` vectors: first the vectors of `base`, then new vectors near them.
 
-    Without `keep`, all vectors are new. If more than `rows` are given, a random part of them is returned.
+    If `base` has more than `rows` vectors, a random sample of `base` is returned. Without `keep`, all returned
+    vectors are new.
     """
     draw = np.random.default_rng(seed)
     first = base[np.sort(draw.permutation(len(base))[:rows])] if keep else base[:0]
@@ -203,7 +205,10 @@ def compare(
 
 
 def show(rows: int, points: dict[str, dict[str, float]]) -> None:
-    """Print the measurements; search times also as ratios to the first store's."""
+    """Print a table of the measurements of each vector store.
+
+    Two columns give a store's search times divided by those of the first store.
+    """
     columns = list(dict.fromkeys(name for figures in points.values() for name in figures))
     first = next(iter(points.values()))
     table = []
@@ -216,7 +221,7 @@ def show(rows: int, points: dict[str, dict[str, float]]) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Measure every store at every size."""
+    """Measure every vector store with every number of rows, and print a table for each number of rows."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.stores", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -108,7 +108,11 @@ def _file_of(code: CodeType) -> str:
 
 
 def quote_way(folder: Path) -> Way:
-    """Trace a gold quote through a conversion, an evaluation of replies without passages, and the report."""
+    """Run a conversion and an evaluation with a report, and trace one gold quote through both.
+
+    Return the tracer, which has the Python files whose functions received the quote. The evaluated replies are
+    invented and have no passages.
+    """
     bundle, replies = folder / "cuad", folder / "replies.jsonl"
     with Way(QUOTE) as way:
         convert(
@@ -122,7 +126,10 @@ def quote_way(folder: Path) -> Way:
 
 
 def trace_question(folder: Path) -> Way:
-    """Trace a question of the bundle in `folder` to the first passage that a metric scores."""
+    """Trace a question of the bundle in `folder` through the code, until the first metric gets it.
+
+    The result lists the Python files in which a function gets the question as an argument.
+    """
     bundle = folder / "cuad"
     with Way(_read_rows(bundle)[0]["question"], until="evaluation/metrics/") as way:
         evaluate([*_run(bundle, folder / "once"), "--limit", "1"])
@@ -140,7 +147,10 @@ def _run(bundle: Path, out: Path) -> list[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the two traces; with --write, also write them into docs/architecture.md."""
+    """Print the trace of a gold quote and the trace of a question: the Python files that each passes through.
+
+    With --write, also write both traces into docs/architecture.md.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.trace", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write docs/architecture.md again")
     options = parser.parse_args(argv)
@@ -155,7 +165,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def format_block(quote: Way, question: Way) -> str:
-    """Return both traces as Markdown: the files in the order in which they first get the text."""
+    """Return the trace of a gold quote and the trace of a question as Markdown.
+
+    A trace lists the source files of the project in the order in which their functions first get the quote or
+    the question.
+    """
     titles = {
         "A gold quote, from the archive to the report": quote,
         "A question, to its first scored passage": question,

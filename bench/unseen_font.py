@@ -28,13 +28,13 @@ from exhibit.runtime.command import guarded
 
 @guarded()
 def main() -> int:
-    """Write the PDF with the font."""
+    """Write `evidence/unseen.pdf`, a PDF with the font of the invisible text that OCR adds to pages."""
     FONT_FILE.write_bytes(make_font_pdf())
     return 0
 
 
 def make_font_pdf() -> bytes:
-    """Return a PDF of one empty page whose resources contain the font."""
+    """Return a PDF of one empty page that contains the font for the invisible text that OCR adds to pages."""
     writer = PdfWriter()
     page = writer.add_blank_page(1, 1)
     fonts = DictionaryObject({NameObject(f"/{FONT}"): writer._add_object(_make_font(writer))})

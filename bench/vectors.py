@@ -41,7 +41,10 @@ _PIECE = 1 << 15
 
 
 def choose_distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
-    """Return `rows` different chunks in random order, and the smallest chunk size that was needed."""
+    """Return `rows` different chunks in random order, and the smallest chunk size that was needed.
+
+    The texts are split with smaller and smaller chunk sizes until there are enough different chunks.
+    """
     chunks: dict[str, None] = {}
     for size in track(SIZES, total=None, label="split", unit="size"):
         for text in texts:

@@ -31,7 +31,7 @@ _ENOUGH = 0.5  # the least share of a good answer
 
 
 class Agreement(NamedTuple):
-    """The agreement of a metric with the verdicts."""
+    """The agreement of a metric with verdicts given by hand: number of replies, accuracy, and Cohen's kappa."""
 
     metric: str
     replies: int
@@ -40,7 +40,7 @@ class Agreement(NamedTuple):
 
 
 def read_verdicts(path: Path = FILE) -> tuple[list[Case], list[str]]:
-    """Return the replies as cases, and the verdict on each."""
+    """Return the replies of a file of verdicts as cases, and the verdict on each reply, such as `right`."""
     rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     cases = [
         Case(
@@ -53,7 +53,7 @@ def read_verdicts(path: Path = FILE) -> tuple[list[Case], list[str]]:
 
 
 def compute_kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """Return Cohen's kappa of pairs of judgments; 1 if both sides always give the same single judgment."""
+    """Return Cohen's kappa of pairs of judgments; 1 if all judgments of all pairs are the same."""
     counts, n = Counter(pairs), len(pairs)
     agreed = sum(one == other for one, other in pairs) / n
     first, second = (sum(counts[pair] for pair in counts if pair[side]) / n for side in (0, 1))
@@ -62,7 +62,10 @@ def compute_kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
 
 
 def measure_agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement]:
-    """Return the agreement with the verdicts: of each metric, of all combined, and of calling every reply good."""
+    """Return how often each metric agrees with the verdicts that people gave.
+
+    Two more rows are for comparison: a combination of the metrics, and the rule that every reply is good.
+    """
     values: Mapping[str, Values] = measure(cases, names=METRICS)
     columns = {name: values[name] for name in METRICS}
     columns[TOGETHER] = [
@@ -81,7 +84,7 @@ def measure_agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[A
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print how well each metric agrees with the verdicts."""
+    """Print how well each answer metric agrees with the verdicts that people gave on sample replies."""
     parser = build_parser("python -m bench.verdicts", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)

@@ -1,4 +1,7 @@
-"""Writes the altered clauses that vary.md shows, from the samples: `python -m docs.altered`."""
+"""Writes the tables of altered clauses in docs/vary.md, made from the sample datasets.
+
+python -m docs.altered
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _LONGEST = 420  # characters of a clause that a table's cell shows
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the altered clauses into docs/vary.md, between the page's markers."""
+    """Write examples of altered clauses, old and new, into docs/vary.md, in a block for each kind of variant."""
     parser = Parser(prog="python -m docs.altered", description=__doc__)
     parser.parse_args(argv)
     text = PAGE.read_text(encoding="utf-8")

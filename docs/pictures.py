@@ -36,7 +36,7 @@ CLAUSE = "Audit Rights"
 
 
 def draw_gold() -> Image.Image:
-    """Return the two pages that a clause runs over, side by side, with its gold drawn on them."""
+    """Return a picture of two pages side by side: a clause that continues on the second page, marked as gold."""
     bundle = open_bundle(BUNDLE)
     line = next(g for g in bundle.gold if g.labels["clause"] == CLAUSE and len(g.pages) == 2)
     document = read_document(bundle.files[str(line.filename)])
@@ -51,7 +51,7 @@ def draw_gold() -> Image.Image:
 
 
 def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yield names and screenshots of a report: its top, an open case, the same in dark mode, and a narrow screen."""
+    """Yield name and image of four screenshots of a report: top, open case, open case in dark mode, narrow window."""
     if not report.is_file():
         raise ToolkitError(f"{report}: no such report")
     with sync_playwright() as playwright:
@@ -116,7 +116,10 @@ def _open_report(browser: Browser, report: Path, *, width: int, height: int, sch
 
 
 def _open_case(page: Page) -> None:
-    """Open the first case in which a passage overlaps gold on the page; if there is none, the first case."""
+    """Open the first case of the report in which a highlighted passage overlaps gold.
+
+    If no such case is among the first 60 cases, open the first case.
+    """
     for number in (*range(min(int(page.evaluate("META.total")), 60)), 0):
         page.evaluate("number => openCase(number)", number)
         page.wait_for_function("number => current === number && panel.dataset.took && !panel.ariaBusy", arg=number)

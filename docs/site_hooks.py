@@ -1,6 +1,7 @@
-"""Hooks that add pages to the MkDocs site: README, measurements, and a reference and Python API from the code.
+"""Hooks that add pages to the MkDocs site: the README, the measurements, and pages made from the code.
 
-MkDocs calls the `on_…` functions (mkdocs.yml).
+The pages made from the code describe commands, settings, metrics, fields and the Python API. MkDocs calls
+the `on_…` functions (mkdocs.yml).
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _place(target: Path) -> str:
-    """Return the path in the site of a file of the repository."""
+    """Return the path that a file of the repository has in the documentation site."""
     inside = target.relative_to(ROOT).as_posix()
     if inside == "README.md":
         return "index.md"
@@ -166,11 +167,12 @@ def _describe_fields() -> Iterator[str]:
 
 
 PUBLIC = (
-    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.read",
-    "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config", "exhibit.rag.protocols",
-    "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
-    "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.converters.benchmark", "exhibit.hub.publish",
-    "exhibit.schemas.models", "exhibit.schemas.run", "exhibit.schemas.errors",
+    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.matches",
+    "exhibit.evidence.read", "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config",
+    "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
+    "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.evaluation.metric_about",
+    "exhibit.converters.benchmark", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
+    "exhibit.schemas.errors",
 )  # fmt: skip
 """Modules that users' own code imports: the public names of `exhibit`, and what a part of one's own is made from."""
 

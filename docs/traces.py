@@ -1,4 +1,4 @@
-"""Writes the trace that docs/retrieval.md shows, from the samples: `python -m docs.traces`."""
+"""Writes the trace of one search in the sample contracts into docs/retrieval.md: `python -m docs.traces`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DIGITS = {"documents": 2, "passages": 1}
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Search the sample contracts, and write the trace into docs/retrieval.md."""
+    """Search the sample contracts, and write the steps of the search as JSON into docs/retrieval.md."""
     argparse.ArgumentParser(prog="python -m docs.traces", description=__doc__).parse_args(argv)
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(fill(text, format_block(ask(QUESTION))), encoding="utf-8")
@@ -45,7 +45,7 @@ def ask(question: str, **settings: Any) -> Retrieved:
 
 
 def format_block(retrieved: Retrieved) -> str:
-    """Return the trace as JSON, and the first passage as a quotation."""
+    """Return Markdown with the trace of a search as JSON, and with its first passage as a quotation."""
     words = " ".join(retrieved.selected[0].text.split())
     quoted = textwrap.fill(words, width=118, initial_indent="> ", subsequent_indent="> ", break_on_hyphens=False)
     return f"```json\n{format_trace(shorten(retrieved.trace))}\n```\n\nThe first passage:\n\n{quoted}\n"
@@ -67,7 +67,7 @@ def shorten(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 def format_trace(trace: dict[str, Any]) -> str:
-    """Return a trace as JSON, one document or passage a line."""
+    """Return the trace of a retrieval as JSON, with each document and each passage on its own line."""
     rows = []
     for stage, content in trace.items():
         lists = {name: value for name, value in content.items() if name in ("likeliest", "best")}
@@ -82,7 +82,7 @@ def format_trace(trace: dict[str, Any]) -> str:
 
 
 def fill(text: str, content: str) -> str:
-    """Return a page with the text between its markers replaced."""
+    """Return the text of a page, with `content` in place of everything between its begin and end markers."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

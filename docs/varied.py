@@ -44,7 +44,10 @@ STAGES = {
 
 
 class Measured(NamedTuple):
-    """A kind of variant, the metrics that show its effect, and whether it uses the small sample for scans."""
+    """A kind of variant, with the metrics that show its effect.
+
+    If `few` is true, the kind is measured on a small sample of short contracts, because OCR of scans is slow.
+    """
 
     kind: str
     metrics: tuple[str, ...]
@@ -131,7 +134,10 @@ def _write_shortest(source: Path, out: Path, count: int) -> Path:
 
 
 def _tabulate_stages(work: Path) -> str:
-    """Return a Markdown table of the share of gold left after each stage, for the scans and for their control."""
+    """Return a paragraph on the share of gold that is left after each stage, for the scanned documents.
+
+    The share for the control, the same documents without scanning, is in brackets.
+    """
     run = RunResults(work / "results" / "scanned")
     [varied] = [run.means_of(dataset) for dataset in run.datasets if not dataset.endswith("-control")]
     [plain] = [run.means_of(dataset) for dataset in run.datasets if dataset.endswith("-control")]
@@ -145,13 +151,19 @@ def _tabulate_stages(work: Path) -> str:
 
 
 def _join(measured: Sequence[tuple[str, str]]) -> str:
-    """Return the lines of the table; consecutive kinds of variants with equal figures share one line."""
+    """Return the rows of the Markdown table; consecutive kinds of variants with equal figures share one row.
+
+    Each item of `measured` is the name of a kind, and the text of its figures.
+    """
     groups = [(figures, [kind for kind, _ in group]) for figures, group in groupby(measured, key=lambda one: one[1])]
     return "\n".join(f"| {', '.join(f'`{kind}`' for kind in kinds)} {figures}" for figures, kinds in groups)
 
 
 def _measure(one: Measured, work: Path, limit: int) -> tuple[str, str]:
-    """Vary and evaluate the bundle for one kind of variant; return the kind and the rest of its line of the table."""
+    """Make and evaluate the variant of one kind; return the kind and its row of the Markdown table.
+
+    The row has the number of questions, the metrics, and the shares of right answers for variant and control.
+    """
     if one.few and not _has_ocr():
         return one.kind, "| – | not measured: no OCR engine is installed | – | – |"
     name = one.kind.replace(":", "-")
@@ -186,7 +198,7 @@ def _has_ocr() -> bool:
 
 
 def _format_judged(means: Means) -> str:
-    """Return the share of right answers among those that could be judged, and their number: `0.80 of 25`."""
+    """Return the share of right answers among the judged answers, and the number of judged answers: `0.80 of 25`."""
     estimate = means.get(RIGHT)
     return "–" if estimate is None or not estimate.n else f"{_format_share(means, RIGHT)} of {estimate.n}"
 

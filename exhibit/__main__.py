@@ -15,9 +15,9 @@ _OURS = ("--quiet", "--verbose")
 
 @guarded()
 def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
-    """Run a verb in this process and return its exit code.
+    """Run a command of `exhibit`, such as `evaluate`, in this process and return its exit code.
 
-    `alone` means that the command was called by its own name, `python evaluate_rag.py`, and not as `exhibit`.
+    `alone` means that the user called the script `python evaluate_rag.py` instead of `exhibit evaluate`.
     """
     given, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not given:

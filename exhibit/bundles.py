@@ -47,7 +47,7 @@ class Bundle:
 
     @cached_property
     def bundle(self) -> Contents:
-        """The content of the files, as the evaluation reads them."""
+        """The content of the bundle's files, in the form that the evaluation uses."""
         return open_bundle(self.root)
 
     @cached_property
@@ -66,7 +66,7 @@ class Bundle:
         return self._make_frame("documents")
 
     def dataset(self, what: What = "questions") -> datasets.Dataset:
-        """Return one of the three tables as a `datasets.Dataset`."""
+        """Return one of the tables `questions`, `gold` and `documents` as a Hugging Face `datasets.Dataset`."""
         columns, records = self._make_records(what)
         if what == "documents":  # a struct that is empty in every row cannot be stored
             records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
@@ -173,7 +173,7 @@ def _make_document_records(bundle: Contents) -> Records:
 
 
 def import_extra(module: str) -> Any:
-    """Return a module of an optional dependency; raise an error that names the extra where it is missing."""
+    """Import an optional module and return it; if it is not installed, raise an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""The verbs of the `exhibit` command: for each its function, the same command without `exhibit`, and its help."""
+"""The subcommands of `exhibit`: the function, the help and the equivalent command (`python score.py`) of each."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ PROGRAM = "exhibit"
 
 
 class Verb(NamedTuple):
-    """A verb of the command; its module is imported only when it is used."""
+    """A subcommand of `exhibit`, such as `convert`; its module is imported only when the subcommand is called."""
 
     module: str
     help: str

@@ -27,7 +27,7 @@ _PACKAGE = "exhibit.converters"
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the converter that the first word names."""
+    """Run the converter that the first argument names, as in `exhibit convert cuad`."""
     given = list(sys.argv[1:] if argv is None else argv)
     names = ", ".join(list_plugins(_PACKAGE))
     if not given or given[0] in ("--help", "-h"):

@@ -4,7 +4,7 @@ examples:
     exhibit demo
     exhibit demo --out elsewhere --only cuad
 
-Only the embedder's weights are downloaded, if they are missing, and no key is needed.
+No API key is needed. Nothing is downloaded except the embedder's weights, if they are missing.
 """
 
 import contextlib
@@ -36,7 +36,10 @@ def samples_folder() -> Path:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run every step; return the exit code of the first that fails."""
+    """Run the demo: convert the samples, validate them, evaluate the built-in pipeline, and write a report.
+
+    Return the exit code of the first command that fails, or 0.
+    """
     parser = build_parser("exhibit demo", __doc__)
     parser.add_argument(
         "--out", type=Path, default=Path(), metavar="DIR", help=("the folder for datasets_out and results")

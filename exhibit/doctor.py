@@ -1,4 +1,4 @@
-"""Check the installation: packages, extras, browser, model, caches, network settings, tokens.
+"""Check the installation: packages, extras, browser, model, caches, network settings and tokens.
 
 examples:
     exhibit doctor
@@ -47,7 +47,7 @@ State = Literal["ok", "missing", "absent"]
 
 
 class Finding(NamedTuple):
-    """The result of one check."""
+    """The result of one check of the installation by `exhibit doctor`."""
 
     group: str
     name: str

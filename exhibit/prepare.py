@@ -20,7 +20,10 @@ PARTS: dict[str, Callable[[], int]] = {
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Install the named parts, or all; return the exit code of the first that fails."""
+    """Install the parts named on the command line, `browser` or `model`; without names, install both.
+
+    Return the exit code of the first part that fails, or 0.
+    """
     parser = build_parser("exhibit prepare", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
     chosen = parser.parse_args(argv).parts or list(PARTS)

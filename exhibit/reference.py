@@ -47,7 +47,7 @@ def generate() -> str:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the file or, with --check, report whether it is out of date."""
+    """Write `help.json` with the help of every verb; with --check, only report whether it is out of date."""
     parser = Parser(prog="python -m exhibit.reference", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is out of date")
     check = parser.parse_args(argv).check

@@ -1,3 +1,3 @@
-"""The room `exhibit.rag` under the short name: `python -m rag.inspect` works in a checkout."""
+"""An alias of the package `exhibit.rag`: in a checkout, `python -m rag.inspect` works without `exhibit.`."""
 
 from exhibit.rag import __path__ as __path__

@@ -62,7 +62,7 @@ def test_every_setting_of_the_pipeline_has_a_flag(capsys):
 
 def test_settings_are_set_one_by_one_and_wrong_ones_are_named(command, capsys):
     assert command("x", "--set", "chunk_siez=300") == 1
-    assert "no setting 'chunk_siez'; did you mean chunk_size?" in capsys.readouterr().err
+    assert "no setting 'chunk_siez' (did you mean chunk_size?)" in capsys.readouterr().err
     assert command("x", "--set", "chunk_size=0") == 1
     assert "chunk_size: Input should be greater than or equal to 1" in capsys.readouterr().err
     assert command("x", "--set", "chunk_size") == 1

@@ -18,8 +18,8 @@ PRODUCT = "exhibit"
 ROOMS = sorted(path.parent.relative_to(ROOT).as_posix() for path in (ROOT / PRODUCT).glob("*/__init__.py"))
 OUTSIDE = ("training", "bench")
 """They use the rooms, and no room uses them."""
-BRANCHES, FUNCTION, MODULE = 25, 70, 382
-"""The most branches and lines of a function, and the most lines of a module without its docstrings."""
+BRANCHES, FUNCTION, MODULE = 25, 70, 400
+"""The most branches and lines of a function, and the most lines of a module."""
 BLOCK = 6
 """Lines that stand in two rooms: from so many on, they are one thing written twice."""
 
@@ -152,17 +152,8 @@ def test_no_function_has_too_many_branches_or_lines():
     assert large == []
 
 
-def docstring_lines(path: Path) -> int:
-    """Return the number of docstring lines in a file, which do not count as code."""
-    owners = (node for node in nodes(path) if isinstance(node, ast.Module | ast.ClassDef | Function))
-    firsts = [node.body[0] for node in owners if ast.get_docstring(node) is not None]
-    return sum((first.end_lineno or 0) - first.lineno + 1 for first in firsts)
-
-
 def test_no_module_is_too_long():
-    lengths = {
-        told(path): len(path.read_text(encoding="utf-8").splitlines()) - docstring_lines(path) for path in files()
-    }
+    lengths = {told(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files()}
     assert {path: lines for path, lines in lengths.items() if lines > MODULE} == {}
 
 

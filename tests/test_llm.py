@@ -192,7 +192,7 @@ def test_a_cap_on_requests_ends_the_run_cleanly(front, bundle, results, capsys):
     assert evaluate(bundle, results, "capped", "--max-tokens", "20", "--max-requests", "1") == 3
     assert len(front.asked) == asked + 1
     errors = [row["reply"]["error"] for row in rows(results, "capped")]
-    assert sorted(map(bool, errors)) == [False, True] and "cap of 1 requests" in "".join(errors)
+    assert sorted(map(bool, errors)) == [False, True] and "limit of 1 requests" in "".join(errors)
     assert "1 of 2 questions failed" in capsys.readouterr().err
     assert json.loads((results / "capped" / "summary.json").read_text(encoding="utf-8"))["tokens_out"]["errors"] == 1
 

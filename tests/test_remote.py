@@ -18,7 +18,7 @@ from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
 from exhibit.hub import tables
 from exhibit.rag.__main__ import main as rag_main
-from exhibit.rag.index import open_index
+from exhibit.rag.saved_index import open_index
 from exhibit.schemas.run import SUMMARY
 from exhibit.storage import locations
 from exhibit.storage.bundle import open_bundle

@@ -91,7 +91,7 @@ def test_a_query_that_is_asked_twice_is_paired_in_order(run):
     asked = [{"query": "What?", "retrieved_passages": [text]} for text in (RENT, NOTICE)]
     assert "exact_match: 1.0000" in run(asked, gold).out
     assert "exact_match: 0.0000" in run(asked[::-1], gold).out
-    assert "predicted 1 times, but asked 2 times" in run(asked[:1], gold, expect=1).err
+    assert "occurs 1 times, but 2 times in" in run(asked[:1], gold, expect=1).err
 
 
 def without(row, name):
@@ -113,13 +113,17 @@ TEST = GOLD["tests"][0]
         ([without(PREDICTIONS[0], "query")], GOLD, "prediction 0: no 'query'"),
         (["What is the rent?"], GOLD, "prediction 0: no 'retrieved_passages'"),
         ([{"query": "x", "retrieved_passages": RENT}], GOLD, "prediction 0: 'retrieved_passages' must be a list"),
-        ([{"query": "x", "retrieved_passages": [{"text": RENT}]}], GOLD, "retrieved_passages must be strings"),
+        (
+            [{"query": "x", "retrieved_passages": [{"text": RENT}]}],
+            GOLD,
+            "retrieved_passages must be a list of strings",
+        ),
         ([{"query": 3, "retrieved_passages": []}], GOLD, "prediction 0: 'query' must be a string"),
         (PREDICTIONS, {"tests": [without(TEST, "snippets")]}, "gold.json: test 0: no 'snippets'"),
         (PREDICTIONS, {"tests": [without(TEST, "query")]}, "gold.json: test 0: no 'query'"),
         (PREDICTIONS, {"tests": [{**TEST, "snippets": [{"file_path": "x"}]}]}, "test 0, snippet 0: no 'answer'"),
         (PREDICTIONS, {"tests": [{**TEST, "snippets": []}]}, "test 0: no snippet has an answer"),
-        ([{"query": "Who insures?", "retrieved_passages": []}], GOLD, "1 of 1 queries are not in "),
+        ([{"query": "Who insures?", "retrieved_passages": []}], GOLD, "none of its 1 queries is in "),
     ],
 )
 def test_files_that_do_not_fit_say_why(run, predictions, gold, message):
@@ -173,7 +177,7 @@ def test_gold_without_answers_is_read_from_the_corpus_beside_it(run, tmp_path):
     bare["tests"][0]["snippets"][0]["span"] = [*whole, 9]
     assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out
     bare["tests"][0]["snippets"][0]["file_path"] = "a/nowhere.txt"
-    assert "no 'answer', and no corpus/a/nowhere.txt beside" in run(PREDICTIONS, bare, expect=1).err
+    assert "because corpus/a/nowhere.txt is not beside" in run(PREDICTIONS, bare, expect=1).err
 
 
 def test_a_run_writes_predictions_that_score_py_reads(tmp_path, run, capsys):

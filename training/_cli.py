@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the flags for the inputs of training and measuring."""
+    """Add the flags that choose the training data, the data to measure on, the base weights and the device."""
     parser.add_argument(
         "--pack", type=Path, required=True, metavar="FILE", help="a file from python -m training.gather"
     )
@@ -71,7 +71,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def recipe_of(options: argparse.Namespace, recipe: R) -> R:
-    """Return the recipe with the values of the command line."""
+    """Return the training recipe (hyperparameters) with the values that the command line gives."""
     names = [field.name for field in dataclasses.fields(recipe)]  # type: ignore[arg-type]
     return dataclasses.replace(recipe, **{name: getattr(options, name) for name in names})  # type: ignore[type-var]
 
@@ -121,10 +121,11 @@ def start_of(options: argparse.Namespace) -> dict[str, Array]:
 
 
 def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Role, str | None]]:
-    """Return the sets of questions to measure on.
+    """Return the sets of questions on which a trained model is measured.
 
-    Each has a title, a pack, the role of the wordings (such as `train` or `test`), and the split of the
-    documents (None: all documents).
+    Each set is a tuple: a title for the table, the pack with the questions, the role of the questions to use
+    (such as `test`: wordings that were not used for training), and the split of the documents to use (such as
+    `dev`; None means all documents).
     """
     sets: list[tuple[str, Pack, Role, str | None]] = [
         ("dev, words trained on", pack, "train", "dev"),
@@ -194,7 +195,10 @@ def report_reranker(
 
 
 def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: float) -> None:
-    """Print nDCG on the held-out queries for a clause library (ACORD), before and after training."""
+    """Print nDCG@5 and nDCG@10 of clause search on ACORD, for the embedder before and after training.
+
+    Only queries that were not used in training are measured; without such queries, print nothing.
+    """
     queries = sorted(ground.kept_back)
     if not queries:
         return
@@ -217,7 +221,7 @@ def _is_left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
 
 
 def _measure_by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return the number of questions and their mean figures, for each kind of question."""
+    """Return `{kind of question: [number of its questions, mean of each metric in percent, …]}`."""
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
@@ -253,10 +257,11 @@ def describe_weights(
 
 
 def origin_of(weights: Path) -> dict[str, Any]:
-    """Return the origin of weights that a training starts from: their SHA-256 and parts of their record.
+    """Return a description of the weights from which a training run starts, for the record of the new weights.
 
-    The record is the JSON file beside the weights. Its recipe, its blend and its own start are included, if
-    they are there.
+    The key `sha256` has the checksum of the file. The keys `recipe`, `blend` (the weights that were averaged)
+    and `start` (the weights from which the file was trained) are copied from the JSON file
+    beside it, if it has them.
     """
     record = weights.with_suffix(".json")
     told = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
@@ -269,9 +274,10 @@ def digest(path: Path) -> str:
 
 
 def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any], *, eight: bool = False) -> None:
-    """Write weights in half precision, and their record as JSON beside them.
+    """Write weights as `OUT.safetensors` in half precision, and a description of them as `OUT.json`.
 
-    If `eight` is true, the low-rank weights are written in 8 bits instead.
+    The description has the sha256 of the weights and the fields of `told`. If `eight` is true, the low-rank
+    weights are written in 8 bits.
     """
     weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
     write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"}, eight=eight)

@@ -51,7 +51,10 @@ class Graded:
 
 @dataclass
 class Material:
-    """The content of one bundle: its questions, and its queries for a clause library with their grades."""
+    """The training data from one bundle: questions about its documents, and search queries for clauses.
+
+    Lawyers graded the clauses for each search query (ACORD).
+    """
 
     source: str
     bundle: BundleFolder

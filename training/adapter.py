@@ -74,7 +74,7 @@ def train_adapter(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Encoder:
-    """Return the network with trained low-rank weights; with `start`, continue from those of an earlier training."""
+    """Train low-rank weights for the network and return it; `start` has earlier low-rank weights to continue from."""
     pack, texts, examples = ground.pack, ground.texts, ground.examples
     library = ground.library if recipe.library else None
     random = np.random.default_rng(recipe.seed)
@@ -106,7 +106,11 @@ def train_adapter(
 
 @dataclass(frozen=True)
 class Batch:
-    """The queries of a step, the passage that answers each, further passages, and the kind of each query."""
+    """The queries of one training step, with the kind of each query and with passages.
+
+    `answers` has a passage that answers each query. `others` has further passages to compare, most of them
+    wrong.
+    """
 
     queries: Ints
     """The numbers of the queries' texts."""
@@ -204,11 +208,11 @@ def compute_contrast(
 
 
 def _mask_barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return a mask of the passages that do not count as wrong for a query, because they may answer it.
+    """Return, for each query, a mask of the passages that must not serve as wrong passages: they may answer it.
 
-    For a question with a kind, these are passages with gold of that kind, and passages of other benchmarks,
-    which nobody labelled for it. For a question without a kind, these are all passages except the wrong ones of
-    its own document. For a heading, these are the passages under the same heading.
+    For a question with a kind, such as `Governing Law`, these are passages with gold of that kind, and passages
+    of other benchmarks, which nobody labelled for that kind. For a question without a kind, these are all
+    passages except the wrong passages of its own document. For a heading, these are the passages under it.
     """
     pack, owner, of_kind = examples.pack, examples.source_of_document, examples.source_of_kind
     gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)
@@ -230,7 +234,7 @@ def _mask_barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train an adapter and print all figures."""
+    """Train the embedder's adapter, print its metrics, and write its weights."""
     parser = argparse.ArgumentParser(prog="python -m training.adapter", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--strength", type=float, default=1.0, help="the factor of the adapter (default: 1)")

@@ -2,9 +2,10 @@
 
 python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
-Weights from training runs with different seeds fail on different questions, and their mean fails on fewer
-questions than any of them. Adapters can be blended with each other. So can rerankers, or readers, if they
-were trained on the same adapter. Heads have no low-rank form, so their weighted sum is used as it is.
+Models from training runs with different seeds fail on different questions. A model with the mean of their
+weights fails on fewer questions than any of them. Adapters can be blended with adapters. Rerankers can be
+blended with rerankers, and readers with readers, if they were trained on the same adapter. The weights of
+output layers (heads) have no low-rank form, so their weighted sum is used as it is.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, r
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Blend the given adapters, and write the result and its record."""
+    """Write the weighted sum of several adapters as one new adapter, with a JSON record of its parts."""
     parser = argparse.ArgumentParser(prog="python -m training.blend", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "adapters",

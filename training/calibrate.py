@@ -63,7 +63,10 @@ class Verdict(NamedTuple):
 
 
 def make_verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: str | None = None) -> list[Verdict]:
-    """Return a verdict on each question of a pack, from the best score among the passages of its document."""
+    """Return, for each question of a pack, the best reranker score of a passage in the question's document.
+
+    Each result also says whether the document answers the question. A pack is a file of training data.
+    """
     device = next(judge.parameters()).device
     texts = Texts(pack.tokens, pack.ends, device)
     vectors = embed_all(Encoder(adapted, rank=1, seed=0).to(device), texts, pack)
@@ -103,7 +106,11 @@ def _compute_logistic(values: Floats) -> Floats:
 
 
 def report(title: str, told: Sequence[Verdict], slope: float, offset: float) -> None:
-    """Print, by source and wording, how well the confidence separates questions with an answer from those without."""
+    """Print how well the confidence separates answerable questions from unanswerable ones.
+
+    Figures are printed for each benchmark (`source`) and each role of a question's wording, such as `train` or
+    `test`. The confidence of a question is the logistic function of `slope` times its score plus `offset`.
+    """
     groups: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     for verdict in told:
         groups[verdict.source, verdict.role].append(verdict)
@@ -122,7 +129,11 @@ def report(title: str, told: Sequence[Verdict], slope: float, offset: float) -> 
 
 
 def _describe_bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]:
-    """Return the share of questions that have an answer, for each fifth of the confidence's range."""
+    """Return, for each fifth of the range of confidence, the share of its questions that have an answer, as text.
+
+    For example, `0.8 to 1.0: 0.93 of 120` means that 93% of the 120 questions with this confidence have an
+    answer.
+    """
     told = []
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         here = (sure >= low) & ((sure < low + 0.2) | (low == 0.8))
@@ -136,7 +147,10 @@ def _describe_bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Calibrate the reranker's confidence, print its figures, and write its parameters to a file."""
+    """Calibrate the reranker's confidence, and write the fitted slope and offset to NAME.json (`--out NAME`).
+
+    Print how well the confidence separates questions with an answer from questions without an answer.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training.calibrate",
         description=__doc__.partition("\n")[0],

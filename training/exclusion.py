@@ -30,7 +30,7 @@ Shingles = npt.NDArray[np.uint64]
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """Return the names of the listed documents, as `make_document_key` writes them."""
+    """Return the names in the column `document` of a file, normalised by `make_document_key`."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
     if not rows or "document" not in rows[0]:
@@ -39,7 +39,10 @@ def read_names(path: Path) -> frozenset[str]:
 
 
 def make_document_key(name: str) -> str:
-    """Return a document's name in a form that is the same in every list: without folder, ending and punctuation."""
+    """Return a document's name without folder, extension, case and punctuation.
+
+    Names in different lists can then be compared, even if the lists write the same name differently.
+    """
     return make_file_key(PurePosixPath(unquote(name)).name)
 
 
@@ -55,7 +58,10 @@ def make_shingles(text: str) -> Shingles:
 
 
 class Excluded:
-    """The listed names, and the shingles (hashes of eight consecutive words) of the listed documents."""
+    """The documents that no model may be trained on: their names, and hashes of all their eight-word sequences.
+
+    The hashes (shingles) show whether another text repeats one of these documents.
+    """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = frozenset(names)
@@ -63,11 +69,11 @@ class Excluded:
         self._all: Shingles = np.zeros(0, np.uint64)
 
     def lists(self, name: str) -> bool:
-        """Return whether a document is listed."""
+        """Return whether a document's name is in the list of documents that no model may be trained on."""
         return make_document_key(name) in self.names
 
     def learn(self, text: str) -> None:
-        """Add the shingles of a listed document's text."""
+        """Remember the text of a document that must not be used for training, as shingles (hashes of eight words)."""
         self._seen.append(make_shingles(text))
         self._all = np.zeros(0, np.uint64)
 

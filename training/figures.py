@@ -27,7 +27,11 @@ def load_encoder(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Enco
 
 
 def load_judge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Judge:
-    """Return a reranker with the trained weights `low`; `weights` are those of its embedder."""
+    """Return a trained reranker.
+
+    `weights` are the full weights of the embedder that the reranker was trained on. `low` has what the
+    training produced: low-rank weights and an output layer (`head`).
+    """
     judge = Judge(weights, rank=_rank(low), seed=0)
     load(judge.encoder, low)
     with torch.no_grad():
@@ -42,7 +46,7 @@ def _rank(low: Mapping[str, Array]) -> int:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print all figures of existing weights."""
+    """Run the command: print the retrieval figures of a trained embedder, or of a trained reranker."""
     parser = argparse.ArgumentParser(prog="python -m training.figures", description=__doc__.partition("\n")[0])
     _cli.add_inputs(parser)
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")

@@ -56,7 +56,7 @@ def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
 
 
 class _Tables:
-    """The tables of a pack while it is gathered."""
+    """The tables of training data while they are filled from bundles; a `Pack` is made from them."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -89,7 +89,10 @@ class _Tables:
         return self._known[key]
 
     def kind(self, name: str) -> int:
-        """Return the number of a kind of question, -1 for an empty name; a new kind is added with all its wordings."""
+        """Return the index of a kind of question in `kinds`; return -1 for an empty name.
+
+        A kind that is not yet in the list is appended, and all its wordings are added as queries.
+        """
         if not name:
             return -1
         if name not in self.kinds:
@@ -156,7 +159,7 @@ class _Tables:
         self.positives += [(row, at, count) for at, count in sorted(shared.items()) if count]
 
     def pack(self, purpose: Any, notes: dict[str, Any]) -> Pack:
-        """Return the finished pack, as token ids."""
+        """Return all collected documents, passages and questions as a pack, with their texts as token ids."""
         texts = [*self.passage_texts, *self.query_texts]
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         encoded = self._tokenizer.encode_batch(clean, add_special_tokens=False)
@@ -196,11 +199,11 @@ def gather(
     dev: float = DEV,
     tuned: Excluded | None = None,
 ) -> Pack:
-    """Return a pack of the bundles' content.
+    """Return a pack: the documents and questions of the bundles as token ids, for training or for measuring.
 
-    For training, it has all documents except the excluded ones. For measuring (`measure`), it has only the
-    documents that `excluded` lists, or all if that list is empty. Documents for tuning are drawn by a hash of
-    their names; those that `tuned` lists are added to them.
+    For training, the pack has all documents except those in `excluded`. For measuring (`measure`), the pack has
+    only the documents in `excluded`, or all documents if `excluded` is empty. Documents for tuning are chosen
+    by a hash of their names; the documents in `tuned` are for tuning, too.
     """
     materials = [read_material(root) for root in roots]
     for material in materials:
@@ -253,9 +256,9 @@ def _prepare(
 
 
 def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
-    """Add the lawyers' grades of the clauses in a clause library (ACORD).
+    """Add the grades that lawyers gave to contract clauses for each search query (dataset ACORD).
 
-    Return how many grades are skipped because their clause is not in the pack.
+    Return a count of the grades that were skipped, because the training data does not contain their clause.
     """
     skipped: Counter[str] = Counter()
     others = read_queries(material.source) if material.graded else {}
@@ -278,7 +281,11 @@ def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
 
 
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
-    """Return the documents for tuning: a share, chosen by a hash of their names, the same on every machine."""
+    """Return the names of the documents that are used for tuning and not for training.
+
+    `share` is their share of all documents that are not excluded; at least three are chosen, but none if
+    `share` is 0. They are chosen by a hash of the name, so that the choice is the same on every machine.
+    """
     names = [name for name in material.bundle.files if not excluded.lists(name)]
     # the hash is of the part that all spellings of a name share: a contract is for tuning in every bundle, or in none
     names.sort(key=lambda name: hashlib.sha256(make_document_key(name).encode()).digest())
@@ -287,7 +294,7 @@ def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Gather a pack and print its counts."""
+    """Run the command line: collect training data from bundles in one file, and print its counts."""
     parser = argparse.ArgumentParser(prog="python -m training.gather", description=__doc__.partition("\n")[0])
     parser.add_argument("--bundles", nargs="+", type=Path, required=True, metavar="DIR", help="converters' bundles")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the pack (.npz)")
@@ -309,7 +316,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def describe(pack: Pack) -> list[str]:
-    """Return the counts of a pack as lines."""
+    """Return lines with the size of the training data: documents, passages and questions by source and split.
+
+    Further lines count kinds of questions, queries, grades and tokens, and what was left out.
+    """
     lines = []
     for source in dict.fromkeys(document["source"] for document in pack.documents):
         for split in ("train", "dev"):

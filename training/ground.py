@@ -1,4 +1,4 @@
-"""The documents and questions of a pack that a training may use."""
+"""Selects the documents and questions of the training data that a training run may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from training.sampling import Examples
 
 @dataclass(frozen=True)
 class Ground:
-    """The part of a pack that a training may use: without the held-out kinds of questions and library queries."""
+    """The part of the training data (`pack`) that a training run may use.
+
+    The kinds of questions in `leave_out` are excluded. So are the queries in `kept_back`, which belong to the
+    clause library ACORD.
+    """
 
     pack: Pack
     device: torch.device
@@ -27,7 +31,7 @@ class Ground:
     """The library queries that are not trained on."""
 
     def __post_init__(self) -> None:
-        """Raise an error if the pack is for measuring."""
+        """Raise an error if the pack was gathered for measuring, because its documents must not be trained on."""
         if self.pack.purpose != "training":
             raise ToolkitError("this pack is for measuring, so it must not be trained on; gather one without --measure")
 
@@ -38,12 +42,13 @@ class Ground:
 
     @cached_property
     def examples(self) -> Examples:
-        """The questions, from which batches are drawn."""
+        """The questions from which training batches are drawn, without the kinds in `leave_out`."""
         return Examples(self.pack, split=self.split, leave_out=self.leave_out)
 
     @cached_property
     def library(self) -> Library | None:
-        """The graded queries for a clause library (ACORD), without the held-out ones; None if the pack has no
-        grades.
+        """The queries of the clause library ACORD, with the grades of its clauses and without held-out queries.
+
+        None if the training data (`pack`) has no grades.
         """
         return Library(self.pack, without=self.kept_back) if len(self.pack.grades) else None

@@ -67,7 +67,10 @@ class Kinds:
     words: list[Tokens]
 
     def of(self, vectors: Tensor) -> Ints:
-        """Return the kind of each question, given the questions' vectors; -1 if no kind is likely enough."""
+        """Return the index of the most probable kind of each question, given the questions' vectors.
+
+        The index is -1 if no kind has a probability of at least `LEAST`.
+        """
         return _choose_likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
 
     def add_hint(self, question: Tokens, kind: int) -> Tokens:
@@ -81,9 +84,9 @@ class Kinds:
 
 
 def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
-    """Return the classifier of questions, and the kind of question that each query is classified as.
+    """Train a classifier of questions by kind; return the classifier, and the predicted kind of each query.
 
-    Each query is classified by a classifier that was not trained on it.
+    The predictions are cross-validated: each query is classified by a model that was trained on other queries.
     """
     vectors, kinds = queries.detach().float().cpu(), torch.from_numpy(pack.queries[:, 1])
     role = np.array(ROLES)[pack.queries[:, 2]]
@@ -112,11 +115,11 @@ class Spots:
 
 
 def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
-    """Return a classifier that predicts from a passage's vector the kinds of questions that it answers.
+    """Return a classifier that predicts from a passage's vector the kinds of questions that the passage answers.
 
-    The calibration of each kind of question is fitted on predictions for documents that the predicting classifier was
-    not trained on. If a kind is predicted badly, its probabilities are near the middle, so that neither an answer nor
-    an absence is certain.
+    For each kind of question, a calibration turns the classifier's scores into probabilities. It is fitted by
+    cross-validation: each document is scored by a classifier that was trained on other documents. If a kind is
+    hard to predict, the calibration keeps its probabilities away from 0 and 1.
     """
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
     asked, answers, gold = _tabulate_kinds(pack, vectors.device)
@@ -162,10 +165,11 @@ def _mask_documents(asked: Tensor, documents: Ints) -> Tensor:
 
 
 def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
-    """Fit a linear classifier of passages; return its weight and its bias.
+    """Fit a linear classifier that predicts from a passage's vector which kinds of questions the passage answers.
 
-    The loss has two terms: on whether each passage has gold for a kind of question, and on whether each document
-    answers this kind. A document's log-odds are the soft maximum over its passages.
+    Return its weight and its bias. The loss has two terms: on whether each passage has gold for a kind of
+    question, and on whether each document answers this kind. A document's log-odds are the soft maximum over
+    its passages.
     """
     classifier = torch.nn.Linear(vectors.shape[1], asked.shape[1], device=vectors.device)
     torch.nn.init.zeros_(classifier.weight)
@@ -184,7 +188,11 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
 
 
 def _fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
-    """Fit a logistic curve with a penalty on its distance to `usual`; return its slope and its offset."""
+    """Fit the probability of an answer as a logistic function of log-odds; return its slope and its offset.
+
+    `odds` are the predicted log-odds, and `truth` is 1 where there is an answer. `usual` is the slope and
+    offset that the result is pulled to, with the strength `ridge`.
+    """
     table, curve = np.stack([odds, np.ones(len(odds))], axis=1), usual.copy()
     for _ in range(30):
         likely = 1 / (1 + np.exp(-np.clip(table @ curve, -60, 60)))
@@ -194,7 +202,11 @@ def _fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
 
 
 def _pool_odds(odds: Tensor, owner: Tensor, count: int) -> Tensor:
-    """Return, for each document and kind of question, the soft maximum of the log-odds of its passages."""
+    """Return a table of log-odds that a document (row) answers a kind of question (column).
+
+    A value is the log-sum-exp, a soft maximum, of the log-odds of the document's passages (`odds`). `owner` has
+    the row of each passage's document.
+    """
     best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
     best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
     sums = torch.zeros_like(best).index_add(0, owner, torch.exp(odds - best[owner]))
@@ -209,7 +221,7 @@ def _compute_mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
 def usual_of(pack: Pack) -> list[float]:
     """Return, for each kind of question, the log-odds that a training document answers it.
 
-    One is added to the count of documents that answer it, and to the count of the others.
+    The odds are (documents with an answer + 1) / (documents without an answer + 1).
     """
     rows = pack.rows[np.isin(pack.rows[:, 0], pack.documents_of("train"))]
     answers = [rows[rows[:, 1] == kind, 3] == 0 for kind in range(len(pack.kinds))]

@@ -51,9 +51,10 @@ def _place(pack: Pack, query: int) -> float:
 
 
 class Library:
-    """The graded queries for a clause library in a pack, without the held-out ones.
+    """The training queries of a clause library (ACORD): each query has clauses with grades from lawyers.
 
-    A query without any clause of grade 2 or more is left out.
+    The queries in `without` are left out, because they are held out for measuring. A query whose clauses all
+    have a grade below 2 is left out, too.
     """
 
     def __init__(self, pack: Pack, *, without: frozenset[int] = frozenset()) -> None:
@@ -72,7 +73,10 @@ class Library:
                 self.words[query].append(other)
 
     def draw(self, count: int, random: Random) -> Drawn:
-        """Return `count` random queries, each with some clauses of every grade."""
+        """Return `count` random queries for the clause library, or all queries if there are fewer.
+
+        Each query comes with some random clauses of every grade that lawyers gave to clauses for this query.
+        """
         chosen = random.choice(list(self.graded), size=min(count, len(self.graded)), replace=False)
         clauses, shares = [], []
         for query in chosen.tolist():
@@ -89,7 +93,10 @@ class Library:
         return Drawn(self.pack.queries[asked, 0], clauses, shares)
 
     def passages(self, document: int) -> range:
-        """Return the row numbers of a clause's passages."""
+        """Return the row numbers, in the pack, of the passages of one clause.
+
+        In a clause library each clause is a document, so that `document` is the clause's number.
+        """
         span = self.pack.passages_of(document)
         return range(span.start, span.stop)
 

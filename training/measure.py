@@ -70,9 +70,11 @@ def measure_characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
 
 
 def make_table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return, by benchmark and for `all`, the number of questions and the means of their figures in percent.
+    """Return, for each benchmark, the number of questions and the means of their three metrics in percent.
 
-    The figures are those of `measure_characters`. Questions without gold are left out.
+    The metrics are those of `measure_characters`: precision of the first passage, recall of the first 8, and
+    recall of the first 64. The key `all` has the values over all benchmarks. Questions without gold are left
+    out.
     """
     groups: dict[str, list[list[float]]] = defaultdict(list)
     for ask, order in zip(wanted, ranked, strict=True):
@@ -85,15 +87,15 @@ def make_table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dic
 
 
 def group_of(pack: Pack, ask: Ask) -> str:
-    """Return the benchmark of a question: the group of its document, or else the document's source."""
+    """Return the benchmark of a question: the field `group` of its document or, without it, the field `source`."""
     document = pack.documents[ask.document]
     return str(document.get("group") or document["source"])
 
 
 def join_scores(near: Scores, judged: Scores, *, dense: float) -> Scores:
-    """Return the sum of two scores of the passages, each in standard deviations.
+    """Return the weighted sum of two scores of each passage, after standardising both scores.
 
-    `judged` are the reranker's scores; `near` are the embedder's, which are multiplied by `dense`.
+    `judged` are the reranker's scores, with weight 1. `near` are the embedder's scores, with weight `dense`.
     """
     return _standardise(judged) + dense * _standardise(near)
 
@@ -122,9 +124,12 @@ def compute_auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
 
 
 def measure_abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
-    """Return the share of right abstentions and the share of false refusals at the best threshold.
+    """Return two shares at the best threshold: right abstentions and false refusals.
 
-    The best threshold is the one with the largest difference of the two shares.
+    A question is refused if its score is below the threshold. `no` has the scores of questions without an
+    answer: the first share is the share of these that are refused. `yes` has the scores of questions with an
+    answer: the second share is the share of these that are refused. The best threshold has the largest
+    difference of the first share minus the second.
     """
     best = max(sorted([*yes, *no]), key=lambda cut: np.mean(np.array(no) < cut) - np.mean(np.array(yes) < cut))
     return float(np.mean(np.array(no) < best)), float(np.mean(np.array(yes) < best))

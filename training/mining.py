@@ -19,9 +19,10 @@ FIRST = 40
 def mine(
     examples: Examples, rows: Sequence[Row], passages: Tensor, queries: Tensor, *, first: int = FIRST
 ) -> list[Ints]:
-    """Return, for each question, the wrong passages of its document, the most similar first, at most `first`.
+    """Return, for each question, the passages of its document that are wrong but most similar to the question.
 
-    A question with a kind is compared by the mean vector of its kind's wordings.
+    There are at most `first` passages per question, the most similar first. If the question is of a known kind,
+    the mean vector of all wordings of this kind is used instead of the question's own vector.
     """
     device = passages.device
     middles = {

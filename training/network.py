@@ -65,7 +65,7 @@ class Encoder(nn.Module):
             self.up[_flatten_name(name)] = nn.Parameter(torch.zeros(rows, rank))
 
     def get_weight(self, name: str) -> Tensor:
-        """Return a frozen weight."""
+        """Return the frozen weight that has this name."""
         weight: Tensor = getattr(self, _flatten_name(name))
         return weight
 
@@ -75,7 +75,10 @@ class Encoder(nn.Module):
         return {n: self.get_weight(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
-        """Return the hidden states of the last layer for a padded batch."""
+        """Return the hidden states of the last layer for a padded batch.
+
+        `merged` has the weights of the linear layers, with the adapter already added.
+        """
         kinds = self.get_weight("embeddings.token_type_embeddings.weight")
         state = f.embedding(ids, self.get_weight("embeddings.word_embeddings.weight"))
         state = state + self.get_weight("embeddings.position_embeddings.weight")[: ids.shape[1]]
@@ -140,7 +143,11 @@ class Judge(nn.Module):
     def score(
         self, texts: Texts, questions: Tensor, passages: Tensor, *, merged: Mapping[str, Tensor] | None = None
     ) -> Tensor:
-        """Return a score for each pair of texts, in order."""
+        """Return the reranker's score of each pair of a question and a passage, in order.
+
+        `questions` and `passages` have one index into `texts` for each pair. `merged` has the encoder's weights if
+        they are already merged with the low-rank weights.
+        """
         merged = merged or self.encoder.merged()
         lengths, order = torch.sort(texts.measure_pairs(questions, passages), descending=True)
         pieces = []
@@ -156,9 +163,9 @@ class Judge(nn.Module):
 class Reader(nn.Module):
     """The extractive question-answering model: it reads a question together with a window of a document.
 
-    It returns a score like a `Judge`, the log-odds that the answer is yes, and three numbers for each token:
-    whether the token is inside the quote that answers, begins it or ends it. Three more numbers say the same of
-    the short answer within the quote.
+    It returns a score, which is high if the window answers the question, and the log-odds that the answer is
+    yes. For each token it returns three numbers: whether the token is inside the quote that answers, begins it,
+    or ends it. Three more numbers say the same of the short answer within the quote.
     """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
@@ -181,10 +188,10 @@ class Reader(nn.Module):
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the scores, the log-odds of a yes, and six numbers for each token (see LABELS).
+        """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS).
 
-        The log-odds are computed from the first token's state, and from the mean state of the tokens that are
-        likely in the quote.
+        The score is high if the window answers the question. The log-odds are computed from the first token's
+        state, and from the mean state of the tokens that are likely in the quote.
         """
         with use_half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
@@ -211,19 +218,26 @@ class Texts:
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
     def make_batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the ids of texts, and the mask of the tokens that are not padding."""
+        """Return the token ids of some texts, one row per text, and the mask of the tokens that are not padding.
+
+        `numbers` are the row numbers of the texts.
+        """
         lengths = self.lengths[numbers]
         longest = pad_length(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
     def measure_pairs(self, questions: Tensor, passages: Tensor) -> Tensor:
-        """Return the number of tokens of each pair; the two texts share the special token between them."""
+        """Return the number of tokens of each pair, `[CLS] question [SEP] passage [SEP]`, after long texts are cut."""
         asked = self.lengths[questions].clamp(max=ASKED)
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
     def make_pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the ids of pairs, the mask of tokens that are not padding, and the mask of the passage's tokens."""
+        """Return the token ids of pairs of a question and a passage, and two masks.
+
+        The first mask marks the tokens that are not padding, the second the tokens of the passage. `questions`
+        and `passages` are row numbers of texts.
+        """
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.measure_pairs(questions, passages)[:, None]
         at = torch.arange(pad_length(int(total.max())), device=asked.device)[None, :]
@@ -236,7 +250,10 @@ class Texts:
 
 
 def pad_length(length: int) -> int:
-    """Return a length rounded up to a multiple of 16, at most 256, so that an accelerator gets few shapes."""
+    """Return a number of tokens rounded up to a multiple of 16, at most 256.
+
+    With this rounding, batches have few different shapes on an accelerator.
+    """
     return min(MOST, -(-length // _STEP) * _STEP)
 
 
@@ -250,7 +267,11 @@ def use_half(device: torch.device) -> torch.autocast:
 
 
 def _split_rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return slices of texts that are sorted by length, longest first; each slice is within the limit of tokens."""
+    """Return slices that divide texts into batches of at most `_ROOM` tokens, including padding.
+
+    `lengths` has the number of tokens of each text, longest first. All texts of a batch are padded to the
+    length of the longest text.
+    """
     rooms, at = [], 0
     while at < len(lengths):
         count = max(1, _ROOM // lengths[at])

@@ -74,7 +74,7 @@ class Pack:
         return self.tokens[self.ends[number - 1] if number else 0 : self.ends[number]]
 
     def documents_of(self, split: str) -> Ints:
-        """Return the numbers of the documents of a split."""
+        """Return the indexes, in `documents`, of the documents that belong to a split (`train` or `dev`)."""
         return np.array([n for n, document in enumerate(self.documents) if document["split"] == split], np.int64)
 
     def passages_of(self, document: int) -> slice:
@@ -84,7 +84,10 @@ class Pack:
 
 
 def is_called(kind: str, names: Set[str]) -> bool:
-    """Return whether a kind is among the names, with its benchmark (`cuad/Governing Law`) or without it."""
+    """Return whether a kind of question is in a set of names.
+
+    The names may contain the benchmark (`cuad/Governing Law`) or not (`Governing Law`).
+    """
     return kind in names or kind.partition("/")[2] in names
 
 
@@ -95,7 +98,7 @@ _LATER = {"also", "places", "short", "says"}
 
 
 def save_pack(pack: Pack, path: Path) -> None:
-    """Write a pack, compressed."""
+    """Write a pack, the data for training the models, to a compressed NumPy file."""
     told = {"format": FORMAT, "purpose": pack.purpose, "documents": pack.documents, "kinds": pack.kinds}
     arrays: dict[str, Any] = {name: _shrink(getattr(pack, name)) for name in _ARRAYS}
     text = json.dumps({**told, "notes": pack.notes}, ensure_ascii=False).encode()
@@ -104,7 +107,7 @@ def save_pack(pack: Pack, path: Path) -> None:
 
 
 def load_pack(path: Path) -> Pack:
-    """Read a pack; raise an error if the file is not a pack of this format."""
+    """Read a pack, a file of training data that `training.gather` wrote; raise an error if the file is not valid."""
     try:
         with np.load(path) as archive:
             told = json.loads(archive["about"].tobytes())

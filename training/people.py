@@ -31,7 +31,7 @@ _MAUD = "maud/maud-main/data/contracts"
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the table and its documents."""
+    """Write `questions.jsonl` with the questions that people wrote, and their documents as text files."""
     parser = argparse.ArgumentParser(prog="python -m training.people", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="the folder with the folders cuad, contractnli, maud"
@@ -46,7 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_table(data: Path, out: Path) -> int:
-    """Write each question with its quotes, and the documents as text files; return the number of questions."""
+    """Write `out`/questions.jsonl, in which each question by a person has its document, answer and quotes.
+
+    Also write the documents as text files to `out`/documents, and return the number of questions. `data` is the
+    folder of the benchmarks that the documents come from.
+    """
     documents = out / "documents"
     documents.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -68,7 +72,11 @@ def write_table(data: Path, out: Path) -> int:
 
 @cache
 def read_text(data: Path, document: str) -> str:
-    """Return the text of `source/name` as its authors published it."""
+    """Return a document's text from the published files of its source.
+
+    `document` is the source and the document's name, such as `cuad/NAME`. `data` is the folder of the
+    published files.
+    """
     source, _, name = document.partition("/")
     if source == "contractnli":
         return _read_agreements(data)[name]

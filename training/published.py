@@ -1,8 +1,8 @@
 """The metrics of CUAD's authors: precision and recall at every confidence threshold, as in their script.
 
-A prediction is right if the words that it shares with a gold quote are at least half of all different words
-of the two. For the parties of a contract, a prediction that contains the quote is right, too. A quote
-without a right prediction is missed. Precision is made monotonic in recall.
+A prediction is right if its set of words and that of a gold quote have a Jaccard index of at least 0.5. For
+the parties of a contract, a prediction that contains the quote is also right. A quote without a right
+prediction is missed. The precision at a recall is the highest precision at this recall or at a higher one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Published(NamedTuple):
     recall: float
 
     def __str__(self) -> str:
-        """Return the metrics in one line."""
+        """Return CUAD's metrics in one line: AUPR, precision at 80% and 90% recall, and recall of all predictions."""
         return (
             f"AUPR {self.area:.3f}, precision at 80% recall {self.at_80:.3f}, at 90% {self.at_90:.3f}; "
             f"recall of all {self.recall:.3f}"
@@ -44,7 +44,7 @@ class Published(NamedTuple):
 
 
 def compute_published(asked: Sequence[Predicted]) -> Published:
-    """Return the metrics of all questions together."""
+    """Return CUAD's metrics (AUPR, and precision at 80% and 90% recall), computed over all questions together."""
     tables = [_make_table(one) for one in asked]
     precisions, recalls = [1.0], [0.0]
     for cut in _CUTS:
@@ -62,7 +62,7 @@ def compute_published(asked: Sequence[Predicted]) -> Published:
 
 
 def _make_table(one: Predicted) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return a table of right predictions: one row per prediction, one column per quote."""
+    """Return a table of booleans: whether each prediction (row) is right for each gold quote (column)."""
     rows = [[_is_right(quote, words, one.is_parties) for quote in one.gold] for words, _ in one.said]
     return np.array(rows, np.bool_).reshape(len(one.said), len(one.gold))
 

@@ -1,4 +1,7 @@
-"""Other wordings of each kind of question of the benchmarks: some for training, the others only for testing."""
+"""Further wordings of each kind of question in the benchmarks: some for training, others only for testing.
+
+Each kind of question also has the benchmark's own wording.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ LABELS = {"cuad": "clause", "contractnli": "hypothesis", "maud": "deal_point"}
 
 @dataclass(frozen=True)
 class Wordings:
-    """The wordings of one kind of question."""
+    """The wordings of one kind of question, such as `Governing Law` in CUAD.
+
+    `own` is the benchmark's wording. Models are trained on the wordings in `train`, and never on those in
+    `test`.
+    """
 
     own: str
     train: tuple[str, ...]
@@ -26,7 +33,7 @@ class Wordings:
 
 
 def read_wordings(source: str) -> dict[str, Wordings]:
-    """Return the wordings of each kind of question of a benchmark."""
+    """Return, for each kind of question, the benchmark's wording and our wordings for training and for tests."""
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8"))
     own = OWN[source]
@@ -37,7 +44,10 @@ def read_wordings(source: str) -> dict[str, Wordings]:
 
 
 def read_queries(source: str) -> dict[str, tuple[str, ...]]:
-    """Return, for each query to the clause library, further wordings for training; empty if there are none."""
+    """Return further wordings of a benchmark's queries for training, as `{query: wordings}`.
+
+    The result is empty if the benchmark has no file of wordings.
+    """
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {query: tuple(words["train"]) for query, words in told.items()}

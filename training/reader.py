@@ -44,7 +44,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Recipe(reranker.Recipe):
-    """The hyperparameters of a reader's training: those of a reranker, and those of the loss on tokens."""
+    """The hyperparameters for training a reader, the model that extracts answers.
+
+    They are the hyperparameters of a reranker, and those of the loss on tokens.
+    """
 
     rank: int = 64
     epochs: int = 10
@@ -77,10 +80,10 @@ def train_reader(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Reader:
-    """Return the trained reader.
+    """Train the reader, the model that finds the words of an answer, and return it.
 
-    `adapted` are the weights of the embedder that ranks the passages, `judged` those of the reranker, from
-    which the reader starts.
+    `adapted` are the weights of the embedder that ranks the passages. `judged` are the weights of the reranker;
+    the reader's training starts from them.
     """
     groups, windows = Groups(ground, adapted, recipe), Windows(ground.pack)
     hints = Hints(ground.pack, groups.queries, recipe.hints)
@@ -102,7 +105,11 @@ def train_reader(
 
 
 class Hints:
-    """A source of tokenised questions, some with a hint: the benchmark's wording of their predicted kind."""
+    """Adds hints to tokenised training questions.
+
+    A hint is the benchmark's wording for the predicted kind of the question. Only a random part (`share`) of
+    the questions get a hint.
+    """
 
     def __init__(self, pack: Pack, queries: Tensor, share: float) -> None:
         self.pack, self.share = pack, share
@@ -110,7 +117,11 @@ class Hints:
         self.taken = dict(zip(pack.queries[:, 0].tolist(), taken.tolist(), strict=True))
 
     def draw(self, text: int, random: np.random.Generator) -> Tokens:
-        """Return the tokens of a question, with its hint in a random share of the calls."""
+        """Return the tokens of a question, sometimes followed by a hint.
+
+        The hint is the benchmark's wording of the same kind of question. It is added at random, with the
+        probability `self.share`.
+        """
         kind = self.taken.get(text, -1) if random.random() < self.share else -1
         return self.kinds.add_hint(self.pack.text(text), kind)
 
@@ -132,7 +143,11 @@ def _show(
 
 
 def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Windows, recipe: Recipe) -> Tensor:
-    """Return the weighted sum of the losses on scores, on yes or no, and on tokens."""
+    """Return the reader's training loss: a weighted sum of the losses of its three outputs.
+
+    The outputs are the scores of passages, the answer yes or no, and the tokens of the quote and the short
+    answer.
+    """
     scores, yes, tokens = reader(shown.ids, shown.mask, shown.types)
     order = compute_scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
     said = [windows.verdict(group.row, group.query) if share else OUTSIDE for group in batch for share in group.shares]
@@ -143,7 +158,10 @@ def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Win
 
 
 def compute_says_loss(odds: Tensor, said: Tensor) -> Tensor:
-    """Return the loss on yes or no, over the windows whose right answer is known; 0 if there are none."""
+    """Return the binary cross-entropy of the yes-or-no output, over the windows with a known right answer.
+
+    The loss is 0 if no window has a known right answer.
+    """
     known = said >= 0
     if not known.any():
         return odds.sum() * 0

@@ -47,7 +47,11 @@ Span = tuple[int, int]
 
 
 class Reading(NamedTuple):
-    """The reader's output for a window: its score, scored spans, short answers, and the log-odds of a yes."""
+    """The output of the reader model for a window (a piece of a document's text).
+
+    It has the window's score, the answer spans with their scores, the spans of short answers, and the log-odds
+    that the answer is yes.
+    """
 
     score: float
     spans: tuple[tuple[Span, float], ...]
@@ -57,20 +61,28 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Models:
-    """A reader, the weights of the embedder that ranks its passages, and the classifier of kinds (None: no hints)."""
+    """The models that answer a question: an embedder, a reader and a classifier of question kinds.
+
+    The embedder (its weights are `adapted`) ranks the passages that the reader reads. The classifier `kinds`
+    gives the reader hints; if it is None, the reader gets no hints.
+    """
 
     adapted: Mapping[str, Array]
     reader: Reader
     kinds: Kinds | None = None
 
     def vectors(self, pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the vectors of a pack's passages and questions."""
+        """Return the embedding vectors of all passages and of all queries in the training data."""
         device = self.reader.spans.weight.device
         encoder = Encoder(self.adapted, rank=1, seed=0).to(device)
         return embed_all(encoder, Texts(pack.tokens, pack.ends, device), pack)
 
     def words(self, pack: Pack, wanted: Sequence[Ask], queries: torch.Tensor) -> list[Tokens]:
-        """Return the tokens of questions, each with its hint if there is a classifier of kinds."""
+        """Return the tokens of each question, with a hint after them if there is a classifier of question kinds.
+
+        The hint is the benchmark's wording for the kind of question that the classifier predicts. A question
+        without a predicted kind, or already in that wording, gets no hint.
+        """
         own = [pack.text(int(pack.queries[ask.query, 0])) for ask in wanted]
         if self.kinds is None:
             return own
@@ -119,7 +131,7 @@ def _make_reading(
 
 
 def measure_overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
-    """Return the F1 of characters, against all gold or against its best single span, whichever is higher."""
+    """Return the higher of two character F1s of `spans`: against all gold spans, or against the best gold span."""
     taken = sum(end - start for start, end in spans)
     best = 0.0
     for wanted in [list(gold), *([one] for one in gold)]:
@@ -130,7 +142,11 @@ def measure_overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
 
 
 def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | None) -> None:
-    """Print, by source, the F1 of answers against gold, and right abstentions at some rates of false refusals."""
+    """Print, by source of the questions, how well the reader model finds answers and recognises absent ones.
+
+    The first figure is the F1 of the answers against gold. The other figures are the shares of unanswerable
+    questions that are refused, if 5%, 10% or 15% of the answerable questions are refused.
+    """
     wanted = list_asks(pack, role=role, split=split)
     if not wanted:
         return
@@ -160,7 +176,8 @@ def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | N
 def _format_short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[Reading]]]) -> Iterator[str]:
     """Yield lines of figures on the best-scored window of each answerable question.
 
-    They say how often the window has gold, and how often its short answer and its yes or no are right.
+    They state how often the marked spans overlap gold, and how often the short answer and the yes-or-no answer
+    are right.
     """
     best = [(ask, max(few, key=lambda one: one.score)) for ask, few in read if few and not ask.impossible]
     chosen = [any(measure_overlap([span], ask.gold) for span, _ in one.spans) for ask, one in best]
@@ -204,7 +221,7 @@ def report_published(title: str, pack: Pack, models: Models, words: Sequence[str
 
 
 def _choose_answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
-    """Return the best score of all windows, and the spans of the best window that has spans."""
+    """Return the best score of all readings, and the answer spans of the best reading that has spans."""
     best = sorted(readings, key=lambda reading: -reading.score)
     spans = next((r.spans for r in best if r.spans), ())
     return best[0].score, [span for span, _ in spans]
@@ -214,7 +231,7 @@ def _choose_answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
 
 
 def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
-    """Return a reader with the trained weights `low`; `judged` are those of the reranker that it starts from."""
+    """Return a reader model, made from a reranker's weights (`judged`) and its own trained weights (`low`)."""
     rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
     reader = Reader(judged, rank=rank, seed=0)
     load(reader.encoder, low)
@@ -227,7 +244,7 @@ def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print all figures of an existing reader."""
+    """Measure a trained reader, the model that finds the words of an answer, and print all figures."""
     parser = argparse.ArgumentParser(prog="python -m training.reading", description=__doc__.partition("\n")[0])
     _cli.add_inputs(parser)
     for name in ("adapter", "reranker", "reader"):
@@ -252,9 +269,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def stack_weights(
     weights: Mapping[str, Array], adapter: Path, judge: Path
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return two sets of weights: the embedder's, and the reranker's with its head.
+    """Return two sets of weights: those of the embedder, and those of the reranker.
 
-    The embedder is the base network plus the adapter; the reranker is the embedder plus its low-rank weights.
+    The embedder's weights are the base network's plus the low-rank weights of the file `adapter`. The
+    reranker's weights are the embedder's plus the low-rank weights of the file `judge`, which also has the
+    reranker's head.
     """
     adapted, low = merge(weights, read_tensors(adapter)), read_tensors(judge)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}
@@ -267,7 +286,11 @@ def with_hints(pack: Pack, models: Models) -> Models:
 
 
 def report_all(pack: Pack, models: Models, options: argparse.Namespace) -> None:
-    """Print the figures on the documents for tuning and on every pack to measure on, for each role of wordings."""
+    """Print the reader's figures on the tuning documents of `pack` and on each pack of --measure.
+
+    Questions are divided into three groups with separate figures: `own` (in the benchmark's words), `test` (in
+    words that are not in the training data), and `asked` (questions of no known kind).
+    """
     sets = [(pack, "dev", "dev"), *((load_pack(path), None, path.stem) for path in options.measure)]
     for measured, split, name in sets:
         for role in ROLES:

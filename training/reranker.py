@@ -70,7 +70,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Group:
-    """A question with passages, and the target probability of each passage; all are 0 if no passage answers."""
+    """A question with passages, and the target probability of each passage.
+
+    If no passage answers the question, all probabilities are 0.
+    """
 
     query: int
     passages: list[int]
@@ -87,7 +90,11 @@ def train_reranker(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Judge:
-    """Return the trained reranker; `weights` are those of the embedder whose first passages it will score."""
+    """Train a reranker and return it; the training starts from `weights`, the weights of an embedder.
+
+    The wrong passages for training are passages that the embedder ranks high although they do not answer.
+    `start` has the low-rank weights of an earlier training, to continue from.
+    """
     texts = ground.texts
     groups = Groups(ground, weights, recipe)
     judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
@@ -104,7 +111,10 @@ def train_reranker(
 
 
 def compute_judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
-    """Return the loss on a reranker's scores."""
+    """Return the reranker's loss on a batch of questions, each with right and wrong passages.
+
+    The reranker scores every passage; `compute_scores_loss` compares the scores with the target probabilities.
+    """
     device = texts.ids.device
     questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
     passages = torch.tensor([passage for group in batch for passage in group.passages], device=device)
@@ -157,7 +167,7 @@ class Groups:
         self.size = sum(self.counts.values())
 
     def make_epoch(self, steps: int) -> list[list[Group]]:
-        """Return the batches of an epoch, with all kinds of questions mixed."""
+        """Return at most `steps` batches for an epoch, with all kinds of training questions in random order."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
         rows = {name: self._order(getattr(self.examples, name)) for name in ("answerable", "impossible")}
@@ -208,7 +218,7 @@ class Groups:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train a reranker and print all figures."""
+    """Run the command line: train a reranker, save its weights, and print its measurements."""
     parser = argparse.ArgumentParser(prog="python -m training.reranker", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")

@@ -1,4 +1,4 @@
-"""Draws the examples of a step: questions in many wordings, with passages that answer and passages that do not."""
+"""Draws the examples of a training step: questions in many wordings, with right and wrong passages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ class Row:
 
 
 class Examples:
-    """The questions of a split, from which examples are drawn."""
+    """The questions from which training examples are drawn.
+
+    Only questions about documents of the given splits are included. `leave_out` names kinds of questions to
+    omit.
+    """
 
     def __init__(
         self, pack: Pack, *, split: tuple[str, ...] = ("train",), leave_out: frozenset[str] = frozenset()
@@ -81,9 +85,10 @@ class Examples:
         return np.asarray(weights / weights.sum(), np.float64)
 
     def draw_wording(self, row: Row, random: Random, *, own: float = 0.0) -> int:
-        """Return the number of a query: a random wording of the row's kind.
+        """Draw a random wording of the row's kind of question, and return the number of this query.
 
-        With the probability `own` it is the benchmark's wording. A row without a kind has only its own words.
+        With the probability `own`, only the benchmark's own wordings of this kind are drawn. A row without a kind
+        always gets its own query.
         """
         if row.kind < 0:
             return row.query

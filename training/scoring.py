@@ -1,4 +1,8 @@
-"""Applies a network to a pack: vectors, rankings within the right document, reranking of the first passages."""
+"""Applies trained networks to a pack, the file of training data.
+
+The embedder computes vectors of passages and questions, and ranks the passages of each question's
+document. The reranker then scores the first 32 of them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,10 @@ RERANKED = 32
 
 
 def embed_all(encoder: Encoder, texts: Texts, pack: Pack, *, strength: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Return the vectors of all passages and of all queries."""
+    """Return the vectors of all passages and of all queries of a pack (a file of training data).
+
+    `strength` is the factor of the adapter's weights.
+    """
     merged = encoder.merged(strength)
     device = texts.ids.device
     with torch.no_grad():
@@ -40,7 +47,11 @@ def rank_passages(
 def rerank(
     judge: Judge, texts: Texts, pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints], *, first: int = RERANKED
 ) -> list[Scores]:
-    """Return the reranker's scores of the first passages of each question, in their order."""
+    """Return the reranker's scores for the best passages of each question.
+
+    `ranked` has the passage numbers of each question, best first. The first `first` of them are scored, and
+    the scores are in the same order.
+    """
     heads = [order[:first] for order in ranked]
     texts_of = [int(pack.queries[ask.query, 0]) for ask in wanted]
     pairs = [(question, passage) for question, head in zip(texts_of, heads, strict=True) for passage in head.tolist()]

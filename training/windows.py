@@ -1,4 +1,7 @@
-"""Builds the reader's input: windows of a document of any length, and the labels of the tokens in the answer."""
+"""Builds the input of the reader, the model that extracts answers.
+
+The input consists of windows of a document of any length, and of labels for the tokens in the answer.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ Tokens = npt.NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class Window:
-    """A window: consecutive tokens of a document, as positions among all tokens of a pack."""
+    """A range of consecutive tokens of a document.
+
+    `start` and `end` are positions among the tokens of all documents in a pack (a file of training data).
+    """
 
     document: int
     start: int
@@ -42,10 +48,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions with windows on the device.
+    """A batch of questions, each with a window of a document, as tensors on the device.
 
-    `labels` has six numbers for each token: inside, start and end of the quote, then the same of the short
-    answer. They are OUTSIDE where there is no label.
+    `labels` has six numbers for each token: whether the token is inside the quote, begins it and ends it, then
+    the same three for the short answer. A number is OUTSIDE if the token has no such label.
     """
 
     ids: Tensor
@@ -72,10 +78,10 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def make_window(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
-        """Return the window of a passage.
+        """Return the window of a passage: the range of its tokens.
 
-        With `random`, the passage is sometimes cut to some of its sentences, and sometimes extended by the text
-        around it.
+        With `random`, the window is sometimes cut to some of the passage's sentences, and sometimes extended by the
+        text before and after the passage, to at most `room` tokens.
         """
         start, end = int(self.starts[passage]), int(self.ends[passage])
         document = int(self.pack.passages[passage, 0])
@@ -100,9 +106,10 @@ class Windows:
         return slice(int(self.starts[span.start]), int(self.ends[span.stop - 1]))
 
     def verdict(self, row: int, query: int) -> int:
-        """Return 1 if the answer to a question in these words is yes, 0 if it is no, OUTSIDE if that is unknown.
+        """Return the training label of a yes-or-no question: 1 for yes, 0 for no, OUTSIDE if there is no label.
 
-        Other wordings of a kind may ask the opposite, so only the source's own wording has a label.
+        `query` is the number of the question's wording. A new wording may ask the opposite of the benchmark's
+        wording, so only the benchmark's wording has a label.
         """
         return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
 
@@ -118,7 +125,11 @@ class Windows:
         return inside
 
     def make_batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
-        """Return a batch of questions and windows with labels; the row -1 stands for a question without gold."""
+        """Return a batch for training: each item is a question with a window of a document, and labels for its tokens.
+
+        Each tuple of `asked` has the row of the question, the question's tokens, and the window. The row is -1 for
+        a question without gold; no token of its window is then labelled as answer.
+        """
         questions = [tokens[: ASKED - 2] for _, tokens, _ in asked]
         sizes = [
             len(q) + 3 + min(w.end - w.start, MOST - len(q) - 3) for q, (_, _, w) in zip(questions, asked, strict=True)
@@ -140,7 +151,10 @@ class Windows:
 
 
 def _group_by_row(spans: Ints) -> dict[int, Ints]:
-    """Return the spans of each row."""
+    """Return the spans of each question, by the question's row number in the pack, as lines (start, end).
+
+    `spans` has one line (row number, start, end) for each span.
+    """
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in spans.tolist():
         found[row].append((start, end))

@@ -93,7 +93,10 @@ def _measure(condition: Condition, options: argparse.Namespace) -> list[Measured
 
 
 def _choose_recipes(options: argparse.Namespace) -> list[Recipe]:
-    """Return the recipes that `--presets` names; raise an error for an unknown preset."""
+    """Return the presets that `--presets` lists, each with the settings that replace its own.
+
+    `routed:filenames=false` is one entry of the list. Raise an error for an unknown preset.
+    """
     shared = {"embedder": options.embedder} if options.embedder else {}
     names = [name for name in options.presets.split(",") if name]
     return list(dict.fromkeys(parse_recipe(name, shared=shared) for name in names))

@@ -23,7 +23,10 @@ _NAMED = (
 
 
 def write_caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
-    """Yield the lines of the page's section on the limits of the figures that apply to the given runs."""
+    """Yield the Markdown section of the results page on the limits of its figures.
+
+    Only the limits that apply to the given runs are listed.
+    """
     conditions = [condition for condition, _ in groups]
     embedders = {str(run.config["config"]["embedder"]) for _, runs in groups for run in runs}
     unnamed = any(condition.wording == "unnamed" for condition in conditions)
@@ -47,7 +50,11 @@ def write_caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Ite
 
 
 def write_provenance(papers: Sequence[Paper]) -> Iterator[str]:
-    """Yield the lines of the page's section on the published figures: each paper, and how it measured."""
+    """Yield the Markdown section of the results page on the sources of the published figures.
+
+    For each paper, the section names its methods, its embedder, and the form of its passages, such as their
+    length.
+    """
     yield "## Where the published figures come from"
     yield ""
     for paper in papers:

@@ -1,4 +1,7 @@
-"""Compares our figures with the published ones, and with ours under another condition."""
+"""Compares our results on LegalBench-RAG with the results in published papers.
+
+It also compares our results on reworded questions with our results on the published questions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from bench.legalbenchrag.papers import ALL, Method, find_best
 from bench.legalbenchrag.runs import Condition, Measured
 from exhibit.evaluation.metrics import KS
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Difference, Table, compare
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, compare
 
 ABOVE, NOT_ABOVE = "▲", "▽"
 
@@ -23,7 +27,10 @@ def format_number(value: float) -> str:
 
 
 def format_signed(share: float) -> str:
-    """Return a change in points with its sign; a change that rounds to zero has no minus sign."""
+    """Return a change of a share in percentage points with its sign: 0.123 becomes `+12.3`.
+
+    A change that rounds to zero becomes `+0.0`.
+    """
     return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")
 
 
@@ -49,8 +56,8 @@ def make_marks(run: Measured, metric: str, dataset: str, highest: Sequence[float
 class Score(NamedTuple):
     """A run compared with the published values.
 
-    `won` is how many published values the run exceeds, and `places` how many there are. `lost` describes the
-    values that the run does not exceed.
+    `places` is the number of published values, and `won` the number of them that the run exceeds. `lost`
+    describes the published values that the run does not exceed.
     """
 
     won: int
@@ -59,7 +66,10 @@ class Score(NamedTuple):
 
 
 def score_of(run: Measured) -> Score:
-    """Compare a run with the best published value of each dataset and metric at each k; return the score."""
+    """Compare a run with the best published value for each dataset, metric and k.
+
+    Return how many published values the run exceeds, how many there are, and which it does not exceed.
+    """
     won, lost = 0, []
     for dataset, title in DATASETS.items():
         for metric in METRICS:
@@ -74,9 +84,9 @@ def score_of(run: Measured) -> Score:
 
 
 def compare_with_method(run: Measured, method: Method) -> list[str]:
-    """Return, for each metric, at how many k a run is better than a published method: `recall at 5 of 7 k`.
+    """Return, for each metric, the number of values of k at which a run is better than a published method.
 
-    The values compared are means over all datasets.
+    An example is `recall at 5 of 7 k`. Means over all datasets are compared.
     """
     told = []
     for metric in METRICS:
@@ -93,7 +103,11 @@ def compare_with_method(run: Measured, method: Method) -> list[str]:
 def measure_falls(
     groups: Sequence[tuple[Condition, Sequence[Measured]]],
 ) -> Iterator[tuple[Condition, str, Mapping[str, Difference]]]:
-    """Yield the difference between each preset's run on reworded questions and its run on the published ones."""
+    """Yield how much the metrics of each preset change if the questions are reworded.
+
+    Each tuple has the condition of the reworded questions, the label of the preset, and for each metric the
+    difference from the same preset's run on the published questions.
+    """
     plain = {(condition, run.label): run for condition, runs in groups for run in runs}
     for condition, runs in groups:
         if condition.wording == "original":

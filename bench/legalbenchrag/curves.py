@@ -1,7 +1,7 @@
-"""Draws curves over k as one SVG file: a row of panels for each metric, and in it a panel for each dataset.
+"""Draws metrics against k as one SVG file: one row of panels per metric, one panel in it per dataset.
 
-Our curves are solid, and the published ones are dashed. The file needs no other file, and has colours for
-light and dark mode. It uses the points and lines of `viewer.plots`, as the report does.
+Curves of this project are solid; curves from published papers are dashed. The SVG file is self-contained
+and has colours for light and dark mode.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ rect{fill:#0d1117}.line{filter:brightness(1.45)}}
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the picture: the position of its corner, and the highest value of its axis."""
+    """A plot of the SVG picture: the position of its top left corner, and the highest value of its vertical axis."""
 
     x: float
     y: float
@@ -46,7 +46,10 @@ class Panel:
 
 
 def draw(runs: Sequence[Measured], papers: Sequence[Paper], *, title: str) -> str:
-    """Return the picture of some runs and of the published figures; metrics without values are left out."""
+    """Return an SVG image with a plot for each metric and dataset, which shows the runs and the papers' figures.
+
+    Metrics for which no run has a value are left out.
+    """
     head = 26 + 16 * math.ceil((len(runs) + len(_list_their_methods(papers))) / 3)
     rows = [metric for metric in METRICS if any(run.figure(metric, "ALL", KS[0]) for run in runs)]
     parts = [f'<rect width="{WIDTH}" height="100%"/>', f'<text x="8" y="18" class="title">{escape(title)}</text>']

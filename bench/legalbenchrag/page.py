@@ -45,7 +45,7 @@ Groups = Sequence[tuple[Condition, Sequence[Measured]]]
 
 
 def write_page(groups: Groups, path: Path) -> None:
-    """Write the page, and its pictures in `images/` beside it."""
+    """Write the page of the LegalBench-RAG results in Markdown, and its pictures in `images/` beside the page."""
     if not groups:
         raise ToolkitError(f"{path}: not written: there is no finished run; run without --limit first")
     images = path.parent / "images"
@@ -230,7 +230,7 @@ def _format_title(condition: Condition) -> str:
 
 
 def command_of(condition: Condition, runs: Sequence[Measured]) -> str:
-    """Return the command that measures a condition."""
+    """Return the command line, `python -m bench.legalbenchrag …`, that repeats these runs on the same data."""
     words = ["python -m bench.legalbenchrag --source DIR", "--presets", ",".join(run.label for run in runs)]
     words += ["--full"] * (condition.size == "full") + ["--file-type pdf"] * (condition.file_type == "pdf")
     words += ["--no-filenames"] * (not condition.filenames)

@@ -57,13 +57,16 @@ class Paper(_Model):
     method: list[Method]
 
     def format_title(self, method: Method) -> str:
-        """Return a method's name for tables, with the authors; `(another sample)` is added if its questions differ."""
+        """Return a method's name for tables, followed by the authors of the paper.
+
+        `(another sample)` is added if the paper does not use the questions and documents of LegalBench-RAG-mini.
+        """
         return f"{method.name}, {self.authors}{'' if self.same_set else ' (another sample)'}"
 
 
 @cache
 def read_papers() -> tuple[Paper, ...]:
-    """Return every paper, in the order of the files' names."""
+    """Return the published figures of every paper in `papers/`, in the order of the file names."""
     return tuple(read_paper(path) for path in sorted(FOLDER.glob("*.toml")))
 
 

@@ -1,4 +1,4 @@
-"""Runs on LegalBench-RAG: their conditions, their recipes, and their figures."""
+"""Runs on LegalBench-RAG: the data that they are measured on, their presets and settings, and their results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class Condition(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The name of the bundle's folder: the same for every wording, so that all wordings share an index."""
+        """The name of the bundle's folder, such as `legalbenchrag-mini-txt`.
+
+        The name does not contain the wording of the questions, so that all wordings share one index.
+        """
         return f"legalbenchrag-{self.size}-{self.file_type}"
 
     @property
@@ -69,7 +72,7 @@ class Condition(NamedTuple):
 
 
 def list_conditions(limit: int | None) -> list[Condition]:
-    """Return all combinations of size, file type, file names and wording, each with the given limit."""
+    """Return all combinations of size, file type, file names and wording, each with at most `limit` questions."""
     made = product(("mini", "full"), ("txt", "pdf"), (True, False), WORDINGS)
     return [Condition(size, kind, wording, names, limit) for size, kind, names, wording in made]  # type: ignore[arg-type]
 
@@ -82,7 +85,7 @@ class Recipe(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The recipe's name in tables, and its run's folder."""
+        """The name of the recipe in tables, and of the folder of its run: `routed:filenames=false`."""
         name = self.preset.rpartition("/")[2].removesuffix(".toml")
         return ":".join([name, *(f"{key}={value.replace('/', '_')}" for key, value in self.settings)])
 
@@ -111,10 +114,11 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
 def make_bundle(
     source: Path, out: Path, condition: Condition, *, engine: str, jobs: int | None, anew: bool = False
 ) -> Path:
-    """Return the folder of a condition's bundle, which is written if necessary.
+    """Return the folder of the bundle for a condition, after writing the bundle if necessary.
 
-    The original bundle is converted if it is missing or out of date. If the condition has other wordings or
-    numbers as file names, a copy with these changes is written each time.
+    The bundle with the original questions and file names is converted if it is missing or out of date, or if
+    `anew` is true. If the condition changes the wording or the file names, a changed copy of that bundle is
+    written each time.
     """
     plain = out / BUNDLES / "original" / condition.dataset
     if anew or not _is_current(plain, source):
@@ -128,7 +132,7 @@ def make_bundle(
 
 
 def _is_current(bundle: Path, source: Path) -> bool:
-    """Return whether a bundle was made from this source by this version.
+    """Return whether a bundle was made from this source by the installed version of Exhibit.
 
     Only the benchmark files are compared: a change in the corpus is not detected (use --anew).
     """
@@ -169,8 +173,8 @@ def run(
 ) -> Path:
     """Return the folder of a recipe's run; start or continue the run if it is not finished.
 
-    If the settings, the questions or the version have changed since, the run is deleted and measured again.
-    `workers` (engine, jobs) are settings of the engine; they do not change the results.
+    With `anew`, or if settings, questions or Exhibit's version have changed since the run began, the run is
+    deleted and measured again. `workers` (engine, jobs) are settings of the engine; they do not change results.
     """
     settings = _make_settings(recipe, bundle, out, condition, workers)
     folder = settings.output_dir / recipe.label
@@ -209,7 +213,7 @@ def _make_settings(
 
 
 def is_finished(folder: Path, settings: Settings, bundle: Path) -> bool:
-    """Return whether a run has ended, with these settings and questions."""
+    """Return whether a run is complete, and used this version of Exhibit, these settings and these questions."""
     return (folder / SUMMARY).is_file() and _is_same(folder, settings, bundle)
 
 
@@ -225,7 +229,7 @@ def _is_same(folder: Path, settings: Settings, bundle: Path) -> bool:
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean and its interval, in percent."""
+    """The mean of a metric and its 95% confidence interval, in percent."""
 
     mean: float
     ci95: tuple[float, float] | None = None
@@ -233,7 +237,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """A finished run: its means by dataset, from its summary files."""
+    """A finished run on LegalBench-RAG: the mean of each metric for each dataset, from its summary files."""
 
     label: str
     folder: Path
@@ -244,13 +248,13 @@ class Measured:
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """The dataset's entry in the run's config, with its numbers of questions and files."""
+        """The settings and counts of the run's first dataset in config.json, such as `questions` and `files`."""
         told: Mapping[str, Any] = next(iter(self.config["datasets"].values()))
         return told
 
     @property
     def is_published_sample(self) -> bool:
-        """Whether the run is on LegalBench-RAG-mini, and not on a part of it or on another source."""
+        """Whether the run is on exactly LegalBench-RAG-mini: its number of questions and of files must match."""
         return self.condition.size == "mini" and (self.told["questions"], self.told["files"]) == SIZES["mini"]
 
     @property
@@ -265,7 +269,10 @@ class Measured:
 
 
 def read_measured(folder: Path, condition: Condition) -> Measured:
-    """Return a run from its summary files."""
+    """Return the finished run in a folder: its config, and the mean of each metric for each group of questions.
+
+    `condition` describes the data that the run was measured on.
+    """
     config = load_json(folder / CONFIG)
     [dataset] = config["datasets"]
     groups = load_json(folder / dataset / BREAKDOWN).get(config["datasets"][dataset]["groups"], {})

@@ -39,13 +39,17 @@ DOCS = ROOT / "bench" / "results"
 
 
 def is_same_machine(known: dict[str, Any], part: str) -> bool:
-    """Return whether the existing points of a part were measured on a machine of the same kind."""
+    """Return whether the known results of a measurement are from a machine like this one.
+
+    The operating system, the processor architecture and the number of cores must be the same. `part` names
+    the measurement, such as `chunks`.
+    """
     there = known.get("machines", {}).get(part, {})
     return all(there.get(name) == value for name, value in describe_machine_kind().items())
 
 
 def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> dict[str, Any]:
-    """Measure one part, such as `chunks` or `memory`, and return its points."""
+    """Measure one part of the benchmark, such as `chunks` or `memory`, and return the results as a dict."""
     if part == "chunks":
         # points of two machines in one table would look like a difference of stores
         before = known.get("chunks") if is_same_machine(known, part) else None
@@ -68,7 +72,7 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the chosen parts, then write the page and its charts."""
+    """Run the measurements that `--part` selects, then write the results page `scale.md` and its charts."""
     options = _make_parser().parse_args(arguments)
     store = options.out / "scale.json"
     results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {"machines": {}}

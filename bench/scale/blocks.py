@@ -79,7 +79,7 @@ def _write_conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> st
 
 
 def draw_documents(results: Results) -> dict[str, Chart]:
-    """Return the chart of ingestion by stage."""
+    """Return a chart of each ingestion stage's processor seconds by number of documents; its key is `documents`."""
     points = results["documents"]["ingest"]
     lines = [Series("all", [(p["documents"], p["seconds"]) for p in points])]
     lines += [Series(s, [(p["documents"], p["stages"][s]) for p in points]) for s in STAGES if s != "checksum"]
@@ -92,7 +92,10 @@ def draw_documents(results: Results) -> dict[str, Chart]:
 
 
 def write_memory(results: Results) -> str:
-    """Return the table of peak memory by store, and its growth."""
+    """Return the table of peak memory by store and number of documents.
+
+    Its last three columns show the growth: in per cent, in kB per added document, and in bytes per added chunk.
+    """
     part = results["memory"]
     times = sorted({p["times"] for p in part["points"]})
     by = {(p["store"], p["times"]): p for p in part["points"]}
@@ -132,7 +135,11 @@ def write_flat(results: Results) -> str:
 
 
 def draw_memory(results: Results) -> dict[str, Chart]:
-    """Return the chart of memory over documents."""
+    """Return a chart of the peak memory of ingestion over the number of documents, under the key `memory`.
+
+    The chart has one line for each kind of index: with neither a word index nor vectors, with a word index
+    only, and with vectors in each vector store.
+    """
     points = results["memory"]["points"]
     lines = [
         Series(
@@ -200,7 +207,10 @@ def _shorten(store: str) -> str:
 
 
 def draw_chunks(results: Results) -> dict[str, Chart]:
-    """Return the charts of time, recall and memory over chunks."""
+    """Return the charts of search time, recall and memory, keyed `query`, `recall` and `index-memory`.
+
+    The horizontal axis of each chart is the number of chunks, and each store is one line.
+    """
     points = results["chunks"]["points"]
 
     def lines(what: str) -> list[Series]:
@@ -221,9 +231,9 @@ def draw_chunks(results: Results) -> dict[str, Chart]:
 
 
 def write_routed(results: Results) -> str:
-    """Return the table of time and memory of a whole `routed` query.
+    """Return the table of the time and memory of whole queries with the preset `routed`.
 
-    There are separate rows for questions with the name of the document, and for questions without it.
+    Each index has two rows: one for questions with the document's name, and one for questions without it.
     """
     part = results["routed"]
     rows = []
@@ -251,7 +261,10 @@ def write_routed(results: Results) -> str:
 
 
 def write_workers(results: Results) -> str:
-    """Return the table of speed-ups, and of the share of the work that is serial, by number of workers."""
+    """Return a table of ingestion times by number of workers.
+
+    It shows how many times faster the work is than in one process, and which share of the work stays serial.
+    """
     rows = []
     for p in results["workers"]["points"]:
         alone = next(q for q in results["workers"]["points"] if q["kind"] == p["kind"] and q["engine"] == "serial")

@@ -70,7 +70,8 @@ def is_allowed(store: str, rows: int) -> bool:
 def describe_vectors(vectors: Path | None, there: int) -> str:
     """Return a description of the vectors.
 
-    If there are fewer vectors than the largest size needs, it also states their number, and how they are grown.
+    If there are fewer vectors than the largest measurement needs, the description also states how many there
+    are, and that further vectors are made by shifting these.
     """
     told = read_description(vectors) if vectors else _MIXED
     return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
@@ -97,10 +98,10 @@ def _measure_server(server: Server | None, store: str, rows: int, base: Vectors,
 
 
 def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
-    """Return a store's cost, extrapolated to this many rows; None if there are fewer than two points.
+    """Return a vector store's cost, extrapolated to `rows` rows; None if it was measured for fewer than two sizes.
 
-    Bytes are extrapolated by a straight line through the last two points, since every row takes the same number
-    of bytes; times by a power law.
+    `what` names the cost, such as `disk MB`. Bytes are extrapolated by a straight line through the two largest
+    sizes, since every row takes the same number of bytes. Times are extrapolated by a power law.
     """
     if what in _BYTES:
         return _predict(points, store, what, rows)
@@ -121,9 +122,10 @@ def _list_points(points: Iterable[Mapping[str, Any]], store: str, what: str) -> 
 
 
 def _fit_law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
-    """Fit a power law to a store's last three points; None if there are fewer than two.
+    """Fit a power law, cost = factor * rows ** exponent, to the measured costs of a vector store.
 
-    Return the exponent, the logarithm of the factor, and the largest number of rows.
+    Return the exponent, the logarithm of the factor, and the largest measured number of rows. Only the three
+    largest sizes are used; the result is None if there are fewer than two.
     """
     mine = _list_points(points, store, what)[-3:]
     if len(mine) < 2:
@@ -133,17 +135,17 @@ def _fit_law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tupl
 
 
 def merge_points(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
-    """Return all points in order; a new point replaces the old one with the same rows and store."""
+    """Return the sorted measurements; a new measurement replaces the old one of the same store and row count."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
     order = {store: number for number, store in enumerate((*STORES, *MILVUS))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
 
 
 def find_crossing(points: Iterable[Point], store: str, what: str, limit: float) -> float | None:
-    """Return the number of rows at which a store exceeds a limit, by a power law through its last points.
+    """Estimate the number of rows at which a store's measured value `what`, such as `one ms`, reaches a limit.
 
-    None if the cost does not grow, or if the number is more than ten times the measured rows, where the law is
-    unreliable.
+    The estimate is from a power law through the store's last three measurements. None if there are fewer than
+    two, if the value does not grow, or if the estimate is over ten times the measured rows and thus unreliable.
     """
     law = _fit_law(points, store, what)
     if law is None or law[0] <= 0:

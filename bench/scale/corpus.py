@@ -25,7 +25,10 @@ _QUESTIONS = 2
 
 
 def documents_of(folder: Path | None) -> list[Path]:
-    """Return the documents to repeat: those of a folder, or the samples' contracts as text."""
+    """Return the documents that are copied until a corpus is large enough.
+
+    They are the files of the folder or, without a folder, the text files of the sample contracts.
+    """
     files = files_of(folder or TEXTS)
     if not files:
         raise SourceError(f"{folder}: no readable document; give another folder")
@@ -77,7 +80,10 @@ def repeat_benchmark(count: int, folder: Path) -> Path:
 
 
 def repeat_contracts(count: int, folder: Path) -> Path:
-    """Write a source in CUAD's layout with `count` PDFs; return its folder."""
+    """Write a dataset of `count` PDFs in the layout of CUAD, made of copies of a few contracts; return `folder`.
+
+    Each copy has a name of its own, and its PDF file differs in its bytes from the other copies.
+    """
     with (CONTRACTS / "master_clauses.csv").open(encoding="utf-8-sig", newline="") as file:
         head, *rows = csv.reader(file)
     pdfs = {_make_key(path.stem): path for path in files_of(CONTRACTS / "full_contract_pdf")}

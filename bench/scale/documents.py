@@ -32,8 +32,11 @@ _SAMPLE = 256
 def measure(source: Path | None, *, limit: int) -> dict[str, Any]:
     """Measure conversion, ingestion and queries at several numbers of documents.
 
-    `ingest` and `convert` of the result have the measurements, `exponent` and `spread` say whether ingestion
-    time is linear, and `default_embedder` and `pdf` are the unit costs that the cost model needs.
+    Returns:
+        `ingest` and `convert`: the measurements at each number of documents.
+        `exponent`: b in "ingestion seconds = a · documents^b"; 1 means linear.
+        `spread`: how much the seconds per document vary; 0.15 means ± 15%.
+        `default_embedder` and `pdf`: the time to embed one chunk, and the time to read one PDF page.
     """
     ingests = [
         measure_ingestion(source, size)
@@ -56,7 +59,7 @@ def _list_sizes(sizes: Sequence[int], limit: int) -> list[int]:
 
 
 def measure_ingestion(source: Path | None, size: int) -> dict[str, Any]:
-    """Return the cost of ingesting `size` documents, and of queries on that index."""
+    """Ingest `size` documents and query the new index; return the times and the peak memory of both steps."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         paths = repeat(documents_of(source), size, folder / "corpus")
@@ -116,7 +119,10 @@ def measure_embedder(chunks: int) -> dict[str, float]:
 
 
 def measure_reading() -> dict[str, float]:
-    """Return the time of reading a page of a PDF, on the samples' contracts."""
+    """Measure how long reading a PDF takes, on the sample contracts.
+
+    The result has `pages`, the number of pages read, and `seconds`, the mean processor time per page.
+    """
     paths = files_of(CONTRACTS / "full_contract_pdf")
     read_document(paths[0])
     started = time.process_time()

@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#526
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name, its points, and whether it is dashed because it is extrapolated."""
+    """A line of a chart: its name, its points, and whether it is dashed, which marks extrapolated values."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -51,7 +51,10 @@ class Chart:
 
 
 def draw(chart: Chart) -> str:
-    """Return the chart as SVG; values that are zero or negative are left out."""
+    """Return the chart as SVG.
+
+    Points with a coordinate of zero or less are left out, because a logarithmic axis cannot show them.
+    """
     kept = [Series(s.name, [p for p in s.points if p[0] > 0 and p[1] > 0], s.dashed) for s in chart.series]
     kept = [series for series in kept if series.points]
     xs = [x for series in kept for x, _ in series.points]

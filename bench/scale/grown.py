@@ -23,10 +23,11 @@ from exhibit.engine import track
 from exhibit.law.names import name_terms
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
-from exhibit.rag.index import Entry, Index, open_index
+from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.lexicon.postings import TermCounts, digest
 from exhibit.rag.protocols import make_section_keys
+from exhibit.rag.saved_index import open_index
 
 _SPREAD = 0.35
 """The distance of a copy's vector from its original: about that of chunks of one contract, as in `bench.stores`."""
@@ -43,7 +44,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class Original:
-    """A document of the small index, with all data for a copy."""
+    """A document of the small index, with all data that are needed to add copies of it to a large index."""
 
     entry: Entry
     text: str
@@ -92,7 +93,7 @@ def read_originals(index: Index) -> Iterator[Original]:
 
 
 def names_of(entry: Entry) -> tuple[str, ...]:
-    """Return the words of a document's file name, title and parties that distinguish it."""
+    """Return the distinctive words in a document's file name, title and parties, without words like `agreement`."""
     written = " ".join([entry.filename, entry.profile.title, *entry.profile.parties])
     return tuple(sorted({word for word in _NAME.findall(written) if word.lower() not in _KNOWN}))
 
@@ -115,7 +116,10 @@ def _move(letter: str, step: int) -> str:
 
 
 def rename(text: str, names: Sequence[str], turn: int) -> str:
-    """Return the text of copy number `turn`, in which the words in `names` are replaced by words of equal length."""
+    """Return the text of a document's copy number `turn`; copy 0 is the original.
+
+    In a copy, the words in `names` are replaced by other words of equal length.
+    """
     if not turn or not names:
         return text
     pattern = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)), re.IGNORECASE)
@@ -137,7 +141,11 @@ def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
 
 
 def _count_words(original: Original, entry: Entry, turn: int) -> DocumentWords:
-    """Return the word counts of a copy: hashes of the name's words are replaced, and no text is counted again."""
+    """Return the word counts of copy number `turn`, computed from the counts of the original document.
+
+    A copy differs from its original only in the words of the document's name. The hashes of these words are
+    replaced, so the text of the copy need not be counted.
+    """
     if not turn:
         return original.words
     swaps: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Measures one ingestion in parts: processor time by stage, size on disk, query time."""
+"""Measures one ingestion: the processor time of each stage, the size on disk, and the time of a query."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from exhibit.engine import Engine, Outcome, open_engine
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.rag.config import Config, list_presets
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.rag.protocols import Keys, Layer, VectorStore
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.runtime.plugins import load_plugin
 
@@ -56,7 +57,10 @@ _WORKER = {
 
 
 class _Engine:
-    """An engine that measures the processor time of its items, and the wait until the first item is done."""
+    """An engine that measures the seconds until its first item is done.
+
+    If the items run in this process (`whole`), it also measures their processor time.
+    """
 
     def __init__(self, inner: Engine, clock: Clock, *, whole: bool) -> None:
         self._inner, self._clock, self._whole = inner, clock, whole
@@ -99,9 +103,9 @@ class _Summariser:
 
 
 class _Store:
-    """A layer's store that measures the time of adding vectors.
+    """A wrapper of a vector store that measures the time of adding vectors.
 
-    Without an inner store it discards the vectors, to measure memory without them.
+    If `inner` is None, it discards the vectors, so that the memory of everything else can be measured.
     """
 
     def __init__(self, inner: VectorStore | None, clock: Clock) -> None:
@@ -163,7 +167,7 @@ class _Index(Index):
 
 
 def make_config(store: str, *, words: bool = True) -> Config:
-    """Return the settings that are measured: all three layers of vectors, and with `words` also the lexicon."""
+    """Return the settings to measure: vectors of documents, sections and chunks; with `words`, also a word index."""
     return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
 
@@ -176,11 +180,12 @@ def ingest_once(
     engine: str = "serial",
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """Build an index below `folder` from some documents, or from all documents in a folder; return its costs.
+    """Build an index below `folder`, and return its costs: times, disk space, and numbers of documents and chunks.
 
-    The store `none` discards every vector. A folder is searched for documents by the same code as in `exhibit`.
-    The stages that run in workers are measured only with the serial engine, because there everything runs in
-    this process.
+    `documents` is a list of files, or a folder that is searched for documents as `exhibit index` does. The
+    store `none` discards every vector. With `words`, the index also has the lexicon for word search. The
+    stages that run in worker processes are timed only with the engine `serial`, which runs them in this
+    process.
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)
@@ -221,7 +226,7 @@ def _list_stages(clock: Clock) -> dict[str, float]:
 
 
 def measure_sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of an index, by kind of file."""
+    """Return the bytes of an index under two keys: `documents and words` (.sqlite, .json) and `vectors`."""
     bytes_of = {"documents and words": 0, "vectors": 0}
     for path in folder.rglob("*"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Writes tables in Markdown between the markers of a page."""
+"""Writes Markdown tables into a page, between the comments that mark where each table belongs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ Results = Mapping[str, Any]
 
 
 def fill(text: str, part: str, block: str) -> str:
-    """Return a page with the text between a part's markers replaced by a block."""
+    """Return a Markdown page with `block` between the two markers of a part of the benchmark.
+
+    The markers are `<!-- scale:PART -->` and `<!-- /scale:PART -->`; the old text between them is removed.
+    """
     marked = re.compile(rf"(<!-- scale:{part} -->\n).*?(<!-- /scale:{part} -->)", re.DOTALL)
     if not marked.search(text):
         raise ToolkitError(f"the page has no markers <!-- scale:{part} --> … <!-- /scale:{part} -->; put them back")
@@ -27,7 +30,11 @@ def format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def describe_measurement(results: Results, part: str) -> str:
-    """Return a line that says how a part was measured: the command, the machine, and its load."""
+    """Return a line that says how a part of the benchmark, such as `memory`, was measured.
+
+    The line has the command, the machine, and how busy the machine was with other work before the
+    measurement.
+    """
     where = results["machines"][part]
     share = where.get("busy")
     quiet = where["load"] < where["cores"] / 2 if share is None else share <= BUSY

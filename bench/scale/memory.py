@@ -1,7 +1,7 @@
 """Measures the peak memory of ingesting a corpus, and of ingesting ten times as many documents.
 
-The work alone, for which words and vectors are discarded, is compared with an index of words, and with
-indexes of vectors in several stores.
+It is measured for an ingestion that stores neither words nor vectors, for an index with words only, and
+for indexes with vectors in several stores. The differences are the memory that words and vectors need.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ FLAT_ONCE, FLAT_TIMES = 1000, (1, 20)
 
 
 def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the peak memory of the process tree, by store and by size."""
+    """Return the peak memory of ingesting documents: one point per kind of index and number of documents.
+
+    The memory is that of the process and its workers together. The result has the keys `once` (the smaller
+    number of documents), `jobs` (workers) and `points`.
+    """
     once = 30 if quick else ONCE
     stores = [store for store in STORES if store != "milvus:lite" or find_spec("pymilvus")]
     wanted = [(store, times) for store in stores for times in TIMES]
@@ -45,7 +49,10 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
 
 
 def measure_flatness(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the peak memory of two ingestions with words and vectors: of 1,000 and of 20,000 documents."""
+    """Measure the peak memory of building an index of 1,000 documents and an index of 20,000 documents.
+
+    With `quick`, the indexes have 15 and 300 documents. The key `points` of the result has both measurements.
+    """
     once = 15 if quick else FLAT_ONCE
     points = [
         measure_point(source, once, times, WHOLE) for times in track(FLAT_TIMES, total=None, label="flat", unit="size")
@@ -66,7 +73,11 @@ def measure_point(source: Path | None, once: int, times: int, store: str) -> dic
 
 
 def compute_growth(points: Sequence[dict[str, Any]], store: str) -> dict[str, float] | None:
-    """Return the growth of a store's peak: as a ratio of last to first, and in bytes per document and per chunk."""
+    """Return how the peak memory with a store grows from the smallest to the largest corpus.
+
+    `ratio` is the peak with the most documents divided by the peak with the fewest; `document` and `chunk`
+    are bytes per added document and per added chunk. None if there are fewer than two measurements.
+    """
     mine = sorted((p for p in points if p["store"] == store), key=lambda p: float(p["documents"]))
     if len(mine) < 2:
         return None

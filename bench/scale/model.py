@@ -18,7 +18,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Constant:
-    """A number of the model, with its unit and its source."""
+    """A number that the cost model uses, with its unit and its source."""
 
     value: float
     unit: str
@@ -27,7 +27,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Setting:
-    """A scenario of the model: its machines, its flags, its store, and its number of indexes."""
+    """A scenario of the cost model: the machines, the command-line flags, the vector store and the indexes."""
 
     name: str
     machines: int
@@ -65,7 +65,10 @@ ASSUMED = {
 
 
 def list_constants(results: Mapping[str, Any]) -> dict[str, Constant]:
-    """Return the table of constants: measured on this machine, or assumed."""
+    """Return the constants of the cost model by name, such as the seconds to read a page of a PDF.
+
+    Each constant has a value, a unit and a source: measured on this machine, or assumed.
+    """
     documents, last = results["documents"], results["documents"]["ingest"][-1]
     stages, chunks = last["stages"], last["chunks"]
     worker = sum(value for stage, value in stages.items() if stage not in PARENT)
@@ -99,9 +102,10 @@ def list_constants(results: Mapping[str, Any]) -> dict[str, Constant]:
 
 
 def _compute_held(points: Sequence[Mapping[str, Any]]) -> float:
-    """Return the bytes per chunk that a process holds to answer queries.
+    """Return the memory, in bytes per chunk, that a process needs to answer queries.
 
-    It is the growth of its peak memory from the smallest to the largest index, divided by the added chunks.
+    This is the difference in peak memory between the largest and the smallest index, divided by the difference
+    in the number of chunks.
     """
     first, last = points[0], points[-1]
     return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))
@@ -162,7 +166,11 @@ class Break:
 
 
 def find_breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Break]:
-    """Return the limits on two cores with 16 GB and the default flags, the smallest number of documents first."""
+    """Return the numbers of documents at which a resource is exhausted or a step takes too long, smallest first.
+
+    The numbers apply to a machine with two cores and 16 GB, and to the default flags. Each number has a
+    remedy.
+    """
     of = {name: constant.value for name, constant in table.items()}
     laptop, per, long = SETTINGS[0], of["chunks a document"], of["long"]
     slow = find_crossing(results["chunks"]["points"], "faiss", "one ms", LIMIT_MS) or math.inf
@@ -216,5 +224,5 @@ def format_figure(value: float) -> str:
 def make_rows(
     table: Mapping[str, Constant], sizes: Sequence[int] = SIZES
 ) -> list[tuple[int, Setting, dict[str, float]]]:
-    """Return the costs of every size in every scenario."""
+    """Return the estimated costs for each number of documents in each scenario (machines, store and so on)."""
     return [(size, setting, compute_cost(size, setting, table)) for size in sizes for setting in SETTINGS]

@@ -15,7 +15,11 @@ from bench.scale.markdown import Results, fill, format_table
 
 
 def write(results: Results, out: Path, template: Path) -> list[Path]:
-    """Write the table of every measured part between the page's markers, draw the charts; return all paths."""
+    """Write the results page and its charts; return the paths of all written files.
+
+    The table of each measured part replaces the text between the part's markers in the page. A page that does
+    not exist yet is made from `template`.
+    """
     page = out / "scale.md"
     text = (page if page.is_file() else template).read_text(encoding="utf-8")
     written = []
@@ -73,7 +77,10 @@ def write_model(results: Results) -> str:
 
 
 def draw_model(results: Results) -> dict[str, Chart]:
-    """Return the chart of hours over documents."""
+    """Return a chart of the computed hours of ingestion over the number of documents.
+
+    The chart has the key `model`, and one line for each assumed equipment, from two cores to a cluster.
+    """
     constants = model.list_constants(results)
     sizes = [10**power for power in range(3, 9)]
     names = ("two cores", "one machine", "a cluster", "16 indexes")

@@ -120,7 +120,10 @@ def _read_ticks(stat: Path) -> tuple[int, int]:
 
 
 def refuse_busy(what: str, share: float) -> None:
-    """Raise an error if other programs use too much of the machine, since such figures are not reproducible."""
+    """Raise an error if other programs use too much of the processor; the times would not be reproducible.
+
+    `share` is the part of the machine that other programs use. `what` names the measurement in the message.
+    """
     if share > BUSY:
         raise ToolkitError(
             f"{what}: not measured, since other programs use {100 * share:.0f}% of this machine; wait until they end, "

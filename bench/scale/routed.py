@@ -20,9 +20,10 @@ from bench.scale.ingesting import EMBEDDER, QUESTIONS
 from bench.scale.process import measure_resident, run_apart
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
-from exhibit.rag.index import Entry, open_index
+from exhibit.rag.index import Entry
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.questions import understand
+from exhibit.rag.saved_index import open_index
 from exhibit.runtime.plugins import load_plugin
 
 POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))
@@ -47,7 +48,10 @@ class Asked(NamedTuple):
 
 
 def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the query times at each size, on an index that is grown from the given one or from the samples."""
+    """Return the query times on indexes of several sizes and stores, with the peak memory.
+
+    Each index is made by enlarging the given index or, if none is given, an index of the sample contracts.
+    """
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         small = index or make_small_index(folder / "small")
@@ -67,7 +71,10 @@ def make_small_index(folder: Path) -> Path:
 
 
 def read_questions(bundle: Path | None) -> Questions:
-    """Return evenly spaced answerable questions of a bundle; without a bundle, a few about the samples."""
+    """Return evenly spaced answerable questions of a bundle, each with the name of its document.
+
+    Without a bundle, return a few fixed questions about the sample documents, each with an empty name.
+    """
     if bundle is None:
         return [(question, "") for question in QUESTIONS]
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
@@ -78,8 +85,8 @@ def read_questions(bundle: Path | None) -> Questions:
 def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[str, Any]:
     """Open an index and search it with at most `most` questions, with and without the document's name.
 
-    Return the costs under `named` and `unnamed`, the recall, and the memory. A first search, which is not
-    measured, warms up the index.
+    Return the search times under `named` and `unnamed`, the `recall` of the nearest chunks, and the memory in
+    bytes under `own` and `mapped`. A first search, which is not measured, warms up the index.
     """
     index = open_index(folder)
     module, argument = load_plugin("exhibit.models.embedders", index.config.embedder)
@@ -103,7 +110,11 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
 
 
 def rename_question(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
-    """Return a question with its document's name replaced by that of a copy; `turn` chooses the copy."""
+    """Return a question with the name of its document replaced by the name of a copy of that document.
+
+    `turn`, modulo the number of copies, is the number of the copy; copy 0 is the original. If no document has
+    this file name, the question is returned unchanged.
+    """
     original = next((entry for entry in entries.values() if entry.filename == filename), None)
     if original is None:
         return question

@@ -20,7 +20,7 @@ class Server:
     folder: Path
 
     def memory(self, *, proc: Path = Path("/proc")) -> float:
-        """Return the memory in MB of all processes whose program is in the folder; raise an error if there are none."""
+        """Return the memory in MB of all processes whose program is in the server's folder; raise if there are none."""
         inside = self.folder.resolve()
         held = [_measure_resident(entry) for entry in proc.glob("[0-9]*") if inside in _find_program(entry).parents]
         if not held:

@@ -1,6 +1,6 @@
 """Measures ingestion with one worker and with two, in processes and on Ray.
 
-The results are the speed-up, and the serial share of the work.
+The results are the speed-up, and the share of the work that cannot run in parallel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ RUNNERS = (("serial", 1), ("local", 2), ("ray", 1), ("ray", 2))
 
 
 def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the seconds of an ingestion by kind of document, engine and number of workers."""
+    """Measure the ingestion of text files and of PDFs with several engines and numbers of workers.
+
+    In the result, `points` has a dictionary for each measurement, with its seconds, stages and peak memory.
+    `size` is the number of documents in each measurement.
+    """
     size = 24 if quick else SIZE
     runners = [runner for runner in RUNNERS if runner[0] != "ray" or find_spec("ray")]
     folders = {"text": source, "pdf": CONTRACTS / "full_contract_pdf"}
@@ -36,7 +40,10 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
 
 
 def compute_speed_up(alone: dict[str, Any], shared: dict[str, Any]) -> float:
-    """Return the speed-up of the run with several workers, once they have started."""
+    """Return the speed-up by several workers: the seconds of one worker divided by the seconds of several.
+
+    Both times begin when the first document is done, so that the start of the workers does not count.
+    """
     return compute_steady_seconds(alone) / compute_steady_seconds(shared)
 
 

@@ -50,7 +50,11 @@ BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
 
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure every value, print the figures, and write the pictures and the page."""
+    """Measure retrieval with every value of each setting, and print the figures.
+
+    Without `--settings`, also draw the figures and write their table into the results page. With `--settings`,
+    do so only if `--out` (drawings) or `--page` (table) is given.
+    """
     options = _make_parser().parse_args(argv)
     check_engine(options.engine)
     settings = choose_settings([name for name in options.settings.split(",") if name])
@@ -69,7 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fill(page: Path, block: str) -> str:
-    """Return a page with the text between its markers replaced by a block."""
+    """Return the text of a Markdown page, with `block` in place of the text between its two marker comments.
+
+    Raise ToolkitError if the page has no such comments.
+    """
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -82,7 +89,11 @@ def fill(page: Path, block: str) -> str:
 
 
 def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[list[Curve], int]:
-    """Return each setting's curves, and the number of questions."""
+    """Measure the preset `routed` with every value of each setting.
+
+    Return a curve for each setting and condition, and the number of questions. A condition says whether the
+    questions name their document, and whether the index has file names.
+    """
     recipe = {"embedder": options.embedder} if options.embedder else {}
     workers = {"engine": options.engine, "jobs": options.jobs}
     with tempfile.TemporaryDirectory(prefix="sensitivity-") as name:

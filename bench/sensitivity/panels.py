@@ -1,4 +1,4 @@
-"""Draws the sensitivity as pictures and a table: one panel per constant.
+"""Draws how sensitive retrieval metrics are to each constant: pictures (one panel per constant) and a table.
 
 A panel shows, for each value of the constant, by how many percentage points each metric changes.
 """
@@ -41,7 +41,7 @@ def format_number(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: its corner, and the least and the greatest change that it shows."""
+    """A plot of the SVG picture: the position of its top left corner, and the range of its vertical axis."""
 
     x: float
     y: float
@@ -49,7 +49,7 @@ class Panel:
     high: float
 
     def height(self, change: float) -> float:
-        """Return the vertical position of a change."""
+        """Return the vertical position at which the plot shows a metric's change."""
         share = (change - self.low) / (self.high - self.low)
         return self.y + _TALL - _BELOW - share * (_TALL - _ABOVE - _BELOW)
 
@@ -60,7 +60,10 @@ class Panel:
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """Return an SVG picture with one panel per curve; all curves are of one way of asking (`Way`)."""
+    """Return an SVG picture with one panel per curve.
+
+    All curves must have the same `Way`, which is a variant of the questions and of the index.
+    """
     title = f"Change from the default in points: {curves[0].way.title}"
     low, high, step = _choose_axis(
         [f.change for curve in curves for _, figures in curve.points for f in figures.values()]
@@ -149,7 +152,10 @@ def _draw_lines(panel: Panel, curve: Curve) -> list[str]:
 
 
 def write_page_block(curves: Sequence[Curve], *, questions: int) -> str:
-    """Return the block between the page's markers: pictures, the effect of each constant, and every figure."""
+    """Return the Markdown block of results that is inserted between the markers of the results page.
+
+    The block has the pictures, a table of the effect of each setting, and a table of every figure.
+    """
     by_way = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
     pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in by_way.items() if some]
     settings = list(dict.fromkeys(curve.setting for curve in curves))
@@ -169,10 +175,10 @@ def write_page_block(curves: Sequence[Curve], *, questions: int) -> str:
 
 
 def _summarise(curves: Sequence[Curve]) -> list[str]:
-    """Return two cells for the table's row of a setting.
+    """Return two table cells for one setting.
 
-    The first lists the tried values of the setting with which no metric differs significantly from the default.
-    The second lists the other values, each with the changes of the metrics.
+    The first cell lists the values that change no metric significantly, compared with the setting's default.
+    The second cell lists the other values, each with its significant changes of metrics.
     """
     calm = []
     loud = []

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from bench.reword import unname
 from exhibit.evaluation.cases import Case, Passage, Reply, Values
 from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.statistics import Difference, Table, compare, summarise, summarise_by
+from exhibit.evaluation.statistics import Difference, compare, summarise, summarise_by
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.lexicon import bm25, documents
 from exhibit.rag.retrieval import extents
@@ -63,12 +64,12 @@ class Setting(NamedTuple):
 
     @property
     def values(self) -> list[Value]:
-        """All values, in order."""
+        """The values to measure, including the default, in ascending order."""
         return sorted({*self.others, self.default})
 
     @property
     def shown(self) -> str:
-        """The name in tables and pictures."""
+        """The setting's name as tables and pictures show it; a constant is preceded by its module's name."""
         return f"{self.module.__name__.rpartition('.')[2]}.{self.name}" if self.module else self.name
 
 
@@ -112,18 +113,26 @@ class Way(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The title in tables and pictures."""
+        """The description of this way of asking, for tables and pictures: `with file names`, for example."""
         named = "questions that name no document, " if self.unnamed else ""
         return f"{named}{'with' if self.filenames else 'without'} file names"
 
 
 def ways_of(setting: Setting) -> list[Way]:
-    """Return the ways of asking that a setting can affect; a question without a name does not use file names."""
+    """Return the conditions under which a setting is measured: which questions, and which index.
+
+    Most settings are measured twice: with file names in the index and without them. A setting with `unnamed` is
+    measured once: with file names in the index, and with questions that name no document.
+    """
     return [Way(True, True)] if setting.unnamed else [Way(False, True), Way(False, False)]
 
 
 class Trial(NamedTuple):
-    """One value of one setting in one way of asking; the trial of the default has no setting."""
+    """One measurement: a setting, its value, and the variant of the questions and the index (`way`).
+
+    A variant says whether the questions name their document, and whether the index has file names. In the
+    measurement with all defaults, `setting` is empty.
+    """
 
     way: Way
     setting: str = ""
@@ -135,7 +144,12 @@ class Trial(NamedTuple):
 
 
 def trials_of(settings: Sequence[Setting]) -> list[Trial]:
-    """Return all trials: for each way of asking one with the defaults, and one for each other value of a setting."""
+    """Return all trials: first those with all defaults, then those with one changed setting.
+
+    Each trial has a `Way`: whether the questions name their document, and whether the index has file names.
+    Each `Way` has one trial with all defaults. Each setting has one trial for every value other than its
+    default, in each `Way` in which the setting is measured.
+    """
     ways = dict.fromkeys(way for setting in settings for way in ways_of(setting))
     varied = [(s, way, value) for s in settings for way in ways_of(s) for value in s.values if value != s.default]
     return [*map(Trial, ways), *(Trial(way, setting.name, value) for setting, way, value in varied)]
@@ -151,7 +165,10 @@ class Trying:
     """The settings of every trial, such as another embedder."""
 
     def __call__(self, trial: Trial) -> dict[str, Values]:
-        """Search all cases with the trial's value; return each of the four metrics as a list of values by case."""
+        """Search all cases with the trial's value of a setting.
+
+        Return `{metric: values}` for the four metrics in `METRICS`, with one value for each case.
+        """
         told: dict[str, Any] = {**self.recipe, "filenames": trial.way.filenames}
         constants: list[tuple[ModuleType, str, Value]] = []
         for setting in choose_settings([trial.setting]) if trial.setting else []:
@@ -178,7 +195,7 @@ class Trying:
 
 
 def word_question(case: Case, way: Way) -> str:
-    """Return a case's question with or without the document's name, as the way of asking requires."""
+    """Return a case's question, without the document's name if `way.unnamed` is true."""
     return unname(case.question) if way.unnamed else case.question
 
 
@@ -212,12 +229,12 @@ class Figure(NamedTuple):
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval of the change excludes 0."""
+        """Whether the metric's change from the default value is significant: its 95% interval excludes 0."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
     @property
     def told(self) -> str:
-        """The change with its interval, as text."""
+        """The change from the default value and its 95% interval as text, such as `+1.2 [+0.3, +2.1]`."""
         ends = f" [{self.ci95[0]:+.1f}, {self.ci95[1]:+.1f}]" if self.ci95 else ""
         return f"{self.change:+.1f}{ends}".replace("-", "−")
 
@@ -228,7 +245,10 @@ Figures = Mapping[str, Figure]
 
 @dataclass(frozen=True)
 class Curve:
-    """The figures of a setting over its values, in one way of asking."""
+    """The metrics that were measured at each value of one setting, in one way of asking.
+
+    A way of asking says whether the questions name their document, and whether the index has file names.
+    """
 
     setting: Setting
     way: Way
@@ -241,7 +261,10 @@ def curves_of(
     cases: Sequence[Case],
     groups: str | None,
 ) -> list[Curve]:
-    """Return one curve for each setting and way of asking, computed from the values of all trials."""
+    """Return one curve of metric values for each setting, and for each variant of the questions and the index.
+
+    A variant says whether the questions name their document, and whether the index has file names.
+    """
     tables = {trial: table_of(cases, values, groups=groups) for trial, values in measured.items()}
     curves = []
     for setting in settings:

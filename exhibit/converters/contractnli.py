@@ -18,7 +18,7 @@ from exhibit.converters.printing.press import split_filed_text, strip_filing
 from exhibit.converters.raw.source import find_one, key_by_name, read_json
 from exhibit.converters.raw.titles import choose_unique_titles, join_names
 from exhibit.converters.steps.cli import main
-from exhibit.law.profile import date_of, kind_of, parties_of
+from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
@@ -46,7 +46,7 @@ def _parse_splits(text: str) -> str:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in {*SPLITS, "all"}]
     if unknown:
-        raise ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(SPLITS)}, all")
+        raise ArgumentTypeError(f"no split {unknown[0]!r}; there are {', '.join(SPLITS)}, all")
     return "all" if "all" in names else ",".join(name for name in SPLITS if name in names)
 
 
@@ -126,10 +126,10 @@ def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Nam
 
 
 def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of all splits; count faults only in the chosen splits.
+    """Yield the valid documents of all splits, each with a number; count faults only in the chosen splits.
 
-    `index` numbers the documents in the order train, dev, test. The first index of a split is the same as in
-    the full release, even if documents of an earlier split are missing.
+    The numbers follow the order train, dev, test. The number of the first document of a split is the same as
+    in the full release, even if documents of an earlier split are missing.
     """
     start = 0
     taken: dict[str, str] = {}
@@ -161,8 +161,8 @@ def _read_split(path: Path, data: bytes) -> list[object]:
     missing = [key for key in QUESTIONS if key not in labels]
     unknown = [key for key in labels if key not in QUESTIONS]
     if missing or unknown:
-        what = f"no hypothesis {missing[0]!r}" if missing else f"a hypothesis {unknown[0]!r} that has no question"
-        raise SourceError(f"{path}: {what} among its labels; is this ContractNLI's release of 2021?")
+        what = f"lack the hypothesis {missing[0]!r}" if missing else f"have an unknown hypothesis {unknown[0]!r}"
+        raise SourceError(f"{path}: its labels {what}; is this ContractNLI's release of 2021?")
     return list(content["documents"])
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from exhibit.converters import Benchmark, Item, Quote, RawRow, Tally, read_info
 from exhibit.converters.benchmark import Label
-from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
+from exhibit.converters.civil_procedure.corpus import Corpus
 from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
 from exhibit.converters.civil_procedure.parsing import read_string
+from exhibit.converters.civil_procedure.resolution import METHODS, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile, load, make_candidates
 from exhibit.converters.fetching.fetch import add_fetch_arguments as add_arguments
 from exhibit.converters.fetching.fetch import read_policy
@@ -55,7 +56,7 @@ class _Entry:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the ground truth and the documents, and resolve each citation to a document."""
+    """Read the questions and the documents, and resolve each citation of a question to a document."""
     sources, entries, hashes = _resolve_sources(source, options, tally)
     rows = [_make_row(entry) for entry in entries]
     if options.limit:
@@ -113,7 +114,7 @@ def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
         place = f"row {entry.id}: [{citation.text}]"
         if resolution.source is None:
             if tally.strict:
-                raise SourceError(f"{place} {resolution.reason}; an error because of --strict")
+                raise SourceError(f"{place} {resolution.reason}; fix the source, or remove --strict")
             tally.note(_UNRESOLVED, f"{place} {resolution.reason}")
         elif resolution.place is None:
             remark = _NOT_FOUND if resolution.how == "section" or citation.section else _NAMED
@@ -200,7 +201,7 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a candidate line of ground truth for each query in the exports.
+    """Write proposed questions and answers for a person to edit: one line for each query in search exports.
 
     Raise SourceError if the output file exists, because a person may have edited it; --force replaces the file.
     """

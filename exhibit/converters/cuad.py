@@ -18,7 +18,7 @@ from exhibit.converters.raw.source import find_one, key_by_name, read_csv
 from exhibit.converters.raw.titles import ask_titles, choose_unique_titles, join_names, pair_files
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import read_within
-from exhibit.law.profile import tidy
+from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
@@ -181,9 +181,9 @@ def quotes_of(cell: str) -> list[str]:
     try:
         value = ast.literal_eval(cell.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ValueError("it does not parse") from error
+        raise ValueError("the text is not valid Python") from error
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("it holds something else")
+        raise ValueError("the value is not a list of strings")
     # skip empty quotes; the same quote twice is one passage
     return [text for text in dict.fromkeys(value) if text.strip()]
 

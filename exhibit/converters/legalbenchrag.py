@@ -186,7 +186,7 @@ def _keep_used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> 
 
 
 def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
-    """Return the text at each valid span as `{file: {snippet: text}}`; only one file is in memory at a time."""
+    """Return the text of each gold snippet with a valid span, as a mapping from file to snippet to text."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:

@@ -43,7 +43,11 @@ _MASKS = {
 
 
 class _Opinion(NamedTuple):
-    """An opinion of a reply: its value, the series of values with the same scale, and the scale's best rating."""
+    """A user's opinion on a reply, such as a thumb or a rating.
+
+    `value` is the opinion as the log states it. `series` is the same for all opinions that use one rating
+    scale. `best` is the best rating of the scale; None if it is unknown.
+    """
 
     value: str
     series: str
@@ -51,7 +55,7 @@ class _Opinion(NamedTuple):
 
     @property
     def rating(self) -> tuple[float | None, float | None]:
-        """The value as a number, and the best rating of its scale.
+        """The opinion's value as a number, and the best rating of its scale: `4/5` gives 4 and 5.
 
         Both are None if the value is not a number. The best rating is None if the scale is unknown.
         """
@@ -70,7 +74,7 @@ class _Logged(NamedTuple):
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the converter; the first argument may be the path of the log, without `--source`."""
+    """Run the converter of logs; the path of the log may be the first argument, instead of `--source PATH`."""
     given = list(argv)
     if given and not given[0].startswith("-"):
         given.insert(0, "--source")
@@ -166,7 +170,10 @@ def _find_sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf
 
 
 def _opinions(row: Mapping[str, Any], cells: Mapping[str, Any]) -> Iterator[_Opinion]:
-    """Yield a row's opinions of its reply; the log may state them as words, numbers or named scores."""
+    """Yield the users' ratings of a reply that a row of the log contains.
+
+    A rating may be a word, a number or a named score.
+    """
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
         if name is None:
@@ -189,10 +196,11 @@ def _best_rating(fields: Mapping[str, Any]) -> float | None:
 
 
 def _read_verdict(opinion: _Opinion, graded: Container[str]) -> str:
-    """Return an opinion as `down` or `up`; empty if it is neither.
+    """Return `up` or `down` for a user's opinion of a reply; empty if the opinion is neither.
 
-    A number without a known scale is read as a thumb: 1 is up, and 0 and below are down. `graded` lists the
-    series that contain a number above 1. In such a series 1 may be the lowest rating, so 1 is not up there.
+    If the best rating of the scale is unknown, a rating of 0 or less is `down`, and a rating of 1 is `up`. But
+    1 is not `up` if the log has higher ratings on the same scale, because 1 may then be the lowest rating.
+    `graded` has the `series` (the scale's name) of every scale with ratings above 1.
     """
     number, best = opinion.rating
     if number is None:

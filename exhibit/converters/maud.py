@@ -114,7 +114,10 @@ def _pair(release: Release, tally: Tally) -> list[_Contract]:
 
 
 def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the only agreement to which the label files assign the definition, else the only one that contains it."""
+    """Return the agreement to which a definition belongs; None if there is no such agreement or more than one.
+
+    The label files are searched first. If they do not decide, the texts of the agreements are searched.
+    """
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
@@ -131,7 +134,7 @@ def _has(text: str, parts: list[str]) -> bool:
 def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
     """Return the most complete row for an agreement and count its other rows as faults.
 
-    The release has a broken copy of the Soliton row.
+    MAUD's release has two rows for the Soliton agreement, and one of them is damaged.
     """
     if len(rows) == 1:
         return rows[0]
@@ -143,9 +146,10 @@ def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contra
 
 
 def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Return whether to leave out an agreement: its row has excerpts, but its text contains none of them.
+    """Return whether to leave out an agreement because its text contains none of the excerpts in its row.
 
-    If users reported the agreement as faulty, record a note; the report alone is no reason to leave it out.
+    An agreement without excerpts is kept. If users reported the agreement as faulty, record a note; the report
+    alone is no reason to leave it out.
     """
     if contract.name in KNOWN_BAD:
         tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")

@@ -135,15 +135,20 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
     marks = [name for name in header if _ANNOTATOR.fullmatch(name)] or [name for name in header if name == "Label"]
     if missing or not marks:
         what = repr(missing[0]) if missing else "'Ann1' … 'Ann6' (test) or 'Label' (train)"
-        raise SourceError(f"{path}: no column {what} among {', '.join(header) or 'none'}; is this PrivacyQA's table?")
+        raise SourceError(
+            f"{path}: no column {what} (its columns: {', '.join(header) or 'none'}); is this PrivacyQA's table?"
+        )
     for number, record in enumerate(records, 2):
         # an editor that removes trailing white space also removes trailing empty cells
         if len(record) > len(header) or (record and len(record) < len(header) - len(marks)):
-            raise SourceError(f"{path}: line {number} has {len(record)} cells, the header {len(header)}; get it again")
+            raise SourceError(
+                f"{path}: line {number} has {len(record)} cells, but the header has {len(header)}; "
+                f"get the file again from {INFO.url}"
+            )
         record += [""] * (len(header) - len(record)) if record else []
     rows = [dict(zip(header, record, strict=True)) for record in records if record]
     if not rows:
-        raise SourceError(f"{path}: no rows")
+        raise SourceError(f"{path}: the table has no rows; get it again from {INFO.url}")
     return _Table(rows, marks)
 
 
@@ -151,10 +156,10 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
 
 
 def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
-    """Group the rows by policy and question, and number the questions in the order of their first appearance.
+    """Group the rows of a table by policy and question, and number the questions from `asked`.
 
-    `asked` is the number of questions in earlier tables. If the training table is missing, the test questions
-    still have the ids of the whole release.
+    Questions are numbered in the order of their first appearance. `asked` is the number of questions in earlier
+    tables. Test questions are always numbered as in the whole release, even if the training table is missing.
     """
     # without the training set, the test questions keep their ids of the whole release
     first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked

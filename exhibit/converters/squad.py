@@ -131,7 +131,7 @@ def _list_given(folder: Path | None) -> dict[str, Path]:
         return {}
     files = {make_file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
     if not files:
-        raise SourceError(f"{folder}: no PDFs in it")
+        raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
     return files
 
 
@@ -179,7 +179,11 @@ def _make_row(
 def _make_quotes(
     answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
 ) -> tuple[Quote, ...]:
-    """Return the answers as gold; one text at several offsets is one passage with alternative locations."""
+    """Return one gold quote for each different answer text; empty answers are left out.
+
+    If an answer text has several offsets, the first offset is the quote's location, and the others are its
+    alternative locations. An offset at which the context has another text is ignored, with a note in `tally`.
+    """
     places: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
         text, start = str(answer.get("text") or ""), answer.get("answer_start")

@@ -28,7 +28,11 @@ INFO = read_info(__file__)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for the days of versions (`--from`, `--as-of`) and for question languages (`--ask-in`)."""
+    """Add the flags of the converter for laws.
+
+    `--from` and `--as-of` select the versions of a law by date, and `--ask-in` adds languages of the
+    questions.
+    """
     parser.add_argument(
         "--from", type=_parse_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
     )
@@ -48,7 +52,9 @@ def _list_asking() -> list[str]:
 def _parse_languages(text: str) -> str:
     unknown = set(text.split(",")) - set(_list_asking())
     if unknown:
-        raise ArgumentTypeError(f"no questions in {', '.join(sorted(unknown))}; there are {', '.join(_list_asking())}")
+        raise ArgumentTypeError(
+            f"no questions in the language {', '.join(sorted(unknown))}; the languages are {', '.join(_list_asking())}"
+        )
     return text
 
 
@@ -60,7 +66,7 @@ def _parse_day(text: str) -> str:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the versions, print each of them, and make questions on them."""
+    """Read the versions of each law, convert each version to a document, and make questions about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (options.since, options.as_of))
 
     def skip(reason: str, name: str) -> None:

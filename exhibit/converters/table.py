@@ -8,29 +8,21 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info, squad
-from exhibit.converters.benchmark import BEYOND, Label
+from exhibit.converters import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, read_info, squad
+from exhibit.converters.benchmark import BEYOND
 from exhibit.converters.fetching.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.raw.assertions import open_record
-from exhibit.converters.raw.cells import (
-    find_chosen_option,
-    label,
-    list_cell_values,
-    read_cell_text,
-    read_cell_words,
-    read_options,
-    read_refusal,
-    split_values,
-)
+from exhibit.converters.raw.cells import label, read_cell_words
 from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, correct_columns, list_columns, show_columns
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.gold import CitedPassage, GoldReader, name_unplaced
 from exhibit.converters.raw.judgments import find_judged_folder, read_judged
-from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
+from exhibit.converters.raw.records import ENDINGS, columns_of, read_records
+from exhibit.converters.raw.table_questions import TableQuestion, read_questions
 from exhibit.converters.raw.titles import choose_unique_titles
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import is_readable
@@ -53,31 +45,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
 
 
-@dataclass
-class _Question:
-    """A question, read from one row of the table or from several rows with the same id."""
-
-    id: int
-    place: str
-    text: str
-    answer: str
-    is_impossible: bool
-    labels: dict[str, Label]
-    passages: list[CitedPassage]
-    items: list[Item]
-    """The rows from which it was read."""
-    quoted: bool = False
-    """Whether the table quotes or cites passages for it, even if they are not found."""
-    acceptable: tuple[CitedPassage, ...] = ()
-    lists: dict[str, list[Any]] = field(default_factory=dict)
-    """The texts that the answer must contain, and must not contain, by label."""
-
-    @property
-    def judged(self) -> bool:
-        """Whether the question lists texts that its answer must contain or must not contain."""
-        return any(self.lists.values())
-
-
 class _Kinds(NamedTuple):
     """The requirements for every row of a table, which follow from the table's columns.
 
@@ -90,7 +57,11 @@ class _Kinds(NamedTuple):
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the table, find its documents, and assign each passage to its document."""
+    """Read a table of questions, find the documents that its rows name, and return the benchmark.
+
+    Each gold passage of a row is assigned to one document. SQuAD files and folders of queries with relevance
+    judgments are also read.
+    """
     policy = read_policy(options)
     if folder := find_judged_folder(source):
         shelf = Shelf(folder.queries, options.documents, getattr(options, "as") == "pdf", policy)
@@ -109,7 +80,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     columns = correct_columns(choose_columns(table, seen, named), chosen_by_user, records, texts)
     show_columns(table, seen, columns, named, tally, records)
     gold = GoldReader(columns, seen, texts, _find_only_document(columns, shelf), tally)
-    questions = list(_read_questions(records, columns, gold, tally))
+    questions = list(read_questions(records, columns, gold, tally))
     gold.check(table)
     _count_pages_from_1(questions)
     questions = [question for question in questions if _find_documents(question, texts, tally)]
@@ -146,7 +117,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     )
 
 
-def _count_pages_from_1(questions: Sequence[_Question]) -> None:
+def _count_pages_from_1(questions: Sequence[TableQuestion]) -> None:
     """If the table has a page 0, add 1 to the page number of each passage that has neither text nor provision.
 
     The gold of such a passage is the whole page, and its page number must count from 1.
@@ -160,7 +131,7 @@ def _count_pages_from_1(questions: Sequence[_Question]) -> None:
 
 
 def _with_texts(
-    documents: dict[str, RawDocument], questions: Sequence[_Question], texts: Texts
+    documents: dict[str, RawDocument], questions: Sequence[TableQuestion], texts: Texts
 ) -> dict[str, RawDocument]:
     """Return the documents; each document for which a passage states offsets gets the text of its file."""
     counted = {passage.document for question in questions for passage in question.passages if passage.offsets}
@@ -201,92 +172,14 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
     return replace(INFO, name=name, title=title, benchmark=title, licence=licence)
 
 
-# ---------------------------------------------------------------- questions
-
-
-def _read_questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> Iterator[_Question]:
-    """Yield the questions in order; rows with the same id are one question."""
-    ids = [read_cell_words(record.cells.get(columns["id"] or "")) for record in records]
-    keep = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
-    grouped: dict[str, _Question] = {}
-    for record, name in zip(records, ids, strict=True):
-        try:
-            question = _read_question(record, columns, gold, int(name) if keep else record.index)
-        except ValueError as error:
-            tally.fault(str(error), record.place, item=record.item)
-            continue
-        if name and not keep:
-            question.labels = {"id": name, **question.labels}
-        # 7 and 007 are one number; a row without an id is a separate question
-        first = grouped.setdefault(str(question.id) if keep else name or f"\0{record.place}", question)
-        if first is question:
-            continue
-        if first.text != question.text or first.is_impossible != question.is_impossible:
-            line = f"{record.place}: {name}"
-            tally.fault("another question under the id of an earlier row", line, item=record.item)
-            continue
-        if question.answer not in ("", first.answer):
-            tally.note("another answer under the same id: the first is kept", f"{record.place}: {name}")
-        own = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
-        first.items += question.items
-        first.passages += [passage._replace(labels=own) for passage in question.passages]
-    yield from grouped.values()
-
-
-def _read_question(record: Record, columns: Columns, gold: GoldReader, number: int) -> _Question:
-    """Return the question of a row; raise a ValueError that names the missing part."""
-    cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
-    question = read_cell_text(cells["question"], "question")
-    if not question:
-        raise ValueError("row without a question")
-    refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
-    if refused is None or (answerable is None and read_cell_words(cells["answerable"])):
-        raise ValueError("whether it is impossible is neither yes nor no")
-    used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
-    labels = {name: label(value) for name, value in record.cells.items() if name not in used}
-    options = read_options(cells["options"])
-    letter = read_cell_text(cells["answer"], "answer")
-    answer = find_chosen_option(letter, options)
-    if options:
-        labels |= {"options": label(options), "label": answer}
-    lists = {
-        name: _read_words(cells[role])
-        for role, name in (("must-contain", MUST_CONTAIN), ("must-not-contain", MUST_NOT_CONTAIN))
-    }
-    labels |= {name: label(items) for name, items in lists.items() if items}
-    return _Question(
-        id=number,
-        place=record.place,
-        text=question,
-        answer=answer,
-        is_impossible=refused or (answerable is False and bool(read_cell_words(cells["answerable"]))),
-        labels=labels,
-        passages=[one for one in gold.read(record.cells, record.place) if one.grade != 0],
-        items=[record.item],
-        quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
-        acceptable=tuple(gold.read_acceptable(record.cells, record.place)),
-        lists=lists,
-    )
-
-
-def _read_words(cell: Any) -> list[Any]:
-    """Return the list of texts that an answer must contain or must not contain.
-
-    A nested list stands for alternatives: one of its texts is enough.
-    """
-    items = split_values(cell, r"[;|\n]|, ")
-    return [
-        list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
-        for item in items
-        if read_cell_words(item)
-    ]
+# ---------------------------------------------------------------- rows
 
 
 def _words_of(item: Any) -> str:
     return " / ".join(map(read_cell_words, item)) if isinstance(item, list) else read_cell_words(item)
 
 
-def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
+def _find_documents(question: TableQuestion, texts: Texts, tally: Tally) -> bool:
     """Assign each passage without a document to the only document that contains it.
 
     Return False, and count the question as left out, if there are no documents to search.
@@ -312,7 +205,7 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
 
 
 def _make_row(
-    question: _Question,
+    question: TableQuestion,
     documents: dict[str, RawDocument],
     shelf: Shelf,
     options: Namespace,
@@ -352,7 +245,7 @@ def _make_row(
     )
 
 
-def _find_lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
+def _find_lacking(question: TableQuestion, texts: Sequence[str], kinds: _Kinds) -> str:
     """Return what a row lacks, such as `row names no document`; empty if replies to its question can be judged."""
     if question.is_impossible:
         return ""
@@ -362,11 +255,12 @@ def _find_lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> s
     return "" if placed else "row names no document"
 
 
-def _stand_in(question: _Question) -> tuple[str, str]:
-    """Return a substitute for an answer that the table does not give, and the origin of the substitute.
+def _stand_in(question: TableQuestion) -> tuple[str, str]:
+    """Return a text that replaces a missing expected answer, and the origin of this text.
 
-    The origin is empty if the substitute consists of quotes, because quotes count as an answer. Both are
-    empty for an impossible question.
+    The text is made of the question's quotes if there are any. The origin is then empty, because quotes count
+    as an answer. Otherwise the text is made of required items, cited provisions or forbidden items, and the
+    origin says which. Both results are empty for an impossible question.
     """
     if question.is_impossible:
         return "", ""
@@ -384,7 +278,7 @@ def _stand_in(question: _Question) -> tuple[str, str]:
     return "", ""
 
 
-def _quote(passage: CitedPassage, question: _Question, documents: dict[str, RawDocument], answer: str) -> Quote:
+def _quote(passage: CitedPassage, question: TableQuestion, documents: dict[str, RawDocument], answer: str) -> Quote:
     """Return a passage as gold to locate; its provision, page and grade become labels."""
     document = documents[passage.document]
     text = passage.text

@@ -29,7 +29,7 @@ from exhibit.converters.raw.records import Record, columns_of, decode_table, rea
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
 from exhibit.converters.steps.cli import main
-from exhibit.law.profile import tidy
+from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
@@ -95,7 +95,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _read_urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
-    """Yield the URLs as they are written, without surrounding spaces."""
+    """Yield each URL of a list or table, without surrounding spaces, and the line or row that contains it."""
     if path.suffix.lower() == ".txt":
         lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
         for number, line in enumerate(lines, 1):
@@ -147,7 +147,7 @@ def _list_titles(one: UrlLine) -> list[str]:
 
 
 def _find_site(pages: Sequence[UrlLine]) -> str:
-    """Return the site of all pages; empty if there are several sites."""
+    """Return the address of the web site that all pages belong to; "" if they belong to several sites."""
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""
 

@@ -57,7 +57,7 @@ class SpanReader(Protocol):
     """The number of passages that the model reads in parallel."""
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return the score and the marked spans of each passage for the question, in order."""
+        """Return, for each passage in order, its score and the spans in it that answer the question."""
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
         """Return the probability that one of the passages answers the question.
@@ -68,7 +68,11 @@ class SpanReader(Protocol):
 
 
 class Levels(NamedTuple):
-    """The thresholds in use, and whether the reranker checks questions that seem to have no answer."""
+    """The two thresholds for the probability that a document answers a question.
+
+    From `sure` upwards, the passages count as the answer. Up to `absent`, the document counts as having no
+    answer; with `again`, only if the reranker does not contradict this.
+    """
 
     sure: float = SURE
     absent: float = ABSENT
@@ -130,7 +134,7 @@ class Asker:
         return {}
 
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
-        """Return a draft for each question of the playbook."""
+        """Return a draft for each question of a playbook: the question about this document, with proposed gold."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
         levels = self.thresholds.choose_levels(playbook)
         sought = [self._seek(one.seeks, [one.seeks, *one.ask], prepared, chunks, levels) for one in playbook.questions]
@@ -147,9 +151,11 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Judge whether a document answers a question; return the status, the answering passages and the confidence.
+        """Judge whether a document answers a question.
 
-        The chunks to read are retrieved with all wordings of the question together.
+        The result has the status (`sure`, `absent` or `unsure`), the spans of the answering passages, and the
+        confidence. `levels` has the thresholds for the status. The chunks that the model reads are retrieved
+        with all wordings of the question together.
         """
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judge_readings(sought, *self._read(sought), prepared)
@@ -176,9 +182,9 @@ class Asker:
         return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Read the best chunks one by one; stop early if it is clear that the document has no answer.
+        """Let the reader model read the best chunks one by one; stop early if the document clearly has no answer.
 
-        Return the probability that the document answers the question, and the readings.
+        Return the probability that the document answers the question, and the reader's output for each chunk read.
         """
         readings: list[Reading] = []
         spot, absent = sought.spot, sought.levels.absent
@@ -210,9 +216,10 @@ class Asker:
         return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return the spans in the document of the words that the model marked, the best first.
+        """Return the spans that the model marked as answers, as offsets in the document, the best first.
 
-        A chunk's text lacks the running heads, so its offsets may differ from those in the document.
+        The model marks a span in the text of a chunk. That text lacks running heads, so offsets in it may differ
+        from offsets in the document.
         """
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR

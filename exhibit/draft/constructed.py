@@ -1,4 +1,8 @@
-"""Makes questions from a document's own text, without a model; their gold is known by construction."""
+"""Makes questions from a document's own text by rules, without a language model.
+
+Each question is made from a sentence or a section, which is its gold passage. Some
+questions ask for a term that the document does not define; they are labelled as impossible to answer.
+"""
 
 import re
 from collections import Counter
@@ -6,8 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
+from exhibit.law.casing import tidy
 from exhibit.law.figures import MONTH
-from exhibit.law.profile import Profile, tidy
+from exhibit.law.profile import Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
 
@@ -67,7 +72,10 @@ WORDINGS = {
 
 
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
-    """Return the questions that a document's own text yields, at most a few of each kind."""
+    """Return questions made by rule from the text of a document, at most a few of each kind.
+
+    The kinds are definitions, headings, amounts, dates, cross-references, parties, and terms that are absent.
+    """
     text = document.text
     spans = split_sentences(text)
     return [

@@ -1,4 +1,4 @@
-"""A drafted question, and the wordings by which it names its document."""
+"""Drafted questions, and the phrases that add a document's name to a question: `In the NDA: who pays?`."""
 
 import hashlib
 from collections.abc import Sequence

@@ -78,7 +78,7 @@ VERSION = 9  # raised when the same folder would give other drafts: cached draft
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags of drafting."""
+    """Add the flags for drafting questions, such as `--playbook` and `--llm`, to a parser."""
     parser.add_argument(
         "--playbook",
         default="",
@@ -146,7 +146,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 @dataclass(frozen=True)
 class Drafted:
-    """A document with its drafts."""
+    """A document with its drafts: questions about it that were drafted automatically, with proposed gold."""
 
     filename: str
     profile: Profile
@@ -158,7 +158,10 @@ class Drafted:
 
 @dataclass(frozen=True)
 class Worked:
-    """The result of a worker for one document: its chunks, and the questions made from its own text."""
+    """The result of a worker process for one document: its chunks, and questions made without a model.
+
+    The gold of these questions is known by construction.
+    """
 
     prepared: Prepared
     made: list[Draft]
@@ -166,15 +169,21 @@ class Worked:
 
 @dataclass(frozen=True)
 class PreparationWork:
-    """The part of drafting that needs no model; it can be pickled, so that worker processes can run it."""
+    """A callable that reads and splits a document and makes questions from its text, without a model.
+
+    It can be pickled, so that worker processes can run it.
+    """
 
     preparation: Preparation
 
     def __call__(self, path: Path) -> Worked:
-        """Read, structure and split a document, and make the questions whose gold is known by construction."""
+        """Read a document, find its sections, and split it into chunks; also make questions from its own text.
+
+        The gold of such a question is known, because the question is made from the passage that answers it.
+        """
         prepared = self.preparation(path)
         if prepared.whole is None:
-            raise ToolkitError(f"{path}: prepared without its section tree")
+            raise ToolkitError(f"{path}: prepared without its sections; please report this bug")
         document, root = prepared.whole
         return Worked(
             replace(prepared, whole=None, words=None), construct_questions(document, root, prepared.entry.profile)
@@ -185,7 +194,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
     """Return the object that asks the playbooks' questions; by default with the models of the preset `careful`."""
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
-        raise ToolkitError("the check of apparent absences needs a reranker with a confidence: give --reranker legal")
+        raise ToolkitError("a reranker is needed, to check that a clause is really absent; give --reranker legal")
     return Asker(pipeline.embedder, shared_reader(), pipeline.reranker, thresholds)
 
 
@@ -273,10 +282,10 @@ _DRAFTED = TypeAdapter(Drafted)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows without surplus impossible questions; the choice of the dropped questions is deterministic.
+    """Return the rows with only as many impossible questions as `share` allows; the choice is deterministic.
 
-    Among the impossible questions and the questions with a `sure` answer, at most the fraction `share` is
-    impossible.
+    The share is that of the impossible questions among all impossible questions and all questions whose
+    drafted answer is certain (label `sure`).
     """
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
@@ -330,9 +339,10 @@ def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
 
 
 def _make_comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
-    """Yield questions that compare two documents with the same playbook.
+    """Yield questions that compare two documents: "Compare the X with the Y: what is the notice period?".
 
-    Both documents must have an answer with the status `sure` to the compared question.
+    Both documents were drafted with the same playbook (list of questions). The compared question must have an
+    answer with the status `sure` in both documents.
     """
     last: dict[str, Drafted] = {}
     for one in drafted:

@@ -35,7 +35,7 @@ class PlaybookQuestion(_Model):
 
     @property
     def seeks(self) -> str:
-        """The wording for the models: the first wording unless the playbook sets another."""
+        """The question's wording for the models: `seek` if the playbook sets it, else the first wording in `ask`."""
         return self.seek or self.ask[0]
 
 
@@ -65,11 +65,15 @@ class Playbook(_Model):
     def _names_are_unique(self) -> Playbook:
         names = [question.name for question in self.questions]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"questions with the same name: {', '.join(sorted(twice))}")
+            raise ValueError(f"several questions have the same name ({', '.join(sorted(twice))}); rename them")
         return self
 
     def applies_to(self, profile: Profile) -> bool:
-        """Return whether the playbook applies to a document of this profile."""
+        """Return whether the playbook's questions suit a document.
+
+        They do if the playbook lists the document's kind and, if the playbook has `words`, the document's title
+        contains one of them.
+        """
         title = profile.title.casefold()
         named = not self.words or any(word.casefold() in title for word in self.words)
         return profile.kind in self.kinds and named

@@ -48,9 +48,9 @@ def open_engine(
 ) -> Engine:
     """Return the engine that `NAME[:ADDRESS]` names, with `jobs` workers; by default with one per processor.
 
-    `items` is the number of items of the map, if it is known: for one item, at most one process is started.
-    With `limits=None`, a map with one job or one item runs in this process. Use that only for work that reads
-    no files from outside.
+    `items` is the number of items to process, if it is known: for one item, at most one process is started.
+    With `limits=None`, no worker process is started if `items` is 1, or if `jobs` is 1 and the engine is of a
+    kind that takes no address. Use `limits=None` only for work that reads no files from outside.
     """
     runner, address = _open_runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):

@@ -1,4 +1,7 @@
-"""Limits for one item: seconds, and memory on top of the memory that its worker already uses."""
+"""Limits of time and memory for processing one item, such as a document, in a worker process.
+
+The memory limit does not include the memory that the worker already uses.
+"""
 
 import math
 import os
@@ -54,7 +57,7 @@ PACKED = MemoryShare(1 / 48, 2_000_000)
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one item; None means unlimited."""
+    """The time limit and the memory limit for processing one item, such as a document; None means unlimited."""
 
     seconds: float | None = SECONDS
     memory: int | None = MEMORY
@@ -76,7 +79,10 @@ class Limits:
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more."""
+        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more.
+
+        `share` says how the memory limit depends on the size. The result never exceeds the limits of this object.
+        """
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
@@ -91,7 +97,10 @@ _in_force = [Limits()]
 
 @contextmanager
 def apply_limits(limits: Limits) -> Iterator[None]:
-    """Make these limits the default in the block, for calls that give none; a command applies its flags this way."""
+    """Make `limits` the default limits inside the block.
+
+    They apply to each call that is given no limits of its own. A command uses this function for its flags.
+    """
     _in_force.append(limits)
     try:
         yield
@@ -127,7 +136,10 @@ _serving: list[Limits] = []
 
 
 def serve_within(limits: Limits) -> None:
-    """Mark this process as a worker with these limits: `limit_reading` then limits each file that it reads."""
+    """Mark this process as a worker with the given limits.
+
+    From then on, `limit_reading` applies these limits whenever this process reads a file.
+    """
     _serving[:] = [limits]
 
 
@@ -157,8 +169,8 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
     except MemoryError as error:
         most = (limits.memory or 0) // _MIB
         raise LimitError(
-            f"{name}: needs more than {most} MiB of memory to be read, too much for a file of {size} bytes "
-            "(the limit depends on the size; raise it with --item-memory); left out"
+            f"{name}: reading it needs more than {most} MiB of memory, the limit for a file of {size} bytes; "
+            "raise the limit with --item-memory"
         ) from error
     finally:
         if timed:
@@ -198,7 +210,10 @@ def limit_memory(most: int | None) -> AbstractContextManager[None]:
 
 
 def lift_memory_limit() -> AbstractContextManager[None]:
-    """Lift the memory limit for programs started in the block: a browser reserves far more than it uses."""
+    """Lift the memory limit for programs that are started inside the `with` block.
+
+    The limit would stop a browser, which reserves far more memory than it uses.
+    """
     return _set_data_limit(lambda _, hard: hard)
 
 

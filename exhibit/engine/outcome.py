@@ -47,7 +47,10 @@ class Outcome(Generic[Out]):
 
 
 class Engine(Protocol):
-    """Applies a function that can be pickled to items, of which only a few are in memory at a time."""
+    """An engine, which applies a function to items; it holds only a few items in memory at a time.
+
+    The function must be picklable.
+    """
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
@@ -62,7 +65,7 @@ def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
             if pause is None or not _may_pass(error):
                 return _set_aside(error, item)
         time.sleep(pause)
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
@@ -90,7 +93,10 @@ def report_dead_worker(item: object) -> Outcome[Out]:
 
 
 def report_failed_worker(item: object, signal: str) -> Outcome[Out]:
-    """Return the outcome of an item on which a library aborted the worker."""
+    """Return a failed outcome for an item whose worker process was ended by a signal, such as SIGSEGV.
+
+    The error names a fault in a library, or too little memory, as the likely cause.
+    """
     why = "a fault in a library, or too little memory"
     return Outcome(
         None,
@@ -104,9 +110,10 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return a failed outcome for an error that concerns only this item; raise any other error.
+    """Return a failed outcome if an error concerns only this item; otherwise raise the error.
 
-    Such an error is a ToolkitError, or a disk or network error that is transient but remains after all retries.
+    A ToolkitError concerns only the item. So does a transient disk or network error that remains after all
+    retries.
     """
     if isinstance(error, ToolkitError):
         return Outcome(None, error)

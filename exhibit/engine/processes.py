@@ -58,9 +58,9 @@ def _hide_working_folder() -> Iterator[None]:
 
 @contextmanager
 def _hide_script() -> Iterator[None]:
-    """Prevent a new process from running the current script or module again.
+    """Prevent a new worker process from running the user's script or `-m` module at its start.
 
-    This also covers a module that was started with `-m`: a worker imports it only if the work refers to it.
+    The worker imports the module later if the function that it has to run is defined there.
     """
     main = sys.modules["__main__"]
     path, spec = main.__dict__.get("__file__"), main.__spec__

@@ -1,6 +1,8 @@
-"""A worker process: it runs one item at a time, is killed when an item takes too long, and is reused by the next map.
+"""A worker process, which applies a function to one item at a time.
 
-Both sides of the pipe are in this module. Messages are pickled, and travel only between processes of one program.
+It is killed if an item takes too long. Otherwise it stays, and the next call of an engine's `map`
+reuses it. This module has both ends of the pipe to the worker: that of the parent and that of the
+worker. Messages are pickled, and are sent only between processes of one program.
 """
 
 import atexit
@@ -28,7 +30,11 @@ from exhibit.schemas.errors import ToolkitError
 
 
 class MapWork(NamedTuple):
-    """The data that a worker receives once per map: the function, its limits, the working folder and environment."""
+    """The data that a worker receives once, before the first of many items to which it applies a function.
+
+    It has the function, the limits for each item, and the parent's working folder, import path and
+    environment.
+    """
 
     function: bytes
     limits: Limits
@@ -85,7 +91,10 @@ class Worker:
     """A worker process and the pipe to it."""
 
     def __init__(self, *, script: bool) -> None:
-        """Start the process; with `script` it first runs the user's script, for functions that the script defines."""
+        """Start the process.
+
+        With `script`, it first runs the user's script, so that it has the functions that the script defines.
+        """
         context = ScriptContext() if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
         # spawn works on every system, and the process inherits no lock or browser in an undefined state
@@ -95,7 +104,11 @@ class Worker:
         self._keeps = not script
 
     def send(self, data: bytes) -> None:
-        """Send data to the worker: the work of a map, or one item of it; `answer` returns the worker's reply."""
+        """Send bytes to the worker process.
+
+        Each time work is distributed, the function is sent first, and then each item. `answer` returns the
+        worker's reply.
+        """
         with suppress(OSError):  # if the worker died, `answer` notices it
             self.pipe.send_bytes(data)
 
@@ -134,7 +147,7 @@ class Worker:
         self.pipe.close()
 
     def rest(self) -> None:
-        """Keep the idle process for the next map; stop it if enough processes are idle."""
+        """Keep the idle process for the next call of `map`; stop it if enough other processes are idle."""
         with _lock:
             if self._keeps and self._process.is_alive() and len(_resting) < _MOST_RESTING:
                 _resting.append(self)
@@ -156,7 +169,10 @@ _MOST_RESTING = os.cpu_count() or 1
 
 
 def acquire_worker(*, script: bool) -> Worker:
-    """Return an idle worker, or a new one."""
+    """Return an idle worker process, or start a new one if no worker is idle.
+
+    With `script`, always start a new worker, which first runs the user's script.
+    """
     while not script:
         with _lock:
             worker = _resting.pop() if _resting else None
@@ -170,7 +186,7 @@ def acquire_worker(*, script: bool) -> Worker:
 
 @atexit.register
 def shutdown_idle() -> None:
-    """Stop the idle workers; the next map starts new ones."""
+    """Stop the worker processes that are idle; new ones are started when work is distributed again."""
     with _lock:
         workers, _resting[:] = list(_resting), []
     for worker in workers:
@@ -217,7 +233,10 @@ class Workplace:
             raise
 
     def leave(self, *, keep: bool = False) -> None:
-        """Release the worker: stop it and its programs, or keep it idle for the next map."""
+        """Release the worker process: stop it and all programs that it started.
+
+        With `keep`, the worker stays idle for later work instead.
+        """
         worker, self.worker = self.worker, None
         if worker is not None:
             worker.rest() if keep else worker.stop()
@@ -253,7 +272,10 @@ class Workplace:
 
 
 def pack_work(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
-    """Return the arguments of a Workplace: the pickled work, its limits, and whether workers run the script."""
+    """Return the arguments of a Workplace: the pickled function with its limits, the limits, and a flag.
+
+    The flag says whether each worker must run the user's script, because the function is defined there.
+    """
     return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 
 
@@ -321,7 +343,10 @@ def _move(work: MapWork) -> None:
 
 
 def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
-    """Return an answer as bytes; if the answer cannot be pickled, return an error that states this instead."""
+    """Return a worker's answer as pickled bytes.
+
+    If the answer cannot be pickled, return a pickled error with the reason instead.
+    """
     try:
         data = dump(answer)
         if isinstance(answer, Bug):

@@ -10,8 +10,8 @@ from typing import Any
 from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
+from exhibit.evaluation.score_table import Table, compute_mean
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import compute_mean
 from exhibit.evaluation.text_tables import ALL, NARROW, choose_metrics, table_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
@@ -69,7 +69,7 @@ def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def format_comparison(
-    tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
+    tables: Sequence[Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
 ) -> list[str]:
     """Return the lines of a table of mean scores, with one column for each value of a label.
 
@@ -104,7 +104,7 @@ def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(kinds_of(labels, most=_MOST_KINDS), key=lambda name: name != SOURCE_TYPE)
 
 
-def format_flags(tables: Sequence[statistics.Table], below: float) -> list[str]:
+def format_flags(tables: Sequence[Table], below: float) -> list[str]:
     """Return lines with the number and the ids of the answers that are flagged for review.
 
     An answer is flagged if its confidence is lower than `below`. If no reply has a confidence, the only line
@@ -117,20 +117,20 @@ def format_flags(tables: Sequence[statistics.Table], below: float) -> list[str]:
     return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _find_flags(tables) if ids]
 
 
-def _format_flagged(tables: Sequence[statistics.Table]) -> list[str]:
+def _format_flagged(tables: Sequence[Table]) -> list[str]:
     if not any(value is not None for table in tables for value in table.values.get("flagged", ())):
         return []
     return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _find_flags(tables))]
 
 
-def _find_flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
+def _find_flags(tables: Iterable[Table]) -> Iterator[tuple[str, list[str]]]:
     for table in tables:
         flags = table.values.get("flagged", ())
         ids = [str(id) for id, flag in zip(table.ids, flags, strict=False) if flag]
         yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
 
 
-def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
+def _format_weakest(tables: Sequence[Table], run: RunFolder) -> list[str]:
     """Return lines with the answered questions that have the lowest mean score.
 
     The mean is over the answer and citation metrics that are shares (0 to 1, more is better). If the run has no

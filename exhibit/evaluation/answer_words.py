@@ -61,7 +61,8 @@ def compare_words(answer: str, expected: str) -> float:
 def score_against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
     """Return the best score of the answer against any of the expected texts.
 
-    The result is None if no expected text contains a word. Citations are removed from both sides first.
+    Citations are removed from the answer and from the expected texts first. Expected texts without a word are
+    ignored; the result is None if no expected text is left.
     """
     answer = without_citations(case.reply.answer or "")
     return max((score(answer, text) for text in map(without_citations, expected) if split_words(text)), default=None)
@@ -149,7 +150,7 @@ def find_cited_files(case: Case) -> list[str]:
 
 
 def without_named(text: str) -> str:
-    """Return a text without its citations by name."""
+    """Return a text without citations that name a source in brackets, such as `[Part 36#page=Offers to Settle]`."""
     return BRACKETED.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
 
 
@@ -163,13 +164,13 @@ def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     """Return the similarity of two source names, from 0 to 1.
 
     The similarity is 1 for equal names and 0.95 if one name contains the other. Otherwise it is 0.9 times the
-    share of common words among the words of both names.
+    number of words in both names divided by the number of words in either name, without words such as `the`.
 
     Args:
         expected: The name that the expected answer cites.
         given: The name that the reply cites.
-        seed: Compute the similarity as for parity "seed": names with a common topic or word score 0.75
-            or more, up to 0.9 by the share of common words.
+        seed: Reproduce the scores of another project (`--set parity=seed`): names with a common topic or word
+            score from 0.75 to 0.9, and other names 0.
     """
     one, other = normalise_source(expected).split(), normalise_source(given).split()
     if not one or not other:
@@ -205,10 +206,10 @@ def list_file_names(file: str) -> Iterator[str]:
 
 
 def read_listed_items(case: Case, label: str) -> list[list[str]]:
-    """Return the items of the JSON list in one of a question's labels.
+    """Return the items of the JSON list that is the value of a question's label.
 
-    A label that is not JSON is one item. Each item is returned as a list of alternative texts; an answer needs
-    to state only one alternative.
+    Each item is a list of alternative texts; an answer needs to state only one alternative. A text that is
+    not JSON is a single item with a single alternative.
     """
     held = case.labels.get(label)
     try:
@@ -221,10 +222,10 @@ def read_listed_items(case: Case, label: str) -> list[list[str]]:
 
 
 def says_item(item: str, answer: str, *, strict: bool = False) -> bool:
-    """Return whether an answer states an item.
+    """Return whether an answer states an item, such as one entry of an expected list.
 
-    The item must occur word for word or, unless `strict`, with all its figures and terms. An item that contains
-    a digit may always match by the values of its figures, even if `strict`.
+    With `strict`, an item without digits must occur word for word. Otherwise it is enough that all its terms
+    occur and that its figures have the same values: "thirty (30) days" states "30 days".
     """
     wanted, given = split_words(item), split_words(answer)
     if wanted and any(given[at : at + len(wanted)] == wanted for at in range(len(given) - len(wanted) + 1)):

@@ -27,14 +27,14 @@ _SIGNS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Bound:
-    """One bound of a band: `> 0.8`."""
+    """A condition such as `> 0.8`, by which the mean of a metric is rated good or poor."""
 
     sign: str
     value: float
 
     @classmethod
     def parse(cls, text: object, *, where: str) -> "Bound":
-        """Return the bound that a text describes; raise an error that shows the right form."""
+        """Return the bound in a text such as `>= 0.8`; for an invalid text, raise an error with valid examples."""
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if not match:
             raise ToolkitError(f'{where}: {text!r} is not a bound; write "> 0.8", ">= 1.0" or "< 0.5"')
@@ -64,7 +64,10 @@ class Bands:
 
 @dataclass(frozen=True)
 class Scale:
-    """The bands of each metric (`general`), and the bands that replace them for single datasets (`own`)."""
+    """The bands of each metric: the bounds of good, acceptable and poor values.
+
+    `general` maps a metric to its bands. `own` maps a dataset to bands that replace them for this dataset.
+    """
 
     general: Mapping[str, Bands]
     own: Mapping[str, Mapping[str, Bands]]
@@ -82,9 +85,10 @@ class Scale:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands from a TOML file, or the default bands without a path.
+    """Return the bounds by which a metric's mean is rated Good, Acceptable or Poor, read from a TOML file.
 
-    A path that is only a name, such as `seed`, selects bands that are shipped with Exhibit.
+    Without a path, the default file is read. A path that is only a name, such as `seed`, selects a file that is
+    shipped with Exhibit.
     """
     file = path or DEFAULT
     if not file.suffix and len(file.parts) == 1 and not file.exists():

@@ -63,9 +63,10 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
 
 
 def list_followed_golds(case: Case) -> list[GoldPassage]:
-    """Return the gold passages of a question that are followed through the stages of the system.
+    """Return the gold passages of a question for which each stage of the system is examined.
 
-    Gold passages whose words do not occur in their document come first.
+    First come the gold passages that were not found in their own document (`absent`), then the distinct gold
+    passages that have a position or a text to compare.
     """
     return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
@@ -77,8 +78,8 @@ def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
 
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
-    """Return, for each stage before the answer, the share of a question's gold passages not lost by then.
+    """Return, for each stage before the answer, the share of a question's gold passages that are not lost by then.
 
-    The keys are metric names: a prefix and the name of the stage.
+    The keys are metric names, such as `ceiling_retrieved`.
     """
     return {f"{CEILING}{stage}": compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}

@@ -3,15 +3,11 @@
 Every metric is computed from them.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.refusals import is_refusal
-from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import How
 
 Place = tuple[Span, ...]
@@ -20,7 +16,10 @@ Place = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A passage that answers the question; retrieving it at any one of its places is enough."""
+    """A gold passage: words of a document that answer the question.
+
+    If the words occur several times (`places`), it is enough to retrieve one of the occurrences.
+    """
 
     filename: str | None
     text: str | None
@@ -93,17 +92,19 @@ class Passage:
 
     @property
     def tells(self) -> bool:
-        """Whether the content of the passage is known: its position, its text, or that it is from outside the
-        corpus.
+        """Whether it is known what the passage contains: it has a position, or a text.
+
+        A text that occurs nowhere or almost everywhere in the corpus does not count, unless the system names a file
+        that is not in the corpus.
         """
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
     @property
     def source(self) -> str | None:
-        """The file that the passage's spans refer to; None if it is unknown.
+        """The file that the passage's spans refer to; None if that file is unknown.
 
-        If several files contain the passage's text, it is the one among them that was chosen as the most likely.
+        If several files contain the passage's text, `source` is the file that was chosen as the most likely.
         """
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 
@@ -222,77 +223,8 @@ Values = list[float | None]
 """One value for each case; None where the metric does not apply, never 0."""
 Metric = Callable[[Sequence[Case]], Values]
 
-
-LABELS = "labels.json"
-_MOST = 12
-"""A label with more values than this identifies a question; systems are not asked to choose from so many."""
-_NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
-_YES, _NO = frozenset({"entailment", "yes", "true"}), frozenset({"contradiction", "no", "false"})
-_ASKS_LIMIT = re.compile(r"\bnothing but\b|\bonly\b|\ball\b.*\bmust\b", re.I)
-_ASKS_LEAVE = re.compile(r"\b(?:let|allow|permit)s?\b", re.I)
-_LIMIT = re.compile(r"\b(?:only|solely|exclusively|marked|identified|designated|labell?ed|confirmed)\b", re.I)
-_OPEN = re.compile(
-    r"\bwhether or not\b|\bwithout limitation\b|\bincluding but not\b|\bneed not\b|\bregardless\b"
-    r"|\b(?:any(?: and all)?|all) information\b",
-    re.I,
-)
-_BAN = re.compile(
-    r"\b(?:shall|may|must|will|agrees?|is) not\b"
-    r"|\bnot (?:to )?(?:disclose|copy|retain|make|reproduce|keep|reveal|share)"
-    r"|\bno copies\b|\bnor\b|\bwithout retaining\b|\ball copies\b|\bwithout\b[^.]{0,40}\bconsent\b",
-    re.I,
-)
-_LEAVE = re.compile(
-    r"\b(?:may|except|unless|other than|permitted|provided that|save|to those|who need|need to know)\b", re.I
-)
-_ABOUT = ("hypothesis", "deal_point")
-"""The labels by which confusion tables are separated, where questions have one of them."""
 _MARK = "\n\n"
 """The separator between a question and the labels that it offers."""
-
-Chosen = tuple[str, str, str]
-"""The subject of a question, its label, and the label that the reply chose; empty where it chose none."""
-
-
-class Offer(NamedTuple):
-    """The labels that a question offers, and which one is right."""
-
-    choices: tuple[str, ...]
-    label: str
-    """The label that the source gives."""
-    asked: str = ""
-    """The subject of the choice, where the label names one."""
-
-
-def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer and the right one.
-
-    The choices are all values that the label has in the dataset. A label may combine several sub-questions,
-    each with a value, as in MAUD ("MAE applies to: Target; …"). Then only one sub-question is asked: the first
-    in the question's label that has several values in the dataset, but not too many.
-    """
-    labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
-    finer = {
-        id: [tuple(pair.split(": ", 1)) for pair in value.split("; ") if ": " in pair] for id, value in labels.items()
-    }
-    if not all(finer.values()) or not labels:
-        finer = {id: [("", value)] for id, value in labels.items()}
-    values: dict[str, set[str]] = {}
-    for name, value in (pair for pairs in finer.values() for pair in pairs):
-        values.setdefault(name, set()).add(value)
-    offered = {}
-    for id, pairs in finer.items():
-        open_pairs = [pair for pair in pairs if 1 < len(values[pair[0]]) <= _MOST]
-        if open_pairs:
-            name, value = open_pairs[0]
-            offered[id] = Offer(tuple(sorted(values[name])), value, name)
-    if not offered:
-        counts = ", ".join(str(len(one)) for one in values.values()) or "no"
-        raise BundleError(
-            f"{where}: --ask-label {label}: {counts} different values; a label must have 2 to {_MOST} "
-            "values to be asked for"
-        )
-    return offered
 
 
 def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
@@ -309,116 +241,3 @@ def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
 def without_choices(case: Case) -> str:
     """Return the question without the request for a label; this text is the search query."""
     return case.question.partition(_MARK)[0] if case.choices else case.question
-
-
-def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
-    """Return the first label that a reply names; for a refusal, the label that means "not mentioned"."""
-    text = _normalise_label(answer)
-    places = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
-    named = [choice for choice in choices if places[choice] >= 0]
-    if named:
-        return min(named, key=lambda choice: places[choice])
-    return _find_nothing_label(choices) if is_refusal(answer) else None
-
-
-def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that the answer and the passages suggest, chosen without a language model.
-
-    If the answer is a refusal or there are no passages, it is the label that means "not mentioned". If the
-    other labels are yes and no, `contradicts` chooses between them by the text of the answer. Otherwise the
-    reranker's scores choose the label or, without a reranker, the share of the label's words that are in the
-    answer.
-    """
-    nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
-    if nothing and (is_refusal(answer) or not passages):
-        return nothing
-    rest = [choice for choice in case.choices if choice != nothing]
-    yes, no = (next((choice for choice in rest if _normalise_label(choice) in words), None) for words in (_YES, _NO))
-    if yes and no and len(rest) == 2:
-        return no if contradicts(without_choices(case), answer) else yes
-    if score is not None and passages:
-        best = {choice: max(score(f"{without_choices(case)} {choice}", passages)) for choice in rest}
-    else:
-        there = set(_normalise_label(answer).split())
-        best = {
-            choice: len(there & set(_normalise_label(choice).split())) / len(_normalise_label(choice).split())
-            for choice in rest
-        }
-    return max(rest, key=lambda choice: best[choice])
-
-
-def contradicts(question: str, evidence: str) -> bool:
-    """Return whether the evidence means "no" to a question.
-
-    It does if the question asks for a limit and the evidence sets none, or if the question asks for a
-    permission and the evidence forbids it. Tested with the experts' evidence for 1,188 labels of ContractNLI's
-    test split, which was not used to choose the rules: 1,096 results are right. The answer "yes" to all would
-    be right for 968.
-    """
-    if _ASKS_LIMIT.search(question):
-        return bool(_OPEN.search(evidence)) or not _LIMIT.search(evidence)
-    return bool(_ASKS_LEAVE.search(question) and _BAN.search(evidence) and not _LEAVE.search(evidence))
-
-
-def _find_nothing_label(choices: Sequence[str]) -> str | None:
-    return next((choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice))), None)
-
-
-def _normalise_label(text: str) -> str:
-    """Return a label as lower-case words: `NotMentioned` becomes `not mentioned`."""
-    return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))).lower()
-
-
-def list_choices(cases: Iterable[Case]) -> list[Chosen]:
-    """Return a tuple for each answered question that asked for a label: subject, right label, chosen label.
-
-    The subject is the question's hypothesis or deal point, or empty. The chosen label is empty if the reply
-    names none.
-    """
-    asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
-    return [
-        (
-            str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
-            str(case.label),
-            find_chosen_label(case.reply.answer or "", case.choices) or "",
-        )
-        for case in asked
-    ]
-
-
-def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Return the accuracy, the macro F1 and the confusion tables of the chosen labels.
-
-    There is one confusion table for each subject, such as a hypothesis.
-    """
-    pairs = Counter((label, choice) for _, label, choice in made)
-    labels = sorted({label for _, label, _ in made})
-    by: dict[str, dict[str, dict[str, int]]] = {}
-    for about, label, choice in made:
-        row = by.setdefault(about, {}).setdefault(label, {})
-        row[choice or "none"] = row.get(choice or "none", 0) + 1
-    return {
-        "questions": len(made),
-        "accuracy": sum(label == choice for _, label, choice in made) / len(made),
-        "majority": max(Counter(label for _, label, _ in made).values()) / len(made),
-        "macro_f1": sum(_compute_f1(label, pairs) for label in labels) / len(labels),
-        "confusion": by,
-    }
-
-
-def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
-    """Return a line with the accuracy of a dataset's chosen labels.
-
-    The accuracy of always choosing the commonest label is given for comparison.
-    """
-    return (
-        f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
-        f"always the commonest label: accuracy {rates['majority']:.3f}"
-    )
-
-
-def _compute_f1(label: str, pairs: Counter[tuple[str, str]]) -> float:
-    right = pairs[label, label]
-    given = sum(count for (_, choice), count in pairs.items() if choice == label)
-    true = sum(count for (own, _), count in pairs.items() if own == label)
-    return 2 * right / (given + true) if given + true else 0.0

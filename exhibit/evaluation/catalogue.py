@@ -34,7 +34,7 @@ _WORDS = {"boolean": "true|false", "integer": "a whole number", "number": "a num
 
 
 class Setting(NamedTuple):
-    """A setting as a user sees it."""
+    """A setting in the list that `exhibit settings` prints: its name, default, allowed values and meaning."""
 
     name: str
     group: str
@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
 @cache
 def list_settings() -> dict[str, Setting]:
-    """Return every setting by its name, in the order of the help text."""
+    """Return the settings of runs, of the built-in pipeline and of targets, by name, in the order of the help."""
     listed = [one for one in _list_model_settings(Settings, RUN) if one.name not in _BESIDE]
     listed += [one for one in _list_model_settings(Config, PIPELINE) if one.name != "weights"]
     listed += [*_list_model_settings(Weights, PIPELINE, WEIGHT), *_list_target_settings()]
@@ -110,8 +110,8 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         known = list_settings().get(name)
         if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
             near = difflib.get_close_matches(name, list_settings(), n=1)
-            meant = f"; did you mean {near[0]}?" if near else ";"
-            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant}; `exhibit settings` lists all settings")
         if known and known.many:
             given.setdefault(name, []).append(value)
         else:

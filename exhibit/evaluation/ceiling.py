@@ -18,6 +18,7 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.parsed_files import join_pages, read_parsed_folder
 from exhibit.evaluation.parsers import TimedReader
 from exhibit.evaluation.ranking import golds_of
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import (
     GoldStages,
     InText,
@@ -26,7 +27,7 @@ from exhibit.evaluation.stages import (
     follow_gold,
     kind_of_gold,
 )
-from exhibit.evaluation.statistics import Estimate, Table, summarise
+from exhibit.evaluation.statistics import Estimate, summarise
 from exhibit.evaluation.system_documents import place_chunks
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure
@@ -82,7 +83,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class CeilingRow:
-    """The shares of gold that a parser, or a parser with a splitter, keeps whole, in part, or not at all."""
+    """The shares of gold passages that a parser, or a parser with a splitter, keeps whole, in part, or not at all."""
 
     name: str
     kind: str
@@ -95,7 +96,11 @@ class CeilingRow:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The results of one parser or one chunker: its rows, the time it took, and the gold that it lost."""
+    """The results of one parser or one chunker.
+
+    `rows` has the shares of gold that it keeps, `seconds` its time, `lost` the gold passages that it does not
+    keep whole, and `faults` its errors, such as unreadable files.
+    """
 
     name: str
     is_chunker: bool
@@ -169,7 +174,10 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> P
 
 
 def read_with_files(name: str, folder: Path, documents: Documents) -> ParserReading:
-    """Return the parsed texts that another parser wrote to a folder, with the files that were not read."""
+    """Read the texts that an external parser wrote to a folder.
+
+    The result has the text of each document, and the reason for each file that could not be used.
+    """
     parsed = read_parsed_folder(folder, documents.named)
     return ParserReading(name, parsed.texts, None, parsed.left_out)
 
@@ -202,7 +210,7 @@ class NamedSplitter(NamedTuple):
 
     @classmethod
     def of(cls, wanted: str) -> "NamedSplitter":
-        """Parse the name of a splitter from the command line; the number at its end is the size."""
+        """Parse a splitter from the command line: `rcts:500` is the splitter `rcts` with chunks of 500 characters."""
         name, sign, last = wanted.rpartition(":")
         plugin, size = (name, int(last)) if sign and last.isdecimal() else (wanted, SIZE)
         module, argument = load_plugin("exhibit.rag.splitters", plugin)

@@ -48,10 +48,11 @@ class InChunks:
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
-    """Return how much of a passage the chunks contain.
+    """Return how much of a gold passage the chunks contain.
 
-    If the passage has several places, the place with the best result counts. None if the passage has no place.
-    Places and chunks are offsets in `text`. White space and punctuation at the edge of a chunk do not count.
+    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`. The
+    occurrence with the best result counts. Return None if there is no occurrence. White space and punctuation
+    at the edge of a chunk do not count.
     """
     results = [_hold(place, chunks, text) for place in places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
@@ -91,10 +92,11 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
 
 
 def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
-    """Return the point at which the best chunk cuts the passage, with the text around it.
+    """Return the point at which a chunk cuts a gold passage, with the text around this point.
 
-    If the chunk lacks the beginning of the passage, the point is where the chunk starts. Otherwise it is where
-    the chunk ends.
+    The chunk is the one that contains most of the passage; `left` has the spans of the passage that it
+    lacks. If it lacks the beginning of the passage, the point is where the chunk starts; otherwise it is
+    where the chunk ends.
     """
     (start, end), gap = (place[0].start, place[-1].end), left[0]
     at = gap.end if gap.start <= start else gap.start

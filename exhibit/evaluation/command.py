@@ -17,11 +17,11 @@ from typing import Any
 
 from exhibit.engine import parse_positive
 from exhibit.evaluation.analysis import format_analysis, format_comparison, format_distribution, format_flags
-from exhibit.evaluation.cases import LABELS, describe_labels
 from exhibit.evaluation.catalogue import list_settings, parse_set, translate_flags
 from exhibit.evaluation.confidence import describe_confidence
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
+from exhibit.evaluation.label_choices import LABELS, describe_labels
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
@@ -73,7 +73,11 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
+    """Yield the terminal output of a finished run.
+
+    It is the table of means, further tables that the settings request, a line on confidence and on labels if
+    they were measured, and the paths of the results and the report.
+    """
     means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     yield table_of(means, choose_metrics(run.summary, settings.metrics), width=command.measure_text_width())
@@ -106,7 +110,11 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name; other tools' flags are accepted."""
+    """Return the settings of a command line by name.
+
+    Flags of other tools are translated: `--all` becomes `--by source_type`. A setting written as a flag is
+    translated, too: `--chunk-size 300` becomes `--set chunk_size=300`.
+    """
     parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):

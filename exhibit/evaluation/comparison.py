@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 
-from exhibit.law.language import stem
-from exhibit.law.meaning import (
-    FIGURE,
-    Meaning,
-    carries_meaning,
-    denies,
-    find_canonical,
-    is_party,
-    read_contrasts,
-    read_meaning,
-    read_small_contrasts,
+from exhibit.evaluation.word_comparison import (
+    find_near,
+    find_pairs,
+    format_quantity,
+    is_among,
+    is_rival,
+    join_first_words,
+    say_the_same,
 )
-from exhibit.law.quantities import UNITS, Quantity, find_quantities
+from exhibit.law.language import stem
+from exhibit.law.meaning import FIGURE, Meaning, read_meaning
+from exhibit.law.meaning_words import denies, find_canonical, is_party, read_contrasts
+from exhibit.law.quantities import Quantity
 from exhibit.law.sentences import split_sentences
 
 ALIGNED = 400
@@ -31,8 +31,6 @@ _SAME = 0.6
 _FEW = 2  # words: an answer this short consists of the one word that matters
 WORDS = 3
 """Two texts count as equal except for a replacement when it has at most this many words."""
-_PAIRED = 120
-"""In texts of at most this many words, every pair of words is checked for having changed places."""
 _LONGER, _FRAME = 3, 15
 """A reply is compared in detail up to `_LONGER` times the expected words plus `_FRAME` words. A longer reply has
 sentences of its own, where another party or another word is no contradiction.
@@ -45,8 +43,6 @@ _YES_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
 )
 """The beginning of a question that can be answered with yes or no."""
-_ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
-"""Endings that distinguish the one who acts from the one acted upon: threatening and threatened."""
 _UNTRUE = re.compile(
     r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE
 )
@@ -130,8 +126,8 @@ class AnswerComparison:
                     yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
                 continue
             known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
-            rivals = [other for other in self.given.quantities if _is_rival(one, other) and not is_among(other, known)]
-            crossed = [other for other in self.given.quantities if _is_rival(one, other)]
+            rivals = [other for other in self.given.quantities if is_rival(one, other) and not is_among(other, known)]
+            crossed = [other for other in self.given.quantities if is_rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
                 yield f"The reply has another figure than {format_quantity(one)}."
 
@@ -174,8 +170,8 @@ class AnswerComparison:
     def compare_signs(self, given: Meaning) -> tuple[list[str], list[str]]:
         """Compare which words the expected answer and the text `given` affirm or deny.
 
-        Return two lists: the words on which the two texts agree, and the words that one text affirms and the other
-        denies. Words that both texts affirm are listed only if neither text denies a shared word.
+        Return two lists: the words that both texts affirm or both deny, and the words that one text affirms and the
+        other denies. If either text denies a shared word, the first list has only words that both texts deny.
         """
         mine, other = self.wanted.list_signs(), given.list_signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
@@ -236,10 +232,11 @@ class AnswerComparison:
     def _is_instead(self, term: str, other: str) -> bool:
         """Return whether the reply's word `other` stands in place of the expected word `term`.
 
-        It does if the two words share a neighbour, or if the expected answer has only a few words.
+        It does if the expected answer has only a few words. It also does if some third word is near `term` in the
+        expected answer and near `other` in the reply.
         """
         few = len(self.wanted.terms) <= _FEW
-        return few or bool(_find_near(self.wanted, term) & _find_near(self.given, other))
+        return few or bool(find_near(self.wanted, term) & find_near(self.given, other))
 
     def _check_roles(self) -> Iterator[str]:
         mine, other = self.wanted.agent, self.given.agent
@@ -263,15 +260,19 @@ class AnswerComparison:
         )
 
     def _check_swaps(self) -> Iterator[str]:
-        """Yield a message for each pair of figures, or of opposite words, whose positions the reply swaps."""
-        for one, two, mine, other in _find_pairs(self.wanted, self.given):
+        """Yield a message for each pair of figures that the reply swaps, compared with the expected answer.
+
+        For example, the reply gives the buyer's period to the seller, and the seller's period to the buyer. Pairs
+        of opposite words are checked, too.
+        """
+        for one, two, mine, other in find_pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
             if crossed > straight:
                 yield f"“{one}” and “{two}” have changed places."
 
     def _find_changes(self) -> Iterator[Change]:
-        """Yield each difference as a pair: the expected words, and the reply's words in their position.
+        """Yield each difference as a pair: some expected words, and the words that the reply has instead.
 
         Yield nothing if the texts are long, or if the reply does not have most of the expected words in order.
         """
@@ -285,7 +286,10 @@ class AnswerComparison:
             )
 
     def _check_edits(self) -> Iterator[str]:
-        """Yield a message for a replaced word, a missing list item or a denial, if the texts are otherwise the same."""
+        """Yield a message for each replaced word, missing list item or denial in a nearly correct reply.
+
+        A reply is nearly correct if it differs from the expected answer in one or two places.
+        """
         changes = self.changes
         if not changes or len(changes) > 2:
             return
@@ -318,7 +322,11 @@ class AnswerComparison:
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
 
     def _list(self) -> Iterator[str]:
-        """Yield a message for a missing list item, if the reply has other items of the list and no other content."""
+        """Yield a message if the reply omits an item of a list in the expected answer.
+
+        There is a message only if the reply states another part of the expected answer, adds no content of its
+        own, and does not begin with yes or no.
+        """
         items = self.find_items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
@@ -339,92 +347,3 @@ class AnswerComparison:
         """Return whether the words contain a whole item of the expected answer's list."""
         terms = {find_canonical(token)[0] for token in tokens}
         return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
-
-
-def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
-    """Return whether a figure equals one of several others."""
-    return any(one.equals(other) for other in others)
-
-
-def _is_rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether two figures can contradict each other.
-
-    They can if they have the same kind and, for labels and measures, the same unit. A count and an amount of
-    money can also contradict each other. A section or page number can contradict only another section or page
-    number.
-    """
-    if other.is_place and one.kind != "label":
-        return False
-    return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
-
-
-def format_quantity(one: Quantity) -> str:
-    """Return a figure as text: its value and its unit."""
-    value = one.value if isinstance(one.value, str) else f"{one.value:f}"
-    return f"{value} {one.unit}".strip()
-
-
-def join_first_words(words: Sequence[str]) -> str:
-    """Return the first three words, joined by commas, for a message."""
-    return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
-
-
-def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether the words removed and the words that replace them mean the same; None if rules cannot decide."""
-    if any({one, other} in read_small_contrasts() for one in gone for other in come):
-        return False
-    if _are_equal_figures(gone, come):
-        return True
-    mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
-    if not mine or not other:
-        return None if mine or other else True
-    if sorted(map(find_canonical, mine)) != sorted(map(find_canonical, other)):
-        rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
-        return False if rest[0] == rest[1] else None
-    endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
-    return len(endings) == 1 or not all(endings)
-
-
-def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
-    """Return whether two lists of words are the same figure in two units: "30 days" and "720 hours"."""
-    units = [token for token in (*gone, *come) if not token[0].isdigit()]
-    mine, other = (find_quantities(" ".join(side)).quantities for side in (gone, come))
-    plain = all(token.removesuffix("s") in UNITS for token in units)
-    return plain and len(mine) == len(other) == 1 and mine[0].equals(other[0])
-
-
-def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures that share a segment of a text with a given word."""
-    segments = {word.segment for word in meaning.words if word.term == term}
-    return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
-
-
-def _find_pairs(
-    wanted: Meaning, given: Meaning
-) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield each pair of figures, or of opposite words, that occur in both the expected answer and the reply.
-
-    Each tuple has the two words, then the neighbours of each word in the expected answer, then the neighbours
-    of each word in the reply.
-    """
-    terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
-    there = {word.term for word in given.words}
-    for at, one in enumerate(terms):
-        for two in terms[at + 1 :]:
-            figures = one.startswith(FIGURE) and two.startswith(FIGURE)
-            if one == two or not (figures or any(two in group for group in read_contrasts().get(one, ()))):
-                continue
-            if {one, two} <= there:
-                yield (
-                    one,
-                    two,
-                    [_find_beside(wanted, one), _find_beside(wanted, two)],
-                    [_find_beside(given, one), _find_beside(given, two)],
-                )
-
-
-def _find_beside(meaning: Meaning, term: str) -> frozenset[str]:
-    segments = {word.segment for word in meaning.words if word.term == term}
-    return frozenset(
-        word.term for word in meaning.words if word.segment in segments and not word.term.startswith(FIGURE)
-    )

@@ -73,7 +73,7 @@ def describe_confidence(name: str, sure: Confidence) -> str:
 def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
     """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
 
-    Ties count half. None if all questions are answerable, or none is.
+    Ties count half. The result is None if the questions are all answerable or all unanswerable.
     """
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
@@ -101,7 +101,10 @@ def compute_calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float
 
 
 def compute_risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return the share of unanswerable questions among the most confident 10%, 20% and so on of the questions."""
+    """Return a dict with `coverage` and `risk` for the most confident 10%, 20% and so on of the questions.
+
+    `coverage` is 0.1, 0.2 and so on. `risk` is the share of these questions that are unanswerable.
+    """
     ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []
     for coverage in _COVERAGES:

@@ -16,7 +16,7 @@ _CHANGED = f"not the file that {INFO} records (sha256 differs), so its gold may 
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """The documents in use, and how they differ from the record in bundle.json."""
+    """The documents that an evaluation uses, and the differences between the files and bundle.json."""
 
     used: Mapping[str, Location]
     digests: Mapping[str, str]

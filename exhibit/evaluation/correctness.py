@@ -17,20 +17,14 @@ from typing import NamedTuple
 
 from exhibit.evaluation.answer_words import without_citations, without_named
 from exhibit.evaluation.cases import Case, without_choices
-from exhibit.evaluation.comparison import (
-    ALIGNED,
-    WORDS,
-    AnswerComparison,
-    format_quantity,
-    is_among,
-    join_first_words,
-    say_the_same,
-)
+from exhibit.evaluation.comparison import ALIGNED, WORDS, AnswerComparison
 from exhibit.evaluation.metrics import list_gold_texts
+from exhibit.evaluation.word_comparison import format_quantity, is_among, join_first_words, say_the_same
 from exhibit.law.citations import claims_of
 from exhibit.law.figures import Figures, find_figures, has_missing_figures
 from exhibit.law.language import is_content, language_of
-from exhibit.law.meaning import carries_meaning, is_party, read_contrasts, read_meaning, read_soft_words
+from exhibit.law.meaning import read_meaning
+from exhibit.law.meaning_words import carries_meaning, is_party, read_contrasts, read_soft_words
 from exhibit.law.plain_reply import strip_reply
 from exhibit.law.quantities import Quantity, find_quantities
 from exhibit.law.refusals import is_refusal
@@ -109,8 +103,8 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
 def decide_case(case: Case) -> Decision:
     """Decide whether a case's reply is right, and give the reason.
 
-    The reply is not judged (`right` is None) if the question is impossible, if the reply or the expected answer
-    is missing, or if the reply is right but adds a figure that no passage has.
+    `right` is None (not judged) if the documents do not answer the question, if the reply or the expected
+    answer is missing, or if the reply is right but adds a figure that no passage has.
     """
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
@@ -204,10 +198,10 @@ def _accept(found: AnswerComparison) -> Decision:
 
 
 def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
-    """Return the decision from the words that the reply needs to state.
+    """Return the decision on a reply, right or undecided, from the expected words that the reply lacks.
 
-    `needed` are the words of the expected answer that are not in the question. `lost` are those that the reply
-    lacks.
+    `needed` are the words of the expected answer that are not in the question. `lost` are the words in `needed`
+    that the reply lacks, except for words that any reply may omit.
     """
     if not lost:
         if found.missing and (_is_silent(found) or (not needed and found.extra)):
@@ -222,9 +216,9 @@ def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: froz
 
 
 def _is_reordered(found: AnswerComparison) -> bool:
-    """Return whether the reply has the same content words as the expected answer in a clearly different order.
+    """Return whether the reply has the content words of the expected answer in a clearly different order.
 
-    A list may be in any order.
+    Always return False if the expected answer is a list, because the items of a list may be in any order.
     """
     mine, other = (
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
@@ -253,10 +247,10 @@ def _is_heap(found: AnswerComparison) -> bool:
 
 
 def _have_other_subjects(found: AnswerComparison) -> bool:
-    """Return whether the texts swap subjects: "The buyer pays the seller", "The seller pays the buyer".
+    """Return whether the subject of the expected answer and the subject of the reply are swapped.
 
-    Both texts must begin with a word such as `the` or `each`. A reply with `by`, as in the passive, is not
-    compared.
+    Example: "The buyer pays the seller" and "The seller pays the buyer". False if one of the texts does not
+    begin with a word such as `the` or `each`, or if the reply contains `by`, which may be a passive.
     """
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
@@ -281,7 +275,7 @@ def _is_silent(found: AnswerComparison) -> bool:
 
 
 def _find_unsaid(found: AnswerComparison) -> str:
-    """Return a message about something that the reply leaves out of the expected answer; empty if it is complete."""
+    """Return a message about a figure, date or condition that the reply omits or changes; else an empty text."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
             continue
@@ -297,9 +291,9 @@ def _find_unsaid(found: AnswerComparison) -> str:
 
 
 def _find_unlike_limits(found: AnswerComparison) -> str:
-    """Return a message about an exception or a figure that only one of the two texts has; empty if there is none.
+    """Return a message if an exception, a figure or a condition of the reply differs from the expected answer.
 
-    A figure of the reply counts only if the question and the gold do not have it.
+    Return an empty string otherwise. A figure of the reply is no difference if the question or the gold has it.
     """
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."
@@ -384,5 +378,5 @@ def find_invented_figures(case: Case) -> list[str]:
 
 
 def _may_count(number: str) -> bool:
-    """Return whether a number is small enough to count the answer's own list items, as in "the following three"."""
+    """Return whether a number is small enough to be a count of list items in the answer: "the following three"."""
     return number.isdecimal() and int(number) <= _LISTED

@@ -1,4 +1,4 @@
-"""Load bundles as datasets: the questions to ask, the documents, and the places of the gold."""
+"""Load bundles as datasets: the questions to ask, the documents, and the locations of the gold in them."""
 
 import glob
 import json
@@ -12,9 +12,10 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.ambiguity import settle_ambiguous
-from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
+from exhibit.evaluation.cases import Case, GoldPassage, Turn, with_choices
 from exhibit.evaluation.corpus_files import check_files, check_questions, find_changed_tables
 from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
+from exhibit.evaluation.label_choices import offers_of
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
 from exhibit.schemas.bundle import GOLD, INFO, Question
@@ -142,9 +143,9 @@ def load_datasets(
     origins: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[Dataset], list[str]]:
-    """Return the datasets and the warnings.
+    """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings.
 
-    All bundles are checked first. If there are problems, raise one error that lists every one of them.
+    All bundles are checked first. If there are problems, raise one error that lists all problems.
     """
     folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, BundleFolder] = {}
@@ -345,10 +346,10 @@ def _make_placed_gold(line: Gold) -> GoldPassage:
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Return a gold passage that has no line in gold.jsonl, after searching its text in the documents.
+    """Search for a gold passage whose position gold.jsonl does not give; return the passage with its position.
 
-    Its own document is searched or, if none is named, all documents. A text that occurs in several documents
-    gets no file and no position.
+    The search covers the document `filename`, or all documents if `filename` is None. If several documents
+    contain the text, the result has no file and no position.
     """
     if not text or not text.strip():
         return GoldPassage(filename, None)

@@ -9,7 +9,7 @@ from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.fold import with_latin_letters
-from exhibit.evidence.locate import prefer_whole_words
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
@@ -128,7 +128,10 @@ class Documents:
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
     def find_all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
-        """Return the spans of all occurrences of a text's fragments in a file."""
+        """Return the spans in a file at which parts of a text occur, such as parts of a chunk.
+
+        The text is divided into the parts that the file contains; all occurrences of each part are returned.
+        """
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
@@ -188,7 +191,10 @@ class Documents:
         return document is not None and letters_of(words).text in document.letters.text
 
     def _find_placement(self, words: str, filename: str) -> Placement:
-        """Return the positions of a text's fragments in a file; an empty placement if the file cannot be read."""
+        """Return the fragments of a text that a file contains, with their positions in the file.
+
+        The result has no fragments if the file cannot be read.
+        """
         document = self.get(filename)
         if document is None:
             return Placement((), (), 0)
@@ -200,7 +206,8 @@ class Documents:
     def _find_holders(self, words: str) -> list[str]:
         """Return the files that contain the largest share of a text.
 
-        A file with a smaller share is added if it has a long part of the text that the first of these files lacks.
+        A further file is added if it contains a long part of the text that is missing from the first file of the
+        result.
         """
         whole, part = self._find_likely(words)
         if not whole:
@@ -217,7 +224,11 @@ class Documents:
         return files
 
     def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
-        """Return the matches of a text in one file or, without a file name, in all files with the best match score."""
+        """Return the matches of a text, each with its file name.
+
+        With `filename`, only that file is searched. Otherwise all files are searched, and only the files that reach
+        the highest match score are returned.
+        """
         if filename is not None:
             document = self.get(filename)
             return _find_best(words, [document] if document else [])
@@ -267,7 +278,7 @@ def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Mat
 
 
 def touches(span: Span, gold: GoldPassage) -> bool:
-    """Return whether a span overlaps a place of a gold passage."""
+    """Return whether a span overlaps a gold passage at any location of the gold passage."""
     return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
 
 

@@ -18,10 +18,11 @@ from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metrics import KS, Options, find_needing, import_metrics, measure, name_request
+from exhibit.evaluation.metric_options import choose_names, make_options
+from exhibit.evaluation.metrics import Options, import_metrics, measure
 from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
-from exhibit.evaluation.registers.client import Client
+from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.scoring import (
     Failures,
     Scored,
@@ -34,12 +35,11 @@ from exhibit.evaluation.scoring import (
     to_probe,
 )
 from exhibit.evaluation.settings import Settings, compare_reply_settings
-from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
+from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
-from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -47,7 +47,6 @@ from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, R
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.removal import refuse_links
 
@@ -58,7 +57,7 @@ Draw = Callable[..., Path]
 
 @dataclass(frozen=True)
 class EvaluatedRun:
-    """The results of a run."""
+    """The result of an evaluation: its folder, its scores, the mean of each metric, and the failed questions."""
 
     folder: Path
     tables: tuple[Table, ...]
@@ -73,7 +72,7 @@ class EvaluatedRun:
         return self.folder / REPORT
 
     def compute_means_by_dataset(self) -> dict[str, dict[str, Estimate]]:
-        """Return the means of each dataset."""
+        """Return the mean of each metric in each dataset as `{dataset: {metric: mean}}`."""
         return {table.name: summarise(table) for table in self.tables}
 
 
@@ -89,7 +88,7 @@ def evaluate(
 
     Args:
         settings: The settings of the run.
-        parts: Objects that replace those of the settings: cache, embedder, llm.
+        parts: Objects that replace those which the settings name. The keys are `cache`, `embedder` and `llm`.
         judge: The language model that marks answers.
         warn: Called with each warning.
         draw: Writes the report.
@@ -148,7 +147,7 @@ class _Plan:
 
 
 def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> _Plan:
-    """Return the plan; raise one error that lists every problem with settings and datasets."""
+    """Return the checked inputs of a run (datasets, target, metrics …); raise one error that lists every problem."""
     problems: list[str] = []
 
     def attempt(step: Callable[[], Any]) -> Any:
@@ -158,8 +157,8 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             problems.append(str(error))
 
     attempt(lambda: check_engine(settings.engine))
-    options = attempt(lambda: _make_options(settings, judge, parts))
-    names = _choose_names(settings, options, say)
+    options = attempt(lambda: make_options(settings, judge, parts))
+    names = choose_names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.make_target_options(**parts))
@@ -188,42 +187,6 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         given = ", ".join(f"target_{name}" for name in settings.target_settings)
         say(f"{given}: only for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names, prepared)
-
-
-def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
-    depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
-    if judge is None and settings.judge:
-        module, argument = load_plugin("exhibit.models.llms", settings.judge)
-        own = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
-        judge = module.open(argument, {"cache": (parts.get("cache") or find_cache_folder()) / "llm", **own})
-    # a cutoff beyond the depth of the ranking would only repeat the last figure
-    ks = tuple(k for k in KS if k <= depth) or (depth,)
-    given = (settings.config.price_in, settings.config.price_out)
-    prices = None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0)
-    client = Client(find_cache_folder() / "officials", timeout=settings.timeout)
-    addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
-    return Options(
-        ks=ks,
-        parity=settings.parity,
-        count_added=settings.count_added,
-        judge=judge,
-        votes=settings.judge_votes,
-        prices=prices,
-        officials=Register(client, **addresses) if settings.check_references else None,
-        flag_below=settings.flag_below,
-    )
-
-
-def _choose_names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
-    """Return the requested metrics; if no judge is set, leave out the metrics that need a judge."""
-    if options is None or options.judge is not None:
-        return settings.metrics
-    files = {file for file, module in import_metrics().items() if find_needing(module.NAMES, "judge")}
-    judged = files | {name for file in files for name in import_metrics()[file].NAMES}
-    left_out = [name for name in settings.metrics if name_request(name) in judged]
-    if left_out:
-        say(f"{', '.join(left_out)}: left out, because no judge is set; name a model with --judge")
-    return tuple(name for name in settings.metrics if name not in left_out)
 
 
 # ---------------------------------------------------------------- the folder
@@ -278,7 +241,10 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
 
 
 def _hash_inputs(settings: Settings) -> dict[str, str]:
-    """Return the sha256 of the target's file: predictions, or a TOML description of a system."""
+    """Return the sha256 of the target's file, by file name; empty if the target is not a file.
+
+    The file has predictions, or it is the TOML description of a system.
+    """
     named = {settings.target_name, settings.target_name.partition(":")[2]}
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
@@ -320,7 +286,7 @@ def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Probe the target with questions of each dataset that has unanswered questions, before any other work.
 
-    A probe checks that the target works. `say` reports the notes that it returns.
+    A probe checks that the target works, and returns notes for the user; `say` is called with each note.
     """
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
@@ -370,7 +336,7 @@ class CitedLaw:
         return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs in a document."""
+        """Return whether a legal reference, such as `section 5`, occurs in any document of the dataset."""
         return self._known.contains(reference)
 
 

@@ -56,7 +56,7 @@ class Flips:
 
     @property
     def counts(self) -> FlipCounts:
-        """The content of flips.json."""
+        """The content of flips.json: how many questions get different replies when asked again, and the worst 20."""
         worst = sorted(self.questions, key=lambda one: (-one.verdict, -one.files, -one.answer, str(one.id)))
         return FlipCounts(
             questions=self.asked,
@@ -67,7 +67,11 @@ class Flips:
         )
 
     def in_words(self, name: str) -> str:
-        """Return one line with the number of questions whose verdict, cited files or answer changes."""
+        """Return one line on how often replies differ when the same question is asked several times.
+
+        The line has the number of questions with a changing verdict, with changing cited files, and with a changing
+        answer. `name` is the name of the dataset.
+        """
         counts = self.counts
         return (
             f"{name}: {counts.verdict} of {counts.questions} questions flip between repetitions (their verdict "

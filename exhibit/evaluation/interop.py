@@ -18,7 +18,10 @@ from exhibit.schemas.run_folder import RunFolder
 
 
 def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the answered questions of a run with the fields that the libraries need."""
+    """Yield each question of a run that has a reply, with the fields that ragas, DeepEval and SQuAD need.
+
+    The fields are `id`, `question`, `answer`, `passages`, `truth` (the expected answer) and `gold`.
+    """
     for row in RunFolder(folder).rows:
         if row.reply.error:
             continue
@@ -69,7 +72,10 @@ def deepeval_dataset(folder: str | Path) -> Any:
 
 
 def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
-    """Return predictions without citations, and references, for SQuAD 2.0's metric; a refusal is an empty text."""
+    """Return the inputs of SQuAD 2.0's metric: a dictionary with the lists `predictions` and `references`.
+
+    A prediction is the answer without its citations; for a refusal, it is an empty text.
+    """
     predictions, references = [], []
     for row in RunFolder(folder).rows:
         if row.reply.error or row.reply.answer is None:

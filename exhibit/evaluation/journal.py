@@ -30,7 +30,10 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """An append-only file with one reply per line; a last line that a kill left incomplete is removed."""
+    """An append-only file with one reply per line.
+
+    If an interrupted run left the last line incomplete, this line is removed.
+    """
 
     def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
         """Open a journal.

@@ -1,4 +1,4 @@
-"""Ask a language model for marks from 1 to 5."""
+"""Asks a language model, the judge, to rate answers with marks from 1 to 5."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float
 
 
 def read_mark(text: str) -> float | None:
-    """Return the mark in a judge's reply; None when it has none or several."""
+    """Return the mark, 1 to 5, in a judge's reply; None if the reply has no mark or several different marks."""
     for record in _OBJECT.findall(text):
         try:
             score = json.loads(record).get("score")

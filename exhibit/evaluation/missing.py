@@ -10,7 +10,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import TELLING
+from exhibit.evidence.stretches import TELLING
 from exhibit.law.names import FileNames
 from exhibit.schemas.parsing import read_beside
 
@@ -47,7 +47,7 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
 
 
 def question_lacks(case: Case) -> Iterator[str]:
-    """Yield the keys of `QUESTIONS` (kinds of missing data) that apply to an answered question or its reply."""
+    """Yield the kinds of data that an answered question or its reply lacks, as keys of `QUESTIONS`."""
     passages = case.reply.passages
     if not case.is_impossible and case.gold:
         worded = [gold for gold in case.gold if gold.worded]
@@ -68,7 +68,10 @@ def question_lacks(case: Case) -> Iterator[str]:
 
 
 def notes_on(case: Case) -> list[str]:
-    """Return the descriptions of a question's missing data, for its row of the results."""
+    """Return notes on the data that a question or its reply lacks, for its row of the results.
+
+    Example: how many of the reply's passages have no file name. A failed reply gets no notes.
+    """
     if case.reply.error:
         return []
     counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
@@ -79,7 +82,10 @@ def notes_on(case: Case) -> list[str]:
 
 @dataclass
 class Evidence:
-    """Counts of the missing data of several questions."""
+    """Counts of the data that questions and replies lack, such as the location of gold or a passage's file name.
+
+    `lacking` counts questions, and `kinds` counts passages. The keys of both are the kinds of missing data.
+    """
 
     questions: int = 0
     lacking: Counter[str] = field(default_factory=Counter)
@@ -89,7 +95,10 @@ class Evidence:
     """Some file names that the bundle does not have."""
 
     def add(self, cases: Iterable[Case]) -> None:
-        """Count the missing data of answered questions."""
+        """Count the data that is missing in questions and replies, such as a passage's file name.
+
+        Questions whose reply failed are not counted.
+        """
         for case in cases:
             if case.reply.error:
                 continue
@@ -103,10 +112,10 @@ class Evidence:
                     self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
-        """Return lines about the missing data of a dataset.
+        """Return lines of text on the data that a dataset's passages and questions lack, such as file names.
 
-        Missing data of passages is always listed, missing data of questions only if more than a tenth of them is
-        affected.
+        For most kinds of data, one passage that lacks it is enough for a line. Data that questions lack is listed
+        only if more than a tenth of the questions lack it.
         """
         notes = []
         for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
@@ -121,7 +130,10 @@ class Evidence:
         return [*notes, *([f"{name}: questions with missing data are in no mean: {'; '.join(much)}"] if much else [])]
 
     def as_json(self, name: str) -> dict[str, Any]:
-        """Return the counts and the lines in the form of `evidence.json`."""
+        """Return the counts of missing data as the content of `evidence.json`.
+
+        It also has example file names, and lines of text that explain the counts. `name` is the dataset's name.
+        """
         return {
             "questions": self.questions,
             "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},

@@ -67,7 +67,8 @@ def read_parsed_folder(folder: Path, names: Names) -> ParsedFolder:
             found[filename] = path
     if not found:
         raise SourceError(
-            f"{folder}: no file has the name of a document of the bundle ({len(left_out)} files were checked)"
+            f"{folder}: none of its {len(left_out)} files has the name of a document of the bundle; "
+            "name each file after its document"
         )
     return ParsedFolder({name: read_parsed(path, name) for name, path in found.items()}, left_out)
 
@@ -127,7 +128,7 @@ def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[TextEle
 
 
 def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
-    """Return the page number of an element, from 1; if it has none, `page`, that of its parent element."""
+    """Return an element's page number, from 1; if the element has none, return `page`, its parent's page number."""
     origin = element.get("prov") or element.get("metadata") or {}
     origin = origin[0] if isinstance(origin, list) and origin else origin
     for fields in (element, origin if isinstance(origin, Mapping) else {}):
@@ -139,9 +140,9 @@ def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
 
 
 def _get_words(element: Mapping[str, Any]) -> str:
-    """Return the text of an element, for a table with its title and notes.
+    """Return the text of an element of a parser's JSON output; for a table, with its caption and footnotes.
 
-    The result is empty if the text is in the child elements.
+    The result is empty if the element has child elements, because these contain the text.
     """
     if isinstance(element.get("table_body"), str):  # MinerU
         parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))

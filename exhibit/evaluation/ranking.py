@@ -4,9 +4,10 @@ If a case has grades (`Case.grades`), the items are files. A file's rank is that
 counting each file once. If irrelevant files have grades too (grade 0, as in ACORD), ungraded files are left
 out of the ranking, because many of them may be relevant.
 
-Otherwise the items are gold passages, each at the rank where it is found. If one passage finds several
-golds, the first takes its rank and the others take the next ranks: one item per rank keeps nDCG within 1.
-No figure mixes files and passages: gold that is a file without a text counts only in document metrics.
+Otherwise the items are gold passages, each at the rank of the retrieved passage that finds it. If a
+retrieved passage finds several gold passages, the first gold passage gets this rank, and the other gold
+passages get the next free ranks, so that nDCG does not exceed 1. Gold that names a file but quotes no text
+is not an item; only the document metrics count it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +67,10 @@ def _compute_gain(grades: Sequence[int]) -> float:
 
 
 def ranking_of(case: Case) -> Ranking | None:
-    """Return the ranking of a case; None if it has neither grades nor gold that can be compared."""
+    """Return the ranked items of a case with their grades: files if the case has grades, else gold passages.
+
+    None if the case has neither grades nor a gold passage with a position or a text to compare.
+    """
     if case.grades:
         return Ranking(_keep_judged(rank_files(case), case.grades), case.grades, GOLD_GRADE)
     ranks = find_gold_ranks(case)
@@ -87,19 +91,24 @@ def rank_files(case: Case) -> list[str]:
 
 
 def _keep_judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
-    """Return only the files with a grade if some file has grade 0; else all files."""
+    """Return the files that count in the ranking.
+
+    If some file has grade 0, the source also grades files that are not relevant. A file without a grade was
+    then not judged, and is left out. Otherwise all files are returned.
+    """
     return [file for file in files if file in grades] if 0 in grades.values() else files
 
 
 def name_gold(number: int) -> str:
-    """Return the name of a gold passage as a ranked item."""
+    """Return the name of gold passage `number` in a ranking: `gold-0`."""
     return f"gold-{number}"
 
 
 def _arrange_golds(ranks: Sequence[int | None], passages: int) -> list[str]:
-    """Return the ranked items: each gold at the rank where it is found, and a name for every other passage.
+    """Return the names of the items of a ranking, in order, such as `gold-0`, `passage-2` and `gold-1`.
 
-    If a rank is taken by another gold, the gold gets the next free rank.
+    `ranks` has the rank at which each gold passage is found, or None. A found gold passage takes its rank or,
+    if another gold passage has that rank, the next free rank. Every other rank has the item `passage-RANK`.
     """
     places: dict[int, str] = {}
     free = 1
@@ -132,14 +141,18 @@ def _make_identity(gold: GoldPassage) -> tuple[object, ...]:
 
 
 def find_gold_ranks(case: Case) -> list[int | None]:
-    """Return the rank, from 1, at which each gold of `golds_of` is found; None where it is not found."""
+    """Return the rank, from 1, at which each gold passage of a case is found; None for one that is not found.
+
+    The ranks are in the order of the gold passages in `golds_of(case)`.
+    """
     return [rank_found(gold, case.reply.passages) for gold in golds_of(case)]
 
 
 def find_first_gold(case: Case, numbers: Sequence[int]) -> int | None:
-    """Return the number of the passage, among `numbers`, at which the first gold is found; None if none is found.
+    """Return the lowest passage number at which a gold passage is found; None if no gold passage is found.
 
-    A gold is found when the passages up to that number contain at least half of its characters, as in recall.
+    The passages with these `numbers` are read in order. A gold passage is found as soon as the passages read so
+    far contain at least half of its characters, as in recall.
     """
     passages = [case.reply.passages[number - 1] for number in numbers]
     ranks = (rank_found(gold, passages) for gold in golds_of(case) if gold.worded)
@@ -147,10 +160,10 @@ def find_first_gold(case: Case, numbers: Sequence[int]) -> int | None:
 
 
 def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
-    """Return the first rank at which the passages so far contain at least half of a gold's characters.
+    """Return the lowest k for which the first k passages contain at least half of a gold passage's characters.
 
-    Passages with a known position are compared by position, others by text. None if there is no such rank.
-    Recall, verdicts and the tiles of a report all use this rule.
+    Passages with a known position are compared by position, and other passages by text. None if there is no
+    such k. Recall, verdicts and the report all use this rule.
     """
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
@@ -175,7 +188,11 @@ def _may_be_from(passage: Passage, filename: str) -> bool:
 
 
 def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
-    """Return the first rank at which the union of the spans so far covers half of a place; None if none does."""
+    """Return the first rank at which the passages up to this rank cover half of a gold passage.
+
+    `place` has the spans of one occurrence of the gold passage. `held` has the rank and the span of each
+    retrieved passage. None if there is no such rank.
+    """
     left = [span for span in place if span.start < span.end]
     whole = missing = sum(span.end - span.start for span in left)
     if not whole:
@@ -198,10 +215,11 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return the spans of the parts of a gold text, and the spans of those parts that the passages contain.
+    """Find the parts of a gold quote in passages; `passages` has the rank and the text of each passage.
 
-    The parts are the texts between the omission marks of a quote. All spans are offsets in the folded parts
-    joined together. Each span that a passage contains is paired with the rank of the passage.
+    Return two lists. The first has the span of each part of the quote; parts are separated by omission marks.
+    The second has `(rank, span)` for each text that a part shares with a passage. Offsets count in the joined
+    parts after folding, which removes spaces and typographic differences.
     """
     line: list[Span] = []
     held: list[Held] = []
@@ -253,9 +271,9 @@ def _fold_cached(text: str) -> str:
 
 
 def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
-    """Return, for each of the first k passages, the indexes of the golds that it matches by `matches_seed`.
+    """Return, for each of the first k passages, the indexes of the gold passages that match it.
 
-    The second value is the number of golds.
+    The second value is the number of gold passages. Two texts match if one contains the other, ignoring case.
     """
     golds = list_gold_texts(case)
     passages = [passage.text for passage in case.reply.passages[:k]]
@@ -263,8 +281,9 @@ def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
 
 
 def matches_seed(passage: str, gold: str) -> bool:
-    """Return whether one of two texts contains the other, ignoring case: the match rule of parity "seed".
+    """Return whether one of two texts contains the other, ignoring case.
 
+    With `--set parity=seed`, which reproduces the scores of another project, a passage finds gold by this rule.
     A single word is enough for a match, and an empty text matches every text.
     """
     one, other = passage.strip().lower(), gold.strip().lower()
@@ -301,7 +320,7 @@ def format_trec(case: Case, *, tag: str) -> TrecLines:
 
 @lru_cache(maxsize=1 << 12)
 def _name(text: str) -> str:
-    """Return a percent-encoded name: it has no spaces, because spaces separate the columns."""
+    """Return a percent-encoded name, which has no spaces: spaces separate the columns of TREC's files."""
     return quote(text, safe="")
 
 
@@ -309,7 +328,7 @@ def _name(text: str) -> str:
 
 
 def says_expected(case: Case, text: str) -> bool | None:
-    """Return whether a text states the expected answer; None if the rule cannot decide.
+    """Return whether a text states the expected answer of a case; None if that cannot be decided.
 
     Citations in the expected answer are ignored.
     """
@@ -343,7 +362,10 @@ def count_mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[
 
 
 def total_mismatches(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
-    """Return, for each metric `drm@k`, the counts of mismatched passages added up over all questions."""
+    """Return, for each metric `drm@k`, the number of passages from files without gold, and of all passages.
+
+    Both numbers are over the first k passages of every question; passages from an unknown file are ignored.
+    """
     return {
         name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
         for name, column in count_mismatches(cases, options).items()
@@ -351,7 +373,10 @@ def total_mismatches(cases: Sequence[Case], options: Options) -> dict[str, Misma
 
 
 def pool_mismatches(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
-    """Return, for each k, the share of mismatched passages over all questions together; None without passages."""
+    """Return, for each `drm@k`, the share of the first k passages that come from a file without gold.
+
+    The passages of all questions are counted together. The share is None if there are no passages.
+    """
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 

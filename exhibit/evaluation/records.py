@@ -17,8 +17,9 @@ from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, describe_expected
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, format_trec
+from exhibit.evaluation.score_table import Column, Table
 from exhibit.evaluation.stages import GoldStages
-from exhibit.evaluation.statistics import Column, Table, compute_macro_mean, summarise_by
+from exhibit.evaluation.statistics import compute_macro_mean, summarise_by
 from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
@@ -46,9 +47,9 @@ def write_json(path: Path, content: Any) -> None:
 def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
     """Return a question's row for the results file, made from its first reply that is not an error.
 
-    `times` has one case for each repetition of the question. `stages` has, for each repetition, the stages of
-    the question's gold passages. The row has no scores yet: which metrics apply is known only when the whole
-    run is scored.
+    `times` has one case for each repetition of the question. `stages` has, for each repetition, what happened
+    to each gold passage at each stage of the system. The row has no scores yet: which metrics apply is known
+    only when the whole run is scored.
     """
     at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
     case, judgment = times[at], examine(times[at])
@@ -154,7 +155,11 @@ def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
 
 
 def write_evaltools(folder: Path) -> None:
-    """Write the two files that evaltools' `summary` and `diff` need beside summary.json: flat rows, and parameters."""
+    """Write the two files that the tool evaltools needs for its commands `summary` and `diff`.
+
+    The first file has a flat JSON object for each question; the second file has the parameters of the run.
+    evaltools also reads summary.json, which exists already.
+    """
     run, count = RunFolder(folder), 0
     # one row at a time: the text of all passages may not fit into memory
     with (
@@ -176,7 +181,7 @@ def write_evaltools(folder: Path) -> None:
 
 
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
-    """Return a row in evaltools' format: each figure is a column, and `answer` has the error if there is one."""
+    """Return a row as the tool evaltools expects it: a column per metric, and any error message in `answer`."""
     error = row.reply.error
     context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in list_passages_read(row))
     return {
@@ -191,7 +196,7 @@ def _flatten_row(row: RunQuestion) -> dict[str, Any]:
 
 
 def list_passages_read(row: RunQuestion) -> list[RunPassage]:
-    """Return the passages that the answer was made from (all, if they are unknown), as far as their text is stored."""
+    """Return the passages with stored text that the answer used: `context`, else the first `selected`, else all."""
     passages, context = row.reply.passages, row.reply.context
     numbers = range(1, len(passages) + 1)
     read = numbers[: row.reply.selected] if context is None else context
@@ -207,9 +212,10 @@ def make_summary_json(means: Means) -> dict[str, Any]:
 
 
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
-    """Return a dataset's means; each DRM metric also gets a mean over all passages and one over documents.
+    """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`.
 
-    `pooled` has the first of these two means, by metric name.
+    DRM is the share of the first k passages that are from a file without gold. `pooled` is this share over the
+    passages of all questions, given as an argument by metric name. `macro` is the mean of the documents' means.
     """
     return {
         name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
@@ -222,8 +228,8 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
     """Return the names of the labels by which questions can be grouped.
 
-    They are the labels with at least two different values, but at most `most` and at most half as many as there
-    are questions. A label with more values identifies single questions.
+    Such a label has from 2 to `most` different values. The number of its values is also at most half the number
+    of questions, because a label with more values identifies single questions.
     """
     values: dict[str, set[str]] = defaultdict(set)
     for row in labels:
@@ -233,9 +239,9 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
-    """Return the means of each group of questions, as a mapping from label to value to means.
+    """Return the mean of each metric for groups of questions, as `{label: {value of the label: means}}`.
 
-    `kinds_of` selects the labels; the label by which the dataset itself is grouped is added.
+    `kinds_of` chooses the labels. The label that `table.groups` names is added if a question has it.
     """
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
@@ -243,7 +249,10 @@ def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
 
 
 def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
-    """Return the breakdown in the format of `breakdown.json`."""
+    """Return the mean of each metric for groups of questions, in the format of `breakdown.json`.
+
+    The keys are the name of a label, then a value of this label (a group), then the name of a metric.
+    """
     by_label = compute_breakdown(table)
     return {name: {value: make_summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
@@ -252,7 +261,10 @@ def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def read_tables(run: RunFolder | Path) -> list[Table]:
-    """Return the values of a run, one table per dataset; rows are read one at a time."""
+    """Return the scores of a run, one table per dataset.
+
+    The run's rows are read one at a time, so that memory never holds all of them.
+    """
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
     tables = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
@@ -261,7 +273,10 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 class _Reading:
-    """A table that is built row by row; if a metric first appears in a later row, it is None for the earlier ones."""
+    """A table of scores that is built row by row.
+
+    If a metric first appears in a later row, its value is None in all earlier rows.
+    """
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []

@@ -51,8 +51,8 @@ def describe_regressions(
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
     """Return one sentence that says which of two runs is better.
 
-    One metric decides: right answers if both runs have this metric, else recall, else the first metric of the
-    short table that both runs have.
+    One metric decides: the share of right answers if both runs have it, else recall, else the first main metric
+    that both runs have.
     """
     first, second = names
     known = [name for name, one in differences.items() if one.mean is not None]
@@ -81,11 +81,13 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
     if shared.not_comparable and not shared.asked:
         listed = ", ".join(shared.not_comparable)
         raise ToolkitError(
-            f"{first} and {second} are not comparable: both have a dataset named {listed}, but none of its questions "
-            "is the same in both (words, expected answer, gold and documents are compared); run both on one bundle"
+            f"{first} and {second} cannot be compared: both have a dataset named {listed}, but no question has the "
+            "same words, expected answer, gold and documents in both; run both on one bundle"
         )
     if not differences:
-        raise ToolkitError(f"{first} and {second} have no dataset and metric in common")
+        raise ToolkitError(
+            f"{first} and {second} have no dataset and metric in common; evaluate both on the same bundle and metrics"
+        )
 
 
 def measure_fall(name: str, difference: Difference) -> float:

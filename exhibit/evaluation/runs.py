@@ -8,7 +8,8 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from exhibit.evaluation.records import compute_breakdown, read_tables
-from exhibit.evaluation.statistics import Table, summarise, summarise_run
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import summarise, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, compare_means
@@ -18,7 +19,10 @@ _APART = ("format", "version", "datasets.")
 
 
 class RunResults(RunFolder):
-    """A run with its values in memory; a summary.json that does not match the rows is an error."""
+    """A run with its scores in memory.
+
+    The means are computed from the rows of the run. If a summary.json has other means, an error is raised.
+    """
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -43,12 +47,15 @@ class RunResults(RunFolder):
         return self._means[""]
 
     def means_of(self, dataset: str) -> Means:
-        """Return a dataset's means."""
+        """Return the mean of each metric over the questions of a dataset."""
         self.tables  # noqa: B018  (computes the means)
         return self._means[dataset]
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
-        """Return a dataset's means by label and value."""
+        """Return the means of all metrics for each group of a dataset's questions: label → value → means.
+
+        A group is the questions with the same value of a label.
+        """
         return compute_breakdown(self.tables[dataset])
 
     @property
@@ -69,10 +76,10 @@ class RunResults(RunFolder):
 
     @property
     def system(self) -> str:
-        """The name of the system that was tested.
+        """The name of the system that was tested, such as `builtin routed` or `http localhost/ask`.
 
-        It is `builtin` with the preset of the built-in pipeline, or another target with the address of its server.
-        The port is left out, because a CI may start the same server at another port each time.
+        It has the target and, for the built-in pipeline, the preset; for a server, its address. The port is left
+        out, because a CI may start the same server at another port each time.
         """
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))

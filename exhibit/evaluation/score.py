@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
-from exhibit.evaluation.statistics import compute_mean
+from exhibit.evaluation.score_table import compute_mean
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
@@ -67,7 +67,10 @@ def _pair_cases(
     unknown = [query for query in asked if query not in waiting]
     where = f"{predictions}: {len(unknown)} of {len(asked)} queries are not in {gold}"
     if len(unknown) == len(asked):
-        raise ToolkitError(f"{where}, first {_shorten(unknown[0])}; is this the right gold file?")
+        raise ToolkitError(
+            f"{predictions}: none of its {len(asked)} queries is in {gold} (the first: {_shorten(unknown[0])}); "
+            "is this the right gold file?"
+        )
     if unknown:
         print_note(
             f"{where} and are not counted, first {_shorten(unknown[0])}: impossible questions have no gold there"
@@ -76,8 +79,8 @@ def _pair_cases(
     for query, times in asked.items():
         if query in waiting and times != len(waiting[query]):
             raise ToolkitError(
-                f"{predictions}: {_shorten(query)} is predicted {times} times, but asked {len(waiting[query])} times "
-                f"in {gold}, so the two cannot be paired"
+                f"{predictions}: the query {_shorten(query)} occurs {times} times, but {len(waiting[query])} times in "
+                f"{gold}; it must occur equally often in both files"
             )
     if len(tests) > len(predicted):
         left = len(tests) - len(predicted)
@@ -100,13 +103,15 @@ def _pair_cases(
 def _read_predictions(path: Path) -> list[tuple[str, list[str]]]:
     rows = _load(path)
     if not isinstance(rows, list) or not rows:
-        raise ToolkitError(f'{path}: must be a list of {{"query", "retrieved_passages"}} that is not empty')
+        raise ToolkitError(
+            f'{path}: must be a list of objects {{"query": …, "retrieved_passages": […]}}, with at least one'
+        )
     predictions = []
     for number, row in enumerate(rows):
         where = f"{path}: prediction {number}"
         passages = _get_field(row, "retrieved_passages", list, where)
         if not all(isinstance(passage, str) for passage in passages):
-            raise ToolkitError(f"{where}: retrieved_passages must be strings, best first")
+            raise ToolkitError(f"{where}: retrieved_passages must be a list of strings, the best first")
         predictions.append((_get_field(row, "query", str, where), passages))
     return predictions
 
@@ -121,22 +126,26 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
             file = _get_field(snippet, "file_path", str, f"{where}, snippet {place}")
             golds.append(GoldPassage(file, _read_answer(snippet, file, path, f"{where}, snippet {place}")))
         if not any(gold.text and gold.text.strip() for gold in golds):
-            raise ToolkitError(f"{where}: no snippet has an answer to compare with")
+            raise ToolkitError(f"{where}: no snippet has an answer to compare with; correct the gold file")
         golds_by_query.append((_get_field(test, "query", str, where), golds))
     return golds_by_query
 
 
 def _read_answer(snippet: Any, file: str, gold: Path, where: str) -> str:
-    """Return a snippet's text: its `answer` or, without one, the text at its span of a corpus file.
+    """Return a snippet's text: its field `answer` or, without this field, the text at its span in `file`.
 
-    The folder `corpus/` is searched beside the gold file, and one folder above.
+    `file` is read from the folder `corpus/` beside the gold file or, if it is not there, from `corpus/` one
+    folder higher.
     """
     if "answer" in snippet or "span" not in snippet:
         return str(_get_field(snippet, "answer", str, where))
     start, end = [*_get_field(snippet, "span", list, where), 0, 0][:2]
     found = [root / "corpus" / file for root in (gold.parent, gold.parent.parent) if (root / "corpus" / file).is_file()]
     if not found:
-        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} from which to read the span")
+        raise ToolkitError(
+            f"{where}: no 'answer', and its span cannot be read, because corpus/{file} is not beside {gold}; "
+            "add one of them"
+        )
     return found[0].read_bytes().decode("utf-8")[start:end]
 
 

@@ -18,18 +18,20 @@ from typing import IO
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.case_stages import PreparedDocuments, ceilings_of, stages_of
-from exhibit.evaluation.cases import LABELS, Case, Chosen, Reply, describe_choices, list_choices
+from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.confidence import compute_weighted_means, confidence_of, describe
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
 from exhibit.evaluation.judgement import prefer_judge
+from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, find_chosen_label
 from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pool_mismatches, total_mismatches
+from exhibit.evaluation.score_table import Column, Table, Values
 from exhibit.evaluation.stages import GoldStages, StageName
-from exhibit.evaluation.statistics import Column, Table, Values, summarise
+from exhibit.evaluation.statistics import summarise
 from exhibit.evaluation.targets import Target
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
@@ -113,7 +115,11 @@ def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
-    """Ask the questions that failed or are not in the journal, and return all replies."""
+    """Ask the questions that have no reply yet or only a failed reply, and return the replies to all questions.
+
+    Earlier replies are read from the journal, the file in the folder `place` to which each reply is added.
+    `number` is the number of the round.
+    """
     journal = journal_of(place, dataset, target, number)
     questions = {case.id: case.question for case in dataset.cases}
     places: dict[Id, int] = {}
@@ -135,10 +141,10 @@ class Round:
     """The replies to all questions of a dataset in one round; they are on disk and can be read several times."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
-        """Store the offset of each reply in the journal.
+        """Store, for each case of the dataset, the offset of its reply in the journal.
 
-        When a reply is read, its passages are located in the documents, unless the target itself gives `exact`
-        positions.
+        When a reply is read, its passages are located in the documents. With `exact`, they are not located, because
+        the target itself gives the positions of its passages.
         """
         self._dataset, self._journal, self._exact = dataset, journal, exact
         self._provisions = ProvisionPlacer(dataset.documents)
@@ -157,7 +163,7 @@ class Round:
                 yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
     def _place_reply(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply with its passages and the provisions that its answer cites located in the documents."""
+        """Locate a reply's passages, and the provisions that its answer cites, in the documents; return the reply."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
         before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)
@@ -187,7 +193,11 @@ class Scoring:
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
-    """Yield batches of at most `size` questions; a batch has, for each round, the cases of these questions."""
+    """Yield the questions in batches of at most `size`.
+
+    Every question is asked once in each round. A batch has one tuple of cases for each round, all about the
+    same questions.
+    """
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
         yield tuple(zip(*waiting, strict=True))
@@ -219,7 +229,10 @@ class Scored:
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
     def add(self, times: Times, scoring: Scoring) -> None:
-        """Score the next batch of cases."""
+        """Score the next batch of cases, and write their rows.
+
+        `times` has one tuple for each round of asking: the same cases, with the replies of that round.
+        """
         first = times[0]
         stages: list[list[list[GoldStages]]] = [
             [stages_of(case, scoring.prepared) for case in cases] for cases in times
@@ -287,7 +300,11 @@ class Scored:
         return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        """Write the dataset's result files; `table` has only the metrics that apply to the run."""
+        """Write the dataset's result files.
+
+        `table` has only the metrics that apply to the run. `failed` is the score that failed questions get in the
+        rows.
+        """
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
@@ -348,10 +365,31 @@ def table_of(
 
 
 def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Scored:
-    """Score the replies of several rounds."""
+    """Score the replies to a dataset's questions; in each round, every question was asked once."""
     measured = Scored(place, dataset, len(rounds))
     size = BATCH if scoring.options.judge is None else JUDGED
     total = -(-len(dataset.cases) // size)
     for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
         measured.add(times, scoring)
     return measured
+
+
+_ABOUT = ("hypothesis", "deal_point")
+"""The labels by which confusion tables are separated, where questions have one of them."""
+
+
+def list_choices(cases: Iterable[Case]) -> list[Chosen]:
+    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label.
+
+    The subject is the question's label `hypothesis` or `deal_point`; it is empty without these labels. The
+    chosen label is empty if the reply names no label.
+    """
+    asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
+    return [
+        (
+            str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
+            str(case.label),
+            find_chosen_label(case.reply.answer or "", case.choices) or "",
+        )
+        for case in asked
+    ]

@@ -168,7 +168,7 @@ class Settings(BaseModel):
 
     @property
     def config(self) -> Config:
-        """The pipeline's configuration."""
+        """The configuration of the built-in pipeline: the preset, with the run's own settings and language model."""
         model = {} if self.llm in (None, "none", "extractive") else {"llm": self.llm}
         return Config.preset(self.preset, **self.pipeline, **model)
 
@@ -281,9 +281,10 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 
 
 def bundle_of(path: Path) -> Path:
-    """Return a bundle folder with the questions of a JSONL file and an empty corpus.
+    """Write a bundle from a JSONL file of questions and expected answers; return the bundle's folder.
 
-    The folder is in the cache; a file with the same content and name always gives the same folder.
+    The bundle has no documents. The folder is in the cache; a file with the same content and name always gives
+    the same folder.
     """
     folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
@@ -311,7 +312,8 @@ def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
 def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line of gold.jsonl that stores the labels of a question but no gold passage.
 
-    The labels are all fields of `line` with a plain value, except the question and the expected answer.
+    The labels are all fields of `line` whose value is a string, a number or a boolean, except the question and
+    the expected answer.
     """
     labels = {
         name: value

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Difference, Table, compare
+from exhibit.evaluation.statistics import Difference, compare
 from exhibit.schemas.run import RunQuestion
 
 KEPT = "nowhere"
@@ -84,7 +85,10 @@ def compare_stages(first: Sequence[Table], second: Sequence[Table]) -> dict[str,
 
 
 def describe_moves(differences: Mapping[str, Difference]) -> list[str]:
-    """Return a line for each stage that loses more or less gold than before, the largest change first."""
+    """Return a line for each stage that loses more or less gold in the second run than in the first.
+
+    The largest change is first. If no stage changed, the only line says so.
+    """
     moved = {stage: one for stage, one in differences.items() if one.mean}
     if not moved:
         return ["every stage loses as much gold as before"] if differences else []

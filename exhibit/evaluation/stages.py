@@ -63,11 +63,11 @@ class GoldStages:
     answered: Judgement | None = None
 
     def is_kept(self, stage: StageName) -> bool | None:
-        """Return whether a stage keeps the passage; None if that is unknown.
+        """Return whether the gold passage is still there after a stage of the system; None if that is unknown.
 
-        The text keeps the passage if it has at least half of the passage's letters. The chunks keep it if one chunk
-        has the whole passage. A list of passages keeps it if the passage is found there. The answer keeps it if the
-        answer is right.
+        The stage `text` keeps the passage if the extracted text has at least half of the passage's letters and
+        digits. The stage `chunks` keeps it if one chunk has the whole passage. A stage with a list of passages
+        keeps it if the gold passage is found in the list. The stage `answered` keeps it if the answer is right.
         """
         result = getattr(self, stage)
         if result is None or isinstance(result, bool):
@@ -80,16 +80,16 @@ class GoldStages:
 
     @property
     def known(self) -> list[StageName]:
-        """The stages about which something is known."""
+        """The names of the stages at which the fate of the gold passage is known, in the order of the stages."""
         return [stage for stage in GOLD_STAGES if getattr(self, stage) is not None]
 
     @property
     def lost_at(self) -> StageName | None:
         """The first stage that loses the passage; None if no known stage loses it.
 
-        A later stage that has the passage shows that no earlier stage lost it: two neighbouring chunks may together
-        restore text that the chunker cut. A right answer does not show this, because it may come from another
-        passage.
+        If a later stage has the passage, no earlier stage lost it: for example, two neighbouring chunks may
+        together contain text that the chunker cut. This does not hold for the stage `answered`, because a right
+        answer may come from another passage.
         """
         lost: StageName | None = None
         for stage in GOLD_STAGES:
@@ -102,7 +102,7 @@ class GoldStages:
 
     @property
     def reason(self) -> str:
-        """The reason why the stage loses the passage, in a few words; empty where no stage loses it."""
+        """The reason why the stage `lost_at` loses the gold passage, such as `in no chunk`; "" if no stage loses it."""
         lost = self.lost_at
         if lost == "text" and self.text is not None:
             return "absent from the text" if self.text.how == "absent" else "most of its words are missing"
@@ -113,7 +113,10 @@ class GoldStages:
         return own or _REASONS.get(lost, "")
 
     def as_row(self) -> dict[str, Any]:
-        """Return the known stages as plain values."""
+        """Return a dict for the results file: the stage that lost the passage, the reason, and each known stage.
+
+        The keys are `lost_at`, `reason` and the names of the stages, such as `text`, `chunks` and `retrieved`.
+        """
         row: dict[str, Any] = {"lost_at": self.lost_at, "reason": self.reason}
         if self.page is not None:
             row["page"] = self.page
@@ -145,7 +148,7 @@ _REASONS: dict[StageName | None, str] = {
 
 
 def is_on_page(gold: GoldPassage) -> bool | None:
-    """Return whether a gold passage is in its document; None where its words were not searched."""
+    """Return whether a gold passage was found in its document; None if its words were not searched for."""
     if gold.located:
         return True
     return False if gold.absent else None
@@ -154,7 +157,8 @@ def is_on_page(gold: GoldPassage) -> bool | None:
 def kind_of_gold(gold: GoldPassage, document: Document) -> str:
     """Return the kind of a gold passage: `across pages`, `table`, `list` or `text`.
 
-    The kind depends on the pages and lines at the passage's first place, and on table markup in its quote.
+    If the passage has several locations, the pages and lines of the first are examined. Table markup in its
+    quote also makes it a `table`.
     """
     place = gold.places[0]
     if len({page for span in place for page in document.pages_of(span)}) > 1:
@@ -171,7 +175,10 @@ def kind_of_gold(gold: GoldPassage, document: Document) -> str:
 
 
 class SystemLists(NamedTuple):
-    """The passages of each stage of a system, for one question; a field is None if the list is not reported."""
+    """The passages of one question at each stage of a system: retrieved, reranked, in the context, and cited.
+
+    A field is None if the system does not report the passages of that stage.
+    """
 
     retrieved: Sequence[Passage] | None = None
     reranked: Sequence[Passage] | None = None

@@ -1,23 +1,24 @@
-"""Means with their number of values and of errors, and a 95% interval from a bootstrap over documents.
+"""Means of metrics, each with its number of values, its number of errors and a 95% bootstrap interval.
 
 Rows of one document are not independent: a long contract that is hard to read is hard for all its
-questions. So the bootstrap resamples whole documents with all their rows, never single rows, and it
-resamples each group of rows separately. A dataset's mean is the mean over its rows or, if it has groups,
-the mean of the groups' means. A run's mean is the mean of its datasets' means.
+questions. So the bootstrap resamples whole documents with all their rows, never single rows. A bundle may
+name a label by which its rows are grouped. Then each group is resampled separately, and the dataset's mean
+is the mean of the groups' means. Without such a label, the dataset's mean is the mean over its rows. A
+run's mean is the mean of its datasets' means.
 """
 
 import math
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import stdev
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from exhibit.evaluation.score_table import Table, Values, compute_mean
 from exhibit.schemas.run import Estimate as Estimate
 
 RESAMPLES = 1000  # resamples of the bootstrap, as usual for a 95% interval
@@ -31,8 +32,6 @@ SEED = 20240819
 EQUAL = 1e-9  # a smaller change is rounding
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
-Values = Sequence[float | None]
-"""One value for each case; None where the metric does not apply, never 0."""
 
 
 @dataclass(frozen=True)
@@ -53,74 +52,6 @@ class Difference:
     def beyond_chance(self) -> bool:
         """Whether the interval excludes 0; False where there is no interval."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
-
-
-@dataclass(frozen=True)
-class Table:
-    """The scores of a dataset: for each metric, one value per case, in the order of `ids`."""
-
-    name: str
-    ids: Sequence[int | str]
-    documents: Sequence[str]
-    """The document of each case: cases of the same document are resampled together."""
-    values: Mapping[str, Values]
-    failed: Sequence[int] = ()
-    """The number of failed replies of each case, from 0 to the number of repeats; empty when no reply failed."""
-    labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    groups: str | None = None
-    """The label whose groups are averaged first, from `bundle.json`."""
-    repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
-    """The values of each round, where the questions were asked several times; `values` are their means."""
-    contents: Sequence[str] = field(default=(), repr=False)
-    """A digest of each question with its expected answer, gold and documents; empty where they are unknown."""
-
-    @classmethod
-    def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
-        """Return one table for repeated questions: each value is the mean over the repetitions of the question."""
-        first = tables[0]
-        if len(tables) == 1:
-            return first
-        repeats = [table.values for table in tables]
-        means = {
-            name: Column(compute_mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
-            for name in first.values
-        }
-        failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
-        return replace(first, values=means, failed=failed, repeats=repeats)
-
-    @property
-    def pair(self) -> str | None:
-        """The label `pair`, which is the same for a variant of a bundle and for its control.
-
-        None if the dataset is not part of such a pair.
-        """
-        return self.labels[0].get("pair") if self.labels else None
-
-    @property
-    def errors(self) -> int:
-        """The number of replies that are errors."""
-        return sum(self.failed)
-
-    def has_failed(self, row: int) -> bool:
-        """Return whether any reply of a case is an error."""
-        return bool(self.failed) and bool(self.failed[row])
-
-    def only(self, rows: Sequence[int]) -> "Table":
-        """Return a table with only these rows."""
-        return replace(
-            self,
-            ids=[self.ids[row] for row in rows],
-            documents=[self.documents[row] for row in rows],
-            values=_select_rows(self.values, rows),
-            failed=[self.failed[row] for row in rows] if self.failed else (),
-            labels=[self.labels[row] for row in rows] if self.labels else (),
-            repeats=[_select_rows(one, rows) for one in self.repeats],
-            contents=[self.contents[row] for row in rows] if self.contents else (),
-        )
-
-
-def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
-    return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
 # ---------------------------------------------------------------- means
@@ -144,12 +75,6 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
         value = labels.get(label)
         rows["" if value is None else str(value)].append(row)
     return {value: summarise(table.only(rows[value])) for value in sorted(rows)}
-
-
-def compute_mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are not None; None if all values are None or there are no values."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
 
 
 def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
@@ -210,7 +135,7 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Return the counts of the questions that two runs have in common."""
+    """Return how many questions two runs have in common, how many failed in each, and how many only one run has."""
     pairs = [(one, other, *_share_rows(one, other)) for one, other in _pair_by_name(first, second)]
     failed = [
         (one.has_failed(a), other.has_failed(b))
@@ -317,9 +242,10 @@ class _Stratum:
 
 
 def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the groups of values of all datasets, with their weights.
+    """Return the values of a metric as weighted groups; in their mean, each dataset counts equally.
 
-    Each dataset has the same weight, which its groups share equally.
+    The questions of a dataset may be grouped by a label. The weight of the dataset is then divided equally
+    among these groups.
     """
     datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [
@@ -376,45 +302,3 @@ def _draw(stratum: _Stratum, number: int) -> Floats:
         drawn = chance.integers(len(sums), size=(BLOCK, len(sums)))
         means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
     return np.concatenate(means)
-
-
-class Column(Sequence[float | None]):
-    """The values of a metric, one for each case, in order; None (not applicable) is stored as NaN."""
-
-    __slots__ = ("_numbers",)
-
-    def __init__(self, values: Iterable[float | None] = ()) -> None:
-        self._numbers = array("d")
-        self.extend(values)
-
-    def extend(self, values: Iterable[float | None]) -> None:
-        """Add values at the end."""
-        for value in values:
-            if value is not None and math.isnan(value):
-                raise ValueError("a metric returned NaN for a question; return None where the metric does not apply")
-            self._numbers.append(math.nan if value is None else value)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> float | None: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[float | None]: ...
-    def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
-        if isinstance(place, slice):
-            return [None if math.isnan(number) else number for number in self._numbers[place]]
-        number = self._numbers[place]
-        return None if math.isnan(number) else number
-
-    def __iter__(self) -> Iterator[float | None]:
-        return (None if number != number else number for number in self._numbers)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether another sequence has the same values."""
-        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]  # a mutable object
-
-    def __repr__(self) -> str:
-        return f"Column({list(self)!r})"

@@ -78,7 +78,10 @@ class FileDocuments:
                     self._found[gold] = text, find_in_chunks(places, placed.by_file.get(filename, []), own.text)
 
     def find(self, gold: GoldPassage) -> Found:
-        """Return how much of a gold passage the texts and the chunks contain; None for each that is unknown."""
+        """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain.
+
+        Each of the two results is None if it is unknown.
+        """
         return self._found.get(gold, (None, None))
 
     @classmethod
@@ -110,7 +113,7 @@ class FileDocuments:
             )
         if chunks is not None and own.unplaced == len(chunks):
             raise SourceError(
-                f"{file}: no chunk has its words in a document of {dataset.name}; is the file from another bundle?"
+                f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
             )
         return own
 
@@ -130,8 +133,8 @@ class PlacedChunks(NamedTuple):
 def place_chunks(chunks: Sequence[Passage], documents: Documents, *, label: str = "chunks") -> PlacedChunks:
     """Locate chunks in the documents.
 
-    The offsets of a chunk are used if its text is there. Otherwise its text is searched, and every occurrence
-    counts.
+    If a document has a chunk's text at the chunk's stated offsets, these offsets are used. Otherwise the text
+    is searched, and every occurrence counts.
     """
     by_file: dict[str, list[Place]] = {}
     unplaced = 0

@@ -9,8 +9,9 @@ from typing import Literal
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evidence import Document, Span
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import TELLING, Place, Placement
+from exhibit.evidence.pieces import Place, Placement
 from exhibit.evidence.place import place_text, spans_of
+from exhibit.evidence.stretches import TELLING
 
 ALTERNATIVES = 8
 """At most this many places of one gold are searched; a source rarely names more than three."""
@@ -32,9 +33,9 @@ class InText:
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a gold passage a system's text contains; None if that is unknown.
+    """Return how much of a gold passage a system's text (`parsed`) contains; None if that is unknown.
 
-    If the passage has several places, the one with the best result counts.
+    If the passage occurs several times in the document, the occurrence with the best result counts.
     """
     results = [_place_in_text(place, document, parsed) for place in gold.places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
@@ -65,10 +66,10 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return whether a system's text contains a short gold passage with the same text around it.
+    """Return whether a system's text contains a short gold passage: `whole`, `absent` or, if uncertain, None.
 
-    None if the system's text has the words of the passage only with other text around them: they may be another
-    occurrence.
+    `whole` requires that the text around the passage is found as well. If only the words of the passage are
+    found, the result is None, because they may be another occurrence of the same words.
     """
     first, last = place[0].start, place[-1].end
     start = max(first - _AROUND, 0)
@@ -95,18 +96,20 @@ def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
 
 
 def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
-    """Return the spans of a placed text in a parsed document.
+    """Return the spans of a text's fragments in a parsed document.
 
-    If a fragment of the text occurs several times, the occurrence nearest to the offset `where` is used.
+    `placement` has the fragments and their locations. If a fragment has several locations, the location nearest
+    to the offset `where` is used.
     """
     chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
 
 
 def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
-    """Return the spans of a gold passage's text (`words`) that a system's text lacks.
+    """Return the spans of a gold passage's text (`words`) that are missing from a system's text of the document.
 
-    Words that are missing inside a located fragment are included.
+    `placement` has the located pieces of the gold text. Words that are missing inside a piece are also
+    included.
     """
     missing = list(placement.added)
     for piece in placement.pieces:

@@ -110,7 +110,10 @@ def make_mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) ->
 
 
 def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
-    """Return the text of a table cell: a mean with its interval, standard deviation, n, failures and band."""
+    """Return the text of a table cell: a mean with its interval, standard deviation, n and failures.
+
+    With `bands`, the text ends with a rating of the mean: `good`, `acceptable` or `poor`.
+    """
     mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
     if estimate is None or estimate.mean is None:
         return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")
@@ -118,10 +121,11 @@ def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands |
 
 
 def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
-    """Return the parts of a table cell as texts.
+    """Return the parts of a table cell for one metric, as texts.
 
-    They are the mean, its interval, its deviation over questions, its deviation over rounds, n with failures,
-    and its band.
+    They are the mean, its 95% interval, the standard deviation over questions, the spread over repeated runs,
+    the number of questions (or of datasets, if there are several) followed by the number of failed questions,
+    and the name of the quality band, such as `good`.
     """
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:

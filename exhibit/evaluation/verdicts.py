@@ -1,8 +1,9 @@
-"""Give each question one verdict with its evidence: the step, from document to answer, that went wrong.
+"""Give each question one verdict and its reason: whether the system failed, and at which stage.
 
-Retrieval: the passage with the answer was not among those that the answer was made from. Reading: it was
-among them, but the answer refuses or uses other passages. Invented: the answer states a figure that none of
-its passages has, or answers an impossible question.
+A failure belongs to one of three stages:
+- retrieval: the answer was made without the passage that has the right answer;
+- reading: the answer was made with that passage, but refuses or uses other passages;
+- invented: the answer states a figure that is in none of its passages, or answers an impossible question.
 """
 
 from collections.abc import Collection, Sequence
@@ -51,7 +52,7 @@ STAGES: dict[Verdict, Stage] = {
 
 @dataclass(frozen=True)
 class Judgment:
-    """A verdict and its evidence."""
+    """A verdict on a reply, such as `wrong document`, with a text that states the reason for it."""
 
     verdict: Verdict
     evidence: str
@@ -63,17 +64,17 @@ class Judgment:
 
 
 def judge(case: Case, *, k: int = K) -> Verdict:
-    """Return the verdict on a question; `answered` includes impossible questions that were refused."""
+    """Return the verdict on a question; a refusal of an impossible question counts as `answered`."""
     return examine(case, k=k).verdict
 
 
 def examine(case: Case, *, k: int = K) -> Judgment:
-    """Return the verdict on a question, with its evidence.
+    """Return the verdict on a question, with the reason for it.
 
-    The context is the passages that the answer was made from or, if they are unknown, the first k passages. The
-    verdict is `retrieved but not used` if gold is among the first k passages but not in the context, or if the
-    answer cites only other passages. A right answer never counts as a failure, whatever passages it was made
-    from.
+    The verdict `retrieved but not used` has two cases: gold is among the first k passages but not among the
+    passages that the answer was made from, or the answer cites only passages without gold. If it is unknown
+    from which passages the answer was made, the first k are assumed. A right answer never counts as a failure,
+    whatever passages it was made from.
     """
     reply = case.reply
     if reply.error:

@@ -2,7 +2,8 @@
 
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.fold import fold
-from exhibit.evidence.locate import Match, locate
+from exhibit.evidence.locate import locate
+from exhibit.evidence.matches import Match
 from exhibit.evidence.read import is_readable, read_document
 
 __all__ = ["Box", "Document", "Match", "Page", "Span", "fold", "is_readable", "locate", "read_document"]

@@ -53,8 +53,8 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
     """Yield a message for each fault in one line of gold.jsonl.
 
-    Faults are: wrong words, wrong pages, a span beyond the end of the text, and a context that train.json
-    does not have.
+    Faults are, for example: words that differ from the quote, wrong page numbers, a span beyond the end of the
+    text, or a `context` (the index of a quote in train.json) that does not exist.
     """
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"
@@ -122,9 +122,11 @@ def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
 def compute_similarity(pieces: Sequence[str], words: str) -> float:
     """Return the similarity, 0 to 1, of a quote and a text; the quote's parts may occur in any order.
 
+    Both are given in folded form, without differences in spaces, quotation marks and dashes.
+
     Args:
-        pieces: the folded parts of the quote.
-        words: the folded text.
+        pieces: the parts of the quote.
+        words: the text.
     """
     if "".join(pieces) == words:
         return 1.0

@@ -104,7 +104,7 @@ class Box(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page: its number from 1, its span of characters, its width and height in points."""
+    """One page: its number from 1, its span of characters, and its width and height in points."""
 
     number: int
     span: Span
@@ -141,7 +141,7 @@ class Document:
 
     @cached_property
     def furniture(self) -> tuple[Span, ...]:
-        """The lines that belong to the page and not to the text: running heads, feet, page numbers."""
+        """The lines that belong to the page layout and not to the text: running headers, footers and page numbers."""
         return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
 
     @cached_property
@@ -151,18 +151,22 @@ class Document:
 
     @cached_property
     def loose(self) -> Fold:
-        """The text folded for search as in `folded`, and also without differences in case and hyphens."""
+        """The text folded for a search that also ignores upper and lower case and hyphens."""
         return Fold.of(self.text, loose=True)
 
     @cached_property
     def body(self) -> Fold:
-        """The folded text without running heads and page numbers, so that sentences continue across pages.
+        """The document's text in folded form, without running heads and page numbers.
 
-        It is folded without differences in case and hyphens, as in `loose`.
+        A sentence that continues on the next page is therefore not interrupted. Differences of case and of hyphens
+        are removed, as in `loose`.
         """
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
 
     @property
     def letters(self) -> Fold:
-        """The letters and digits of `body`, for comparisons that ignore punctuation and a parser's markup."""
+        """The letters and digits of the text, without running heads, page numbers, punctuation and markup.
+
+        Quotes are compared with this form of the text, so that punctuation and a parser's markup do not matter.
+        """
         return self.body.letters

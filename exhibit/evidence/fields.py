@@ -35,7 +35,7 @@ def _rank_names(field: str) -> dict[str, int]:
 
 
 def is_named(name: str, field: str) -> bool:
-    """Return whether a name is a known name of a field."""
+    """Return whether a field may have this name in a file: `User Query` is a known name of `question`."""
     return name_key(name) in _rank_names(field)
 
 
@@ -62,8 +62,11 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
     """Return an object's fields, with the fields of nested objects under dotted paths.
 
+    `{"meta": {"page": 3}}` becomes `{"meta.page": 3}`.
+
     Args:
-        inside: flatten only nested objects whose names are known names of this field (`wrapper`); None for all.
+        inside: an entry of fields.toml, such as `wrapper`: flatten only nested objects with a name that it
+            lists, such as `data` or `meta`. If None, flatten all nested objects.
     """
     return dict(_flatten(value, inside, depth, ""))
 

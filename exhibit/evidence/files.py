@@ -139,7 +139,7 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
 
 
 def read_part(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return one part of an archive; None if there is no part of that name."""
+    """Return the bytes of one file in a ZIP archive; None if the archive has no file of that name."""
     try:
         return archive.read(name)
     except KeyError:
@@ -197,7 +197,7 @@ def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, mo
     total = sum(part.file_size for part in parts)
     if len(parts) > most_parts or total > most_bytes:
         limits = f"the limits are {most_bytes >> 20} MiB and {most_parts} parts"
-        raise DocumentError(f"{path}: unpacks to {total >> 20} MiB in {len(parts)} parts; {limits}")
+        raise DocumentError(f"{path}: too large: it unpacks to {total >> 20} MiB in {len(parts)} parts; {limits}")
     for part in parts:
         if part.file_size > _RATIO_FROM and part.file_size > MAX_RATIO * max(part.compress_size, 1):
             times = part.file_size // max(part.compress_size, 1)
@@ -231,7 +231,7 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
                 if any(mark in before + block for mark in _DECLARATIONS):
                     raise ValueError(_ENTITIES)
                 if not before and (_OTHER.match(block) or b"\0\0\0" in block[:8] or block[0] == 0x4C):
-                    raise ValueError("its XML has an encoding that documents of this kind never have")
+                    raise ValueError("its XML is in an encoding that is not supported")
                 before, block = block[-40:], file.read(_BLOCK)
 
 

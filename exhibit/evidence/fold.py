@@ -36,7 +36,11 @@ _DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 
 @lru_cache(maxsize=65536)
 def _fold_character(character: str, loose: bool) -> str:
-    """Return the folded form of one character: usually the character itself, sometimes several or none."""
+    """Return the folded form of one character: usually the character itself, sometimes several characters or none.
+
+    Similar characters, such as all kinds of dashes, have the same form. With `loose`, case is also ignored,
+    and hyphens are dropped.
+    """
     if unicodedata.category(character) in _DROPPED:
         return ""
     folded = "".join(
@@ -57,7 +61,10 @@ def list_code_points(text: str) -> npt.NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A folded text and, for each of its characters, the offset of the original character."""
+    """A folded text: a text without spaces, in which variants of quotation marks, dashes and ligatures are equal.
+
+    For each character of the folded text, `offsets` has the offset of the character in the original text.
+    """
 
     text: str
     offsets: Ints
@@ -66,7 +73,7 @@ class Fold:
 
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
-        """Fold a text.
+        """Return a text in folded form: without differences in spaces, quotation marks, dashes and ligatures.
 
         Args:
             loose: also ignore case and hyphens.
@@ -95,7 +102,7 @@ class Fold:
 
     @cached_property
     def letters(self) -> "Fold":
-        """The fold reduced to its letters and digits."""
+        """This folded text, reduced to its letters and digits."""
         points = list_code_points(self.text)
         distinct, which = np.unique(points, return_inverse=True)
         kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
@@ -103,7 +110,7 @@ class Fold:
         return Fold(text, self.offsets[kept], self.shuffled)
 
     def without(self, characters: Collection[str]) -> "Fold":
-        """Return the fold without all occurrences of these characters."""
+        """Return the folded text without some characters; the other characters keep their offsets in the original."""
         kept = ~np.isin(list_code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 
@@ -136,7 +143,11 @@ class Fold:
 
 
 def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
-    """Fold an ASCII text quickly: no ASCII character expands, so one table look-up per character is enough."""
+    """Return the folded form of an ASCII text, with the offset of each character that is left.
+
+    Each ASCII character becomes one character or none, so a table look-up per character is enough. The ranges
+    in `without` are left out.
+    """
     folded = _make_ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
     for start, end in without:
         folded[start:end] = 0
@@ -168,7 +179,10 @@ def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
 
 
 def fold(text: str, *, loose: bool = False) -> str:
-    """Return the folded text without offsets."""
+    """Return a text folded for comparison: with uniform spaces, quotation marks, dashes and ligatures.
+
+    With `loose`, case and hyphens are ignored, too. Use `Fold.of` if the original offsets are needed.
+    """
     return Fold.of(text, loose=loose).text
 
 

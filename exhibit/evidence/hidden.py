@@ -134,7 +134,11 @@ def _on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[
 
 
 def _find_runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
-    """Yield runs of letters with the same reason; a space between letters does not end a run."""
+    """Yield the spans of consecutive letters that are invisible for the same reason.
+
+    `reasons` has one entry per character: why the character is invisible, or None if it is visible. White
+    space between letters does not end a span. `start` is the offset of `text` in the document.
+    """
     first = last = -1
     why: str | None = None
     for at, reason in enumerate([*reasons, None]):
@@ -325,7 +329,10 @@ class _Drawn:
         return UNDER_PICTURE if any(map(self._hides, over)) else None
 
     def _hides(self, picture: _Picture) -> bool:
-        """Return whether an image is opaque and smaller than a scan of the page."""
+        """Return whether an image hides the text below it: it is opaque, and covers at most half of the page.
+
+        A larger image is a scan of the page, and the text below it comes from OCR.
+        """
         if picture.thing is None or picture.bounds.area > _SCAN * self.page.area:
             return False
         address = address_of(picture.thing)

@@ -1,10 +1,10 @@
-"""Locates quotes in documents: exact, folded, in parts, fuzzy; always as offsets into the original text.
+"""Locates quotes in documents, always as offsets into the original text.
 
-A document is folded once (see `Document`); each quote then needs one `str.find` pass over the folded text. Only
-quotes that are not found this way take longer.
+A quote is found exactly, after folding, in several parts, or with small differences (fuzzy). Folding
+removes differences such as line breaks and quotation marks. A document is folded once (see `Document`).
+Each quote is first searched by one `str.find` over the folded text; slower searches follow if needed.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
+from exhibit.evidence.matches import MOST_PLACES, Match, find_tightest, join_matches, prefer_whole_words
 from exhibit.evidence.parser_markup import cells_of, has_omissions, letters_of
-from exhibit.evidence.pieces import choose_nearest_places, find_occurrences, place_pieces, without_furniture
+from exhibit.evidence.pieces import choose_nearest_places, place_pieces, without_furniture
+from exhibit.evidence.stretches import find_occurrences
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
@@ -26,9 +28,6 @@ _MIN_PART = 2
 
 _MIN_PARAGRAPH = 20
 """Fewest characters of a paragraph: paragraphs are searched only if the whole quote is not found in one piece."""
-
-MOST_PLACES = 5000
-"""Most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD."""
 
 _MOST_CELLS = 1_000_000_000
 """Most comparisons for one quote, in characters of the quote times characters of the document: about ten seconds."""
@@ -42,22 +41,6 @@ _APART = 600
 
 _COMMON = 256
 """A piece of a quote with more occurrences than this, such as a run of blanks in a form, gives no location."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """One location of a quote; it has several spans if other words interrupt the quote."""
-
-    spans: tuple[Span, ...]
-    how: How
-    score: float = 1.0
-    whole: bool = True
-    """Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`."""
-
-    @property
-    def span(self) -> Span:
-        """The range from the first character to the last."""
-        return Span(self.spans[0].start, self.spans[-1].end)
 
 
 def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
@@ -79,11 +62,6 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     return matches
 
 
-def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to keep as gold: those that begin and end at word boundaries, or all if none does."""
-    return [match for match in matches if match.whole] or list(matches)
-
-
 @dataclass
 class _Effort:
     """The remaining budget for the slow comparisons of one quote; the first comparison is always allowed."""
@@ -100,7 +78,7 @@ class _Effort:
 
 
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
-    """Return the locations where the quote matches exactly or after folding, on one page or across pages."""
+    """Return a quote's locations, on one page or across pages; only spaces, dashes, case etc. may differ."""
     words = quote.strip()
     matches = {at: _match_verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
@@ -114,7 +92,10 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
 
 
 def _match_verbatim(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of a quote's words at an offset, with the quote's outer spaces if the document has them."""
+    """Return the match of a quote whose text without outer spaces (`words`) is in the document at offset `at`.
+
+    The match includes the quote's outer spaces if the document has the same spaces there.
+    """
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
@@ -201,69 +182,14 @@ def _measure_folded(match: Match, document: Document) -> int:
     return sum(end - start for start, end in ranges)
 
 
-def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the shortest chains of matches: one match for each piece of a quote, in reading order.
-
-    Chains more than twice as long as the shortest are left out. Of chains that differ only in the first match,
-    only the shortest is returned. If the pieces never occur in this order, return one chain of their first
-    occurrences.
-    """
-    # for a quote in very many pieces, try only the first locations
-    firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
-    # keep the last: a later first piece with the same tail is a shorter combination
-    chains = {
-        tuple(match.span for match in chain[1:]) or (chain[0].span,): chain
-        for chain in chain_in_order([firsts, *places[1:]])
-    }
-    if chains:
-        shortest = min(map(measure_stretch, chains.values()))
-        return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
-    # the annotator joined the pieces in another order: take the first occurrence of each
-    return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
-
-
-def chain_in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
-    """Yield a chain for each match of the first quote: that match, then the next match of each following quote.
-
-    `places` has the matches of each quote in reading order. A first match gives no chain if a later quote has
-    no match after it.
-    """
-    for first in places[0] if places else ():
-        chain = [first]
-        for choices in places[1:]:
-            at = bisect_left(choices, chain[-1].span.end, key=lambda match: match.span.start)
-            if at == len(choices):
-                break
-            chain.append(choices[at])
-        if len(chain) == len(places):
-            yield chain
-
-
-def measure_stretch(chain: Sequence[Match]) -> int:
-    """Return the number of characters from the first match's start to the last one's end."""
-    return chain[-1].span.end - chain[0].span.start
-
-
-def join_matches(chain: Sequence[Match]) -> Match:
-    """Return one match for the matches of a quote's parts; overlapping spans are merged."""
-    spans: list[Span] = []
-    for span in sorted({span for match in chain for span in match.spans}):
-        if spans and span.start < spans[-1].end:
-            spans[-1] = Span(spans[-1].start, max(spans[-1].end, span.end))
-        else:
-            spans.append(span)
-    fuzzy = any(match.how == "fuzzy" for match in chain)
-    score = min(match.score for match in chain)
-    return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
-
-
 # ---------------------------------------------------------------- ignoring markup
 
 
 def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     """Return the locations of a quote by its letters and digits, ignoring punctuation and a parser's markup.
 
-    If the quote matches in several pieces and marks no omissions, the pieces must be close together.
+    If the quote matches only in several pieces, the pieces must be close together. The pieces may be far apart
+    if the quote has a mark of omitted words, such as `…`.
     """
     placement = place_pieces(quote, document)
     places = choose_nearest_places(placement.pieces)
@@ -287,8 +213,9 @@ def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
     """Return the match for spans whose letters agree with the quote's letters.
 
-    The match is "fuzzy" if the score is below 1. Otherwise it is "parts" if there are several spans, "folded"
-    if the punctuation agrees too, and else "fuzzy".
+    If the score is below 1, the kind of the match is "fuzzy". Otherwise, a match with several spans is
+    "parts". A match with one span is "folded" if its punctuation agrees with the quote's too, and "fuzzy" if
+    it does not.
     """
     same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
     how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
@@ -296,7 +223,7 @@ def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document
 
 
 def _find_gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between consecutive locations."""
+    """Yield the ranges of the document between the locations of consecutive pieces of a quote."""
     return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
 
 

@@ -50,7 +50,7 @@ class Numbering:
         return self.count(number, depth)
 
     def restart(self, number: str) -> None:
-        """Restart a list's counters."""
+        """Restart the numbering of the list with the id `number`: its next paragraph is counted from the start."""
         self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
 
     def count(self, number: str, depth: int) -> str:
@@ -175,7 +175,7 @@ def _label(level: ListLevel, levels: dict[int, ListLevel], counts: list[int | No
 
 
 def format_numeral(number: int, form: str) -> str:
-    """Return a number as Word writes it: 4, 04, d, D, iv, IV, 4th."""
+    """Return a number in Word's format `form`: 4 is `iv` in `lowerRoman` and `D` in `upperLetter`."""
     number = max(0, min(number, _LARGEST))
     if form in ("lowerLetter", "upperLetter"):
         letters = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 100) if number else ""

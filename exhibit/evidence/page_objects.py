@@ -1,4 +1,4 @@
-"""The objects that a PDF page draws, as PDFium reports them: bounds, colours, matrices."""
+"""The bounds, colours and transformation matrices of the objects on a PDF page, as PDFium reports them."""
 
 import ctypes
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def is_opaque(page: Any, image: Any) -> bool:
 
 
 def matrix_of(thing: Any) -> "pdfium.PdfMatrix":
-    """Return the matrix of a text object or a form."""
+    """Return the transformation matrix of an object on a PDF page: a text object or a form XObject."""
     raw = pdfium_c.FS_MATRIX()
     return pdfium.PdfMatrix.from_raw(raw) if pdfium_c.FPDFPageObj_GetMatrix(thing, raw) else pdfium.PdfMatrix()
 
@@ -124,7 +124,7 @@ def opaque_fill_of(path: Any) -> Colour | None:
 
 
 def fill_of(thing: Any) -> tuple[int, int, int, int] | None:
-    """Return the red, green and blue of an object's fill colour, and its opacity."""
+    """Return an object's fill colour as red, green, blue and opacity; None if the colour cannot be read."""
     parts = [ctypes.c_uint() for _ in range(4)]
     if not pdfium_c.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, parts)):
         return None

@@ -1,7 +1,7 @@
 """Recognises the markup that document parsers leave in a text: Markdown, HTML, LaTeX and marks of PDF parsers.
 
-For comparisons, markup is a list of ranges that are left out when the text is folded to its letters, so
-that every letter keeps its offset in the original text.
+A comparison of letters skips the ranges of markup. The markup is not deleted from the text, so that every
+letter keeps its offset.
 """
 
 import re
@@ -55,7 +55,7 @@ def letters_of(text: str) -> Fold:
 
 
 def without_markup(text: str) -> str:
-    """Return a text without its markup."""
+    """Return a text without the markup that document parsers leave in it, such as Markdown, HTML and LaTeX."""
     return _make_markup_pattern(text).sub("", text)
 
 
@@ -64,7 +64,11 @@ def _make_markup_pattern(text: str) -> re.Pattern[str]:
 
 
 def cells_of(text: str) -> list[TextCell]:
-    """Return the cells of a table, row by row, or the lines of a form; [] if the text is neither."""
+    """Return the ranges of a text's table cells, row by row.
+
+    If the text is not a table but has several short lines, as a form does, return the ranges of the lines.
+    Return [] for any other text.
+    """
     lines = text.strip().splitlines()
     if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _LINE):
         return []
@@ -73,7 +77,7 @@ def cells_of(text: str) -> list[TextCell]:
 
 
 def has_omissions(text: str) -> bool:
-    """Return whether a quote marks omissions."""
+    """Return whether a quote has a mark of omitted words: dots, or a word such as `omitted` in angle brackets."""
     return "..." in text or "…" in text or len(quote_parts(text)) > 1
 
 

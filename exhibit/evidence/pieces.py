@@ -9,7 +9,7 @@ ever covers words that the text does not have.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -17,21 +17,8 @@ from typing import NamedTuple
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, fold
 from exhibit.evidence.parser_markup import TextCell, cells_of, letters_of, without_markup
+from exhibit.evidence.stretches import COMMON, TELLING, Stretch, find_occurrences, find_stretches
 
-TELLING = 24
-"""Fewest letters and digits that a range must share with a document: about five words, which rarely match by chance."""
-_STEP = 8
-"""Letters between two seeds of the search: a shared range of 32 letters is never missed."""
-_COMMON = 256
-"""Most occurrences of a seed that are tried; more frequent words give no location."""
-_SLIP = 6
-"""Most letters that may differ inside a range, in either text: a misread word, an escaped character, a note's
-number.
-"""
-_ANEW = 12
-"""Letters that must match after such a difference before the range continues."""
-_EDGE = 4
-"""Letters that must match instead if the text ends earlier."""
 FEW = 3
 """Most locations of a short range that still identify the text's origin."""
 _LONG = 60
@@ -58,7 +45,11 @@ class PlacedPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """The parts of a text that a document contains."""
+    """The result of searching a text in a document, fragment by fragment.
+
+    `pieces` has the fragments that the document contains, and `added` the ranges of the text that it does not
+    contain.
+    """
 
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]
@@ -68,17 +59,8 @@ class Placement:
 
     @property
     def share(self) -> float:
-        """The share of the text's letters that the document contains."""
+        """The share of the searched text's letters and digits that were found in the document."""
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
-
-
-class _Stretch(NamedTuple):
-    """A range of the text's letters, and the spans of the document that match it except for small differences."""
-
-    start: int
-    end: int
-    hits: tuple[Span, ...]
-    letters: int
 
 
 def place_pieces(text: str, document: Document) -> Placement:
@@ -89,13 +71,13 @@ def place_pieces(text: str, document: Document) -> Placement:
     needle = letters_of(text)
     if not needle.text:
         return Placement((), (), 0)
-    stretches = _find_stretches(needle.text, document.letters, [(0, len(needle.text))])
+    stretches = find_stretches(needle.text, document.letters, [(0, len(needle.text))])
     if len(needle.text) < TELLING and (spots := _find_standing_alone(needle.text, document)):
-        stretches = [_Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
+        stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
         # search the furniture too: a parser may keep running heads and page numbers, which `body` lacks
         stretches = sorted(
-            [*stretches, *_find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
+            [*stretches, *find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
         )
     cells = cells_of(text)
     if cells:
@@ -106,8 +88,12 @@ def place_pieces(text: str, document: Document) -> Placement:
     return Placement(tuple(pieces), tuple(added), len(needle.text))
 
 
-def _find_left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
-    """Return the ranges of the text's letters (`needle`) that no stretch covers."""
+def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, int]]:
+    """Return the ranges of a text's letters that were not found in the document.
+
+    `needle` has the letters of the text. Each stretch is a range of these letters that was found; the
+    stretches are in order.
+    """
     edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
 
@@ -115,122 +101,12 @@ def _find_left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, i
 # ---------------------------------------------------------------- stretches
 
 
-def _find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
-    """Return the stretches of the needle that also occur in the haystack, without overlaps.
+def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Return the stretches that show where a searched text comes from.
 
-    Args:
-        ranges: the ranges of the needle to search; all other letters are ignored.
-    """
-    found = []
-    for first, last in ranges:
-        at, floor = first, first
-        while at + TELLING <= last:
-            hits = list(islice(find_occurrences(needle[at : at + TELLING], haystack.text), _COMMON + 1))
-            if not hits or len(hits) > _COMMON:
-                at += _STEP
-                continue
-            found.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
-            at = floor = found[-1].end
-    return found
-
-
-def find_occurrences(needle: str, text: str) -> Iterator[int]:
-    """Yield the offset of every occurrence of a needle in a text; occurrences may overlap."""
-    start = text.find(needle) if needle else -1
-    while start >= 0:
-        yield start
-        start = text.find(needle, start + 1)
-
-
-def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
-    """Extend an exact match of a few letters in both directions; return the longest stretch found.
-
-    The stretch has all locations at which it was found.
-
-    Args:
-        at: where the exact match begins in the needle.
-        hits: where it begins in the haystack, for each of its occurrences.
-        bounds: the range of the needle that the stretch must not leave.
-    """
-    grown: dict[tuple[int, int, int], list[Span]] = {}
-    for hit in hits:
-        ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
-        back = _grow(needle, at, bounds[0], haystack.text, hit, -1)
-        key = (TELLING + ahead.letters + back.letters, at - back.own, at + TELLING + ahead.own)
-        span = Span(*haystack.span(hit - back.other, hit + TELLING + ahead.other))
-        grown.setdefault(key, []).append(span)
-    letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
-    return _Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
-
-
-class _Growth(NamedTuple):
-    own: int = 0
-    other: int = 0
-    letters: int = 0
-
-
-def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
-    """Return how far two texts match, from position `at` in `own` and position `place` in `other`.
-
-    Differences of a few letters are allowed.
-
-    Args:
-        step: 1 to compare forward, -1 to compare backward.
-    """
-    taken = _Growth()
-    while True:
-        room = (limit - at) * step - taken.own
-        beyond = (len(other) - place if step > 0 else place) - taken.other
-        here, there = at + step * taken.own, place + step * taken.other
-        same = _count_common(own, here, other, there, min(room, beyond), step)
-        taken = _Growth(taken.own + same, taken.other + same, taken.letters + same)
-        slip = _skip_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
-        if slip is None:
-            return taken
-        more = max(slip[1] - slip[0], 0)  # letters that only the document has reduce the score of the stretch
-        taken = _Growth(taken.own + slip[0], taken.other + slip[1], taken.letters - more)
-
-
-def _count_common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
-    """Return the number of equal characters from a position in each text, forward or backward, at most `most`."""
-    low, size = 0, 16
-    while low < most:
-        size = min(size, most - low)
-        if _slice(one, at + step * low, size, step) == _slice(other, place + step * low, size, step):
-            low, size = low + size, size * 2
-        elif size == 1:
-            return low
-        else:
-            most, size = low + size - 1, size // 2
-    return low
-
-
-def _slice(text: str, at: int, size: int, step: int) -> str:
-    return text[at : at + size] if step > 0 else text[at - size : at]
-
-
-_SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))
-
-
-def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """Return how many letters to skip in `own` and `other` so that both match again; None if no short skip works."""
-    for skip, pass_over in _SLIPS:
-        # at the edge of the text fewer letters remain to match
-        need = min(_ANEW, room[0] - skip)
-        if need < _EDGE or room[1] < pass_over + need:
-            continue
-        mine = _slice(own, at + step * skip, need, step)
-        if mine == _slice(other, place + step * pass_over, need, step):
-            return skip, pass_over
-    return None
-
-
-def _choose_telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the stretches that show where the text comes from.
-
-    A stretch is returned if it is long, if it has few locations, or if it is close to another stretch that is
-    long or has few locations. If a stretch has several locations, those close to another stretch are
-    preferred.
+    A stretch is a range of the text, with the locations of its words in a document. It is returned if it is
+    long, if it has few locations, or if it is close to another stretch that is long or has few locations. Of
+    several locations of a stretch, those close to another stretch are preferred.
     """
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
@@ -266,12 +142,12 @@ def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int
 
 
 def _with_cells(
-    cells: Sequence[tuple[int, int]], stretches: list[_Stretch], needle: Fold, document: Document
-) -> list[_Stretch]:
-    """Return the stretches, and a new stretch for each table cell that no stretch covers but that occurs nearby.
+    cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
+) -> list[Stretch]:
+    """Return the matches (`stretches`), and new matches for table cells that had no match.
 
-    Nearby means close to the stretches. If there are no stretches, it means in the range of the document with
-    the most letters of cells.
+    A match is a range of the text with its spans in the document. A cell is searched near the existing matches.
+    If `stretches` is empty, the cell is searched in the part of the document with the most letters of cells.
     """
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
@@ -293,7 +169,7 @@ def _with_cells(
             # take the next occurrence in reading order, else the first: a text layer may go down the columns
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
-            added.append(_Stretch(start, end, (chosen,), end - start))
+            added.append(Stretch(start, end, (chosen,), end - start))
     if not stretches and sum(one.letters for one in added) < _FORM:
         return stretches  # the cells are only a few numbers, which occur anywhere
     return sorted([*stretches, *added])
@@ -303,7 +179,7 @@ def _find_standing_alone(word: str, document: Document) -> list[Span]:
     """Return the locations of a table cell's text in a document, but not those inside longer words."""
     text, letters = document.text, document.letters
     spots = []
-    for at in islice(find_occurrences(word, letters.text), 16 * _COMMON):
+    for at in islice(find_occurrences(word, letters.text), 16 * COMMON):
         span = Span(*letters.span(at, at + len(word)))
         if (
             not letters.cuts(at, at + len(word))
@@ -317,7 +193,8 @@ def _find_standing_alone(word: str, document: Document) -> list[Span]:
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
     """Return the range of a document that contains the most letters of the wanted table cells.
 
-    Among equal ranges, return the shortest; among equally short ranges, the first.
+    If several ranges contain equally many letters, return the shortest of them; if several are equally short, the
+    first.
 
     Args:
         wanted: the number of cells with each text.
@@ -343,7 +220,7 @@ def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
 # ---------------------------------------------------------------- spans of the original texts
 
 
-def _make_piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
+def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
     start, end = needle.span(stretch.start, stretch.end)
     before = int(needle.offsets[stretch.start - 1]) + 1 if stretch.start else 0
     after = int(needle.offsets[stretch.end]) if stretch.end < len(needle.offsets) else len(text)
@@ -353,10 +230,11 @@ def _make_piece(stretch: _Stretch, needle: Fold, text: str, document: Document) 
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Extend a span of a document by adjacent punctuation that the located text has there too.
+    """Return a span of a document, extended at each end by punctuation that the quoted text has at the same end.
 
     Args:
-        signs: the characters before and after the located words in the text that is being located.
+        span: the range of the document in which the words of the quoted text were found.
+        signs: the characters before and after these words in the quoted text.
         text: the document's text.
     """
     start, end = span

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.locate import find_as_it_stands, prefer_whole_words
+from exhibit.evidence.locate import find_as_it_stands
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, choose_nearest_places, place_pieces
+from exhibit.evidence.pieces import FEW, Place, PlacedPiece, Placement, choose_nearest_places, place_pieces
+from exhibit.evidence.stretches import TELLING
 
 _PLACES = 64
 """Most locations of one text in one document that are compared."""
@@ -24,13 +26,14 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of a located text in the document, the longest first.
+    """Return the spans of the document that contain a located text, the longest first.
 
-    Spans are merged if the document has no word between them.
+    The text may be located in several pieces. Two spans are merged if there is no word between them.
 
     Args:
-        wanted: a test for locations. Each piece of the text gets its first location that passes the test.
-            If none passes, the piece gets the location nearest to the previous piece.
+        placement: the pieces of the text, each with all its locations in the document.
+        wanted: a test for a location. Each piece gets its first location that passes the test. If none passes,
+            the piece gets the location nearest to the previous piece.
     """
     nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]

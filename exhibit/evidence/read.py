@@ -66,7 +66,7 @@ def _call_reader(path: Path, name: str) -> Any:
 
 
 def has_attachments(path: Location) -> bool:
-    """Return whether files of this kind can contain other files."""
+    """Return whether a file's format can have attachments, as mails can."""
     return hasattr(_import_readers().get(ending_of(path)), "attachments")
 
 

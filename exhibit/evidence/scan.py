@@ -201,7 +201,10 @@ def _measure_sharpness(ink: Image.Image, angle: float) -> float:
 
 
 def _read_frame(path: Path, page: Page) -> Frame:
-    """Return the matrix from points of a displayed page, measured from its top left, to the PDF's own coordinates."""
+    """Return the matrix that converts positions on a displayed page to coordinates of the PDF file.
+
+    Positions are measured in points from the top left corner of the page.
+    """
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
@@ -234,7 +237,7 @@ _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—
 
 
 class Text(NamedTuple):
-    """A line of words on a page: its box in points from the top left of the straightened page."""
+    """A line of words on a page: the words, and their box in points from the top left of the straightened page."""
 
     left: float
     top: float
@@ -244,8 +247,9 @@ class Text(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A PDF transformation matrix: here from points of a page, measured from its top left, to the PDF's own
-    coordinates.
+    """A matrix that converts positions on a displayed page to coordinates of the PDF file.
+
+    Positions are measured in points (1/72 inch) from the top left corner of the page.
     """
 
     a: float
@@ -308,9 +312,10 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
 
 
 def _make_content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the PDF operators that end the rotation of the page's own drawing and then draw invisible text.
+    """Return the PDF operators that draw the lines of OCR text invisibly on a page.
 
-    `_turn_drawing` begins that rotation.
+    The first operator ends the rotation that `_turn_drawing` applied to the page's original content, so that
+    the OCR text is not rotated.
     """
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one

@@ -72,7 +72,7 @@ _SCALE = 1.5  # pixels per point: a page fills a screen and its words are readab
 def draw_boxes(
     path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
 ) -> Image.Image:
-    """Return a page's image with transparent boxes over the words."""
+    """Return an image of a page with a transparent coloured rectangle over each box in `marked`."""
     picture = render_within(path, page, scale=scale).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(layer)

@@ -28,7 +28,7 @@ __all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "
 
 @dataclass(frozen=True)
 class CardText:
-    """The parts of the card that the bundle's files do not provide."""
+    """The parts of a dataset card that the bundle's files do not provide, such as tags and known limitations."""
 
     tags: Sequence[str] = ()
     questions: str = ""
@@ -132,7 +132,7 @@ def _make_environment() -> Environment:
 
 
 def escape_cell(text: object) -> str:
-    """Return a text escaped for a Markdown table cell: without mark-up and HTML."""
+    """Return a text escaped for a cell of a Markdown table, so that no character acts as Markdown or HTML."""
     words = " ".join(str(text).split())
     words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     words = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", words)
@@ -228,7 +228,7 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
-    """Yield candidate examples, best first: located gold, one passage on one page, about 300 characters long."""
+    """Yield candidate examples, best first: ideally one located passage on one page, about 300 characters long."""
     lines: dict[int, list[Gold]] = {}
     for line in gold:
         lines.setdefault(line.id, []).append(line)
@@ -249,9 +249,11 @@ def write_example(
     *,
     undrawn: Callable[[str], None] = lambda _: None,
 ) -> Example | None:
-    """Choose the card's example, and write the image of its page if one of the first candidates can be drawn.
+    """Choose the example question of the dataset card, and write an image of the page with its gold.
 
-    `undrawn` is called with a message for each page that cannot be drawn. Return None if there are no rows.
+    The first five candidates are tried in order until a page can be drawn. If no page can be drawn, the first
+    candidate is returned and no image is written. `undrawn` is called with a message for each page that
+    cannot be drawn. Return None if there are no rows.
     """
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):

@@ -1,6 +1,7 @@
 """Make one atomic commit or pull request on the Hub.
 
-It is never made twice, even if the Hub's reply is lost, and never on top of another user's commit.
+Even if the Hub's reply is lost, the same commit is not made twice. If another user has changed the branch
+meanwhile, no commit is made.
 """
 
 import hashlib
@@ -85,7 +86,7 @@ def _list_operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | 
             *(huggingface_hub.CommitOperationDelete(name, is_folder=False) for name in plan.removed),
         ]
     except ValueError as error:  # the Hub's client refuses a folder named .git or .cache
-        raise ToolkitError(f"the Hub cannot store a file of this name: {error}") from error
+        raise ToolkitError(f"the Hub does not accept a file name: {error}; rename the file") from error
 
 
 def _find_source(plan: "Plan", name: str) -> str | bytes:
@@ -111,7 +112,7 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
         # the client of the storage raises plain errors, whose messages may contain signed URLs
         explained = explained or HubError(scrub(f"uploading: {error}", hub.token))
         raise HubError(
-            f"{explained}; nothing was published: run the same command again; uploaded files are not sent twice",
+            f"{explained}; nothing was published; run the same command again (uploaded files are not sent twice)",
             status=explained.status,
         ) from error
 
@@ -127,7 +128,7 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
 
 
 def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our commit if it is the newest on the branch; None if the branch has not changed.
+    """Return the branch's newest commit if it has the content that we sent; None if the branch is unchanged.
 
     Raise ConflictError if another user has changed the branch.
     """
@@ -137,8 +138,8 @@ def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
     if request.plan.is_at(hub.list_files(head)):
         return SentCommit(head)
     raise ConflictError(
-        f"another user committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
-        "command again to build on that commit"
+        f"{hub.repo_id} ({request.branch}): another user has published the commit {head[:12]} in the meantime; "
+        "run the same command again to build on it"
     )
 
 
@@ -189,14 +190,14 @@ _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a file to send."""
+    """The content of a file to send to the Hugging Face Hub, with its size and sha256."""
 
     source: Path | bytes
     size: int
     sha256: str
 
     def is_at(self, remote: RemoteFile) -> bool:
-        """Return whether the Hub already has this content."""
+        """Return whether the file `remote` on the Hub has exactly this content."""
         if remote.sha256 is not None:
             return remote.sha256 == self.sha256
         if remote.size != self.size:
@@ -276,7 +277,7 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
 
 
 def describe_plan(plan: Plan) -> Iterator[str]:
-    """Yield lines that describe the uploads and the changes."""
+    """Yield lines that describe an upload to the Hub: its size, and the new, changed and removed files."""
     size = sum(plan.contents[name].size for name in plan.sent)
     total = sum(content.size for content in plan.contents.values())
     yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {format_size(size)} of {format_size(total)}"
@@ -292,7 +293,7 @@ def describe_plan(plan: Plan) -> Iterator[str]:
 
 
 def format_size(size: float) -> str:
-    """Return a number of bytes in a readable unit."""
+    """Return a number of bytes as text with a unit: 1500 as "1.5 kB"."""
     if size < 1000:
         return f"{size:.0f} bytes"
     unit = next((unit for unit in ("kB", "MB") if size < 1000 * _UNITS[unit]), "GB")
@@ -312,9 +313,10 @@ _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
 def insert_address(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name inserted in place of the placeholder.
+    """Return the dataset card with the repository's name in place of the placeholder.
 
-    Return the card unchanged if the placeholder could not be restored later.
+    If replacing the name by the placeholder would not give the original card again, for example because the
+    card already contains the name, return the card unchanged.
     """
     named = card.replace(_quote_name(PLACEHOLDER), _quote_name(repo_id))
     undone = named.replace(_quote_name(repo_id), _quote_name(PLACEHOLDER))
@@ -322,7 +324,10 @@ def insert_address(card: bytes, repo_id: str) -> bytes:
 
 
 def remove_address(card: bytes, sha256: str) -> bytes | None:
-    """Return the original card, restored from the published one; None if its checksum does not match `sha256`."""
+    """Return a published dataset card as it was before publishing, with `PATH_OR_REPO` as the repository's name.
+
+    Return None if the SHA-256 of that card is not `sha256`.
+    """
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
     for candidate in [card, *(card.replace(_quote_name(name), _quote_name(PLACEHOLDER)) for name in names)]:
         if hashlib.sha256(candidate).hexdigest() == sha256:
@@ -347,7 +352,7 @@ def read_corpus_patterns(card: bytes) -> list[str]:
 
 
 def metadata_of(card: bytes) -> dict[str, Any]:
-    """Return the card's YAML header."""
+    """Return the metadata in the YAML header of a dataset card."""
     try:
         return dict(huggingface_hub.DatasetCard(card.decode("utf-8")).data.to_dict())  # type: ignore[no-untyped-call]
     except Exception as error:

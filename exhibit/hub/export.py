@@ -41,7 +41,8 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
             form.write(source, folder)
         except UnicodeEncodeError as error:
             raise BundleError(
-                f"{root}: a text or a name contains a lone surrogate, which no file can store; repair the source"
+                f"{root}: a text or a name contains a broken character (a lone surrogate), which no file "
+                "can store; repair the source"
             ) from error
         record = {
             "format": name,

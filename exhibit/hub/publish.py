@@ -84,7 +84,10 @@ def publish(
 
 
 def run(options: argparse.Namespace) -> Published:
-    """Publish with these options; print the changes, the address and how to load it."""
+    """Publish a bundle on the Hugging Face Hub with the options of the command line.
+
+    Print the changed files, the dataset's address, and how to load the dataset.
+    """
     root: Path = options.bundle
     info = check_bundle(root)
     check_reviewed(info, root, as_drafted=options.as_drafted)

@@ -96,7 +96,7 @@ _TURNS = 3
 
 @dataclass(frozen=True)
 class PulledBundle:
-    """A bundle in the cache: `folder` contains its files, and `card` is the card as it was before publication."""
+    """A bundle in the cache: `folder` has its files, and `card` is its dataset card as it was before publication."""
 
     folder: Path
     repo_id: str
@@ -170,14 +170,14 @@ def _find_cached_commit(hub: Hub, revision: str | None) -> str | None:
 
 
 def _read_info(hub: Hub, commit: str) -> BundleInfo:
-    """Download and return bundle.json, before any larger file."""
+    """Return the content of a commit's bundle.json; raise BundleError if the repository is not a bundle."""
     try:
         path = hub.ask(
             lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=commit),
             doing=f"fetching {INFO}",
         )
     except LocalEntryNotFoundError as error:
-        raise HubError(f"fetching {INFO}: {error}") from error
+        raise HubError(f"{hub.repo_id}: {INFO} cannot be downloaded: {error}") from error
     except HubError as error:
         if error.status != 404 or error.missing:
             raise
@@ -215,7 +215,8 @@ def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
 def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
     """Compare every file's checksum with bundle.json; raise if a file is missing or differs.
 
-    Return the original card, as it was before the repository's name was inserted.
+    Return the dataset card as it was before publication, without the repository's name that publication
+    inserts.
     """
     missing = {name for name in info.files if not (folder / name).is_file()}
     if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:

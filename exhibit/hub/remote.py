@@ -54,7 +54,10 @@ class BranchState:
 
 
 class Hub:
-    """One dataset repository, with the token of the environment or of the Hub's own store."""
+    """A dataset repository on the Hugging Face Hub, with the user's access token.
+
+    The token comes from the environment, or from the file that `hf auth login` wrote.
+    """
 
     def __init__(self, repo_id: str, *, say: Say) -> None:
         self.repo_id = check_repo_id(repo_id)
@@ -101,7 +104,7 @@ class Hub:
                     raise explained from error
                 self.say(f"{explained}; retrying in {wait:.0f} s ({tries} of {most - 1})")
                 time.sleep(wait)
-        raise AssertionError("unreachable")
+        raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
     def explain(self, error: Exception, *, doing: str) -> "HubError | None":
         """Return a HubError whose message says what to do next; None if the error does not come from the Hub."""
@@ -119,7 +122,7 @@ class Hub:
     # ---------------------------------------------------------------- questions
 
     def commit_of(self, revision: str | None) -> tuple[str | None, bool | None]:
-        """Return the commit of a revision, and whether the repository is private."""
+        """Return the commit hash of a revision, and whether the repository is private; None for an unknown value."""
         info = self.ask(
             lambda: self.api.repo_info(self.repo_id, repo_type=KIND, revision=revision),
             doing=f"looking at {self.repo_id}",
@@ -172,7 +175,7 @@ class Hub:
 
 
 def read_token() -> str | None:
-    """Return the token from the environment or the Hub's own store."""
+    """Return the user's Hub token from the environment or from the last `hf auth login`; None if there is none."""
     try:
         return huggingface_hub.get_token()
     except Exception as error:
@@ -243,7 +246,7 @@ def is_unreachable(error: HubError) -> bool:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Return whether a retry may succeed."""
+    """Return whether an error of the Hugging Face Hub is temporary, so that a retry may succeed."""
     cause = find_root_cause(error)
     if isinstance(cause, HfHubHTTPError):
         return status_of(cause) in PASSING

@@ -46,7 +46,10 @@ _CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 @dataclass(frozen=True)
 class HubConfig:
-    """A config of the card: its name, its files, its features in `datasets`, and its number of rows."""
+    """A config (a table of rows) of a dataset on the Hugging Face Hub, as the dataset card lists it.
+
+    It has its name, the path of its files, its features for the library `datasets`, and its number of rows.
+    """
 
     name: str
     path: str
@@ -99,7 +102,10 @@ def _give_memory_back() -> Iterator[None]:
 
 
 def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
-    """Write a table of the bundle and return its config for the card."""
+    """Write records as the Parquet file `name`; return its entry for the YAML header of the dataset card.
+
+    The entry has the table's name, path, columns, number of rows and size.
+    """
     path = f"{PARQUET}/{name}.parquet"
     # a thousand rows at a time: Python objects take ten times the memory of a table
     parts = [schema.empty_table()]
@@ -201,7 +207,7 @@ class _Shards:
         self.bytes = 0
 
     def add(self, record: dict[str, Any]) -> None:
-        """Add a document."""
+        """Add a document's record; the records are written when enough bytes are collected."""
         self._group.append(record)
         self._held += len(record["text"]) + len((record.get("pdf") or {}).get("bytes", b""))
         if self._held >= _GROUP_BYTES:
@@ -245,7 +251,10 @@ class _Shards:
 
 
 def describe_features(schema: Any) -> list[dict[str, Any]]:
-    """Return the features of an Arrow schema as the card's YAML declares them."""
+    """Return the columns of an Arrow schema in the form that the YAML header of a dataset card declares.
+
+    Each column is a dict with its name and its type.
+    """
     return [{"name": field.name, **_describe_feature(field.type)} for field in schema]
 
 
@@ -273,7 +282,7 @@ LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding
 def format_head(
     bundle: BundleInfo, configs: Sequence[HubConfig], *, tags: Sequence[str], annotations: Sequence[str], derived: str
 ) -> str:
-    """Return the YAML header of the card."""
+    """Return the YAML header of the dataset card: licence, language, tags, tables and their columns."""
     asked = bundle.counts.questions > 0
     paged = any(document.pages for document in bundle.documents)
     fields: dict[str, Any] = {
@@ -333,7 +342,7 @@ class _Quoting(yaml.SafeDumper):
     """A YAML dumper that quotes every text that YAML could parse as another type."""
 
     def ignore_aliases(self, _: Any) -> bool:
-        """Return True, so that repeated values are written in full and not as aliases."""
+        """Return True, so that a repeated value is written in full each time and not as a YAML alias."""
         return True
 
 

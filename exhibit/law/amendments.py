@@ -22,6 +22,10 @@ _OPENING = 3_000  # characters at the start in which a document names the amende
 _LONGEST = 4_000  # characters of the words that replace a section: longer ones include schedules
 _AHEAD = 260  # characters after a change in which the replacing words begin
 _BEFORE = 200  # characters before a section's number in which the sentence begins
+_SUFFIX = re.compile(
+    r"(?i)[\W_]+(?:(?:first|second|third|fourth|fifth|\d+(?:st|nd|rd|th))[\W_]+)?(?:amend|addend|variation|restate)"
+)
+"""Matches the end of an amendment's file name, behind the contract's: ` - Amendment No. 1`, `_second_amendment`."""
 _ENOUGH = 3
 """Evidence that links an amendment to its contract: title and party, date and party, or title and date."""
 
@@ -185,14 +189,17 @@ def find_changes(text: str) -> tuple[SectionChange, ...]:
 
 
 def _end_of(text: str, start: int, following: int) -> int:
-    """Return the offset where the text of a change ends: at the next change, the next item, or the length limit."""
+    """Return the offset where the text of a change ends.
+
+    It ends at the next change (`following`), the next numbered item, a closing phrase or the length limit.
+    """
     last = min(following, start + _LONGEST)
     stop = _END.search(text, start, last)
     return stop.start() if stop else last
 
 
 def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
-    """Return the changes that lists of sections make, one for each item.
+    """Return the changes that an amendment states as a list of sections: one change for each list item.
 
     A list begins with a sentence such as `The following Sections are amended and restated to read as follows:`.
     Each item has a section's number and its new words; an item of a list of deletions has only the number. An
@@ -268,7 +275,12 @@ def _strip_number(number: str) -> str:
 
 
 def find_amended_contract(amendment: Amendment, filename: str, contracts: Sequence[ContractName[Key]]) -> Key | None:
-    """Return the contract that an amendment refers to, by title, parties and date; None if that is not certain."""
+    """Return the key of the contract that an amendment changes; None if this is not certain.
+
+    A contract is recognised by its title, its parties and its date in the opening words of the amendment, or
+    by its file name, which the amendment's file name repeats: `lease - Amendment No. 1.pdf`. If two contracts
+    fit equally well, the more similar file name decides.
+    """
     said = f" {normalise_name(amendment.opening)} "
     scored: list[tuple[int, int, Key]] = []
     for contract in contracts:
@@ -279,11 +291,18 @@ def find_amended_contract(amendment: Amendment, filename: str, contracts: Sequen
         named = " " in title and f" {title} " in said
         parties = sum(f" {normalise_name(party)} " in said for party in contract.parties)
         score = 2 * named + min(parties, 2) + 2 * bool(own & amendment.contract_days)
+        score += _ENOUGH * _is_named_after(filename, contract.filename)
         scored.append((score, _count_shared_letters(filename, contract.filename), contract.key))
     scored.sort(key=lambda one: one[:2], reverse=True)
     if not scored or scored[0][0] < _ENOUGH or (len(scored) > 1 and scored[0][:2] == scored[1][:2]):
         return None
     return scored[0][2]
+
+
+def _is_named_after(filename: str, contract: str) -> bool:
+    """Return whether a file name is a contract's name plus a word for an amendment: `lease - Amendment 1.pdf`."""
+    stem, own = (name.rpartition(".")[0] or name for name in (contract, filename))
+    return own.startswith(stem) and _SUFFIX.match(own, len(stem)) is not None
 
 
 def _count_shared_letters(one: str, other: str) -> int:

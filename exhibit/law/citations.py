@@ -161,7 +161,7 @@ class NumberedSource(Protocol):
 
     @property
     def text(self) -> str:
-        """The text of the source."""
+        """The text of the numbered passage."""
 
     @property
     def section(self) -> str:
@@ -186,8 +186,9 @@ class _Evidence(NamedTuple):
 def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given: str = "") -> Verdict:
     """Return the supported citations and the unsupported claims.
 
-    A claim is supported if its sources together contain at least `OVERLAP` of its content words and all its numbers
-    and dates. Words of the question (`given`) are ignored.
+    A claim is supported if the sources that it cites together contain at least the share `OVERLAP` of its
+    content words, and all its numbers and dates. Words of the question (`given`) and of the sources' file
+    names are not counted, and numbers of the question need not be in a source.
     """
     evidence = {source.number: _read_evidence(source) for source in sources}
     given_words = frozenset(list_content_words(given))
@@ -229,9 +230,11 @@ def _compute_share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _read_evidence(source: NumberedSource) -> _Evidence:
-    """Return a source's content words, the words of its file's name, and its full text.
+    """Return the three parts of a source with which a claim is compared.
 
-    The content words include the headings; the full text also includes headings, file name and page number.
+    1. The content words of its text and headings.
+    2. The content words of its file name.
+    3. Its text, headings, file name and page number as one text.
     """
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)

@@ -29,10 +29,11 @@ def asked_to_count(question: str) -> str:
 
 
 def count_items(noun: str, text: str) -> int | None:
-    """Return the number of items in the list that a text announces with a noun; None where the count is not certain.
+    """Return the number of items in a labelled list, such as 3 for "three events: (a) …; (b) …; and (c) …".
 
-    The items have labels, `(a) …; (b) …; and (c) …`, that begin with the first of a series and leave none out. `and` or
-    `or` before the last label shows that the list is complete. The words before the first label must have the noun.
+    None is returned if the count is not certain. The text before the first label must contain the noun
+    (`events`). The labels must begin with the first of a series, such as `(a)`, without gaps. `and` or `or`
+    before the last label must show that the list is complete.
     """
     labels = list(_LABEL.finditer(text))
     wanted = list_content_words(noun)[-1:]
@@ -61,6 +62,7 @@ def _continues(inner: Sequence[str], name: str, *, besides: Sequence[str]) -> bo
 
     Args:
         inner: the labels of the nested list so far.
-        besides: the series of the outer list's labels, which the nested list cannot use.
+        besides: the series of the outer list's labels, such as a, b, c …; the nested list must use another
+            series, such as i, ii, iii ….
     """
     return any([*inner, name] == series[: len(inner) + 1] for series in _SERIES if series is not besides)

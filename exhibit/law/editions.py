@@ -52,7 +52,7 @@ class Edition:
 
 
 def read_edition(text: str) -> Edition | None:
-    """Return the edition of a document that is a law of a known legal system; None for every other document."""
+    """Return the title and dates of the law in a text; None if the text is not a law of a known legal system."""
     system = system_of(text)
     if not system.units or not _counts_up(find_units(text[:_NEAR], system)):
         return None
@@ -177,7 +177,7 @@ class Provision:
 
 @dataclass(frozen=True)
 class LawName:
-    """A law, with the names that references give it."""
+    """A law, with the names by which references cite it: its codes, such as `BGB`, and its title."""
 
     key: str
     codes: tuple[str, ...]

@@ -26,13 +26,21 @@ class FamilyMember(Generic[Key]):
     amendment: Amendment | None = None
 
     def holds(self, day: date) -> bool:
-        """Return whether the document is in force on a day; True for a contract, and for an amendment without a day."""
+        """Return whether the document is in force on a day.
+
+        A contract is always in force. An amendment is in force from the day that it states, or always if it states
+        no day.
+        """
         return self.amendment is None or self.amendment.day is None or self.amendment.day <= day
 
 
 @dataclass(frozen=True)
 class SectionVersion(Generic[Key]):
-    """The version of a section on a given day."""
+    """A section of a contract as it reads on a given day, after the amendments up to that day.
+
+    It has the section's text and the document that contains the section or changed it last. `is_deleted` says
+    whether an amendment deleted the section.
+    """
 
     section: str
     source: FamilyMember[Key]
@@ -54,7 +62,10 @@ class SectionVersion(Generic[Key]):
 
 
 class Family(Generic[Key]):
-    """A contract, if it is known, and its amendments, oldest first."""
+    """A contract and its amendments, which are sorted from the oldest to the newest.
+
+    The contract is None if only amendments are known.
+    """
 
     def __init__(self, contract: FamilyMember[Key] | None, amendments: Iterable[FamilyMember[Key]]) -> None:
         self.contract = contract
@@ -67,8 +78,9 @@ class Family(Generic[Key]):
 
     @cached_property
     def _places(self) -> dict[str, Span]:
-        """The span in the contract of each section that an amendment changes, by the section's number.
+        """The changed sections: a mapping from the number of a section that an amendment changes to its span.
 
+        The span is in the text of the contract.
         Sections that are not found are left out. Without a contract, the mapping is empty.
         """
         if self.contract is None:
@@ -85,9 +97,10 @@ class Family(Generic[Key]):
         return places
 
     def find_changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
-        """Return the changed sections that a passage overlaps, each with its span in the document, largest first.
+        """Return the sections that amendments changed and that a passage overlaps, the longest first.
 
-        In an amendment, the span of a section is the span of its change.
+        Each result is the section's number and a span in the passage's document (`key`). In the contract, it is
+        the span of the section; in an amendment, it is the span of the text that changes the section.
         """
         member = self.members[key]
         places = list(self._places.items())
@@ -170,7 +183,7 @@ def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[C
 def _amend_the_same(one: FamilyMember[Key], other: FamilyMember[Key]) -> bool:
     """Return whether two amendments seem to amend the same contract.
 
-    They do if both name a contract of the same day and their file names begin alike.
+    They do if their openings name the same date (usually the contract's) and their file names begin alike.
     """
     shared = normalise_name(one.filename)[:_ISSUER] == normalise_name(other.filename)[:_ISSUER]
     days = [member.amendment.contract_days for member in (one, other) if member.amendment]

@@ -85,9 +85,10 @@ class Day(NamedTuple):
     day: int | None
 
     def is_within(self, other: "Day") -> bool:
-        """Return whether the other date has the same value for each part (year, month, day) that this date states.
+        """Return whether this date agrees with the other date, which may be more exact.
 
-        `May 2020` is within `5 May 2020`, but not the reverse.
+        Each part (year, month, day) that this date states must be the same in the other date. `May 2020` agrees
+        with `5 May 2020`, but `5 May 2020` does not agree with `May 2020`.
         """
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
@@ -208,7 +209,7 @@ _POLAR = frozenset({"yes", "no"})
 
 @dataclass(frozen=True)
 class _Said:
-    """The content of a text, in a form in which two texts can be compared."""
+    """The words, numbers and dates of a text in normal form, so that two texts can be compared."""
 
     tokens: tuple[str, ...]
     """Every word and number in order."""

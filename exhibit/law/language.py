@@ -114,12 +114,18 @@ def list_numbers(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> list[str]:
-    """Return the stems of the content words, then the numbers, with repetitions."""
+    """Return the terms of a text for lexical search: the stems of its content words, then its numbers.
+
+    A term that occurs several times is repeated.
+    """
     return [*list_content_words(text), *list_numbers(text)]
 
 
 def list_word_parts(text: str) -> list[str]:
-    """Return all runs of four letters in the content words, marked with `#`, to match parts of German compounds."""
+    """Return all substrings of four letters (4-grams) of the content words, each with `#` in front.
+
+    They match parts of German compounds: `Mietvertrag` and `Vertrag` share `#vert`.
+    """
     words = [_fold_word(word) for word in list_written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
@@ -183,8 +189,9 @@ class LegalSystem:
 
     @cached_property
     def by_word(self) -> dict[str, Level]:
-        """The levels by their words in lower case; longer words come first, so that `Annexure` is not read as
-        `Annex`.
+        """A mapping from each word for a part of a law, such as `article`, to its level; words are in lower case.
+
+        Longer words come first, so that `Annexure` is not read as `Annex`.
         """
         pairs = [(word, level) for level in self.levels for word in level.words]
         return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
@@ -199,19 +206,23 @@ class LegalSystem:
 
     @cached_property
     def glue(self) -> frozenset[str]:
-        """Stop words of the language, such as `und` in German: the words in `refers` that do not name a level."""
+        """Stop words of the language, such as `und` in German.
+
+        They are the words in `refers` (words within a reference to a law) that do not name a level of a law.
+        """
         return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
 
     @cached_property
     def small(self) -> frozenset[str]:
-        """Further stop words of the language, which are common in questions, such as `wann` in German."""
+        """Stop words that are common in questions, such as `wann` in German; `glue` has the other stop words."""
         return frozenset(self.data.get("small", "").split())
 
     @cached_property
     def label(self) -> re.Pattern[str]:
-        """The pattern for the label of a part at the start of a line: its word and its number, as in `Article 4`.
+        """The pattern for a heading's label at the start of a line: a word and a number, as in `Article 4`.
 
-        If the system has `units`, the number may also come first, as in `2. Abschnitt`.
+        In a legal system whose laws are cited by § or article (`units`), the number may also come first, as in
+        `2. Abschnitt`.
         """
         forms = "|".join(
             re.escape(form)
@@ -268,7 +279,10 @@ def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
 
 
 def read_system(path: Path) -> LegalSystem:
-    """Return the system that a file describes."""
+    """Return the legal system (language, levels of a law, number words) that a TOML file describes.
+
+    Raise ToolkitError if the file is not a valid description.
+    """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         levels = tuple(
@@ -314,7 +328,10 @@ _FEWEST_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text, as a code, among those of the legal systems; `en` for fewer than two words."""
+    """Return the language code of a text, such as `de`; only languages of the known legal systems are possible.
+
+    A text of fewer than two words counts as English (`en`).
+    """
     words = re.findall(r"[^\W\d_]{2,}", text.lower())
     if len(words) < _FEWEST_WORDS:
         return "en"

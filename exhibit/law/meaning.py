@@ -1,22 +1,20 @@
-"""Reads the meaning of an answer by rules: its words with their polarity, the agent, permissions and figures.
+"""Reads the meaning of an answer by rules: its words with polarity, the acting party, permissions and figures.
 
-Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: 1 by default, -1 if the text
-denies the word ("not exclusive", "non-exclusive"), and 0 if that is unclear. It is unclear for words
-before a denial and for words in an exception.
+Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: 1 if the text affirms the word, -1
+if the text denies it ("not exclusive", "non-exclusive"), and 0 if this is unclear. The sign is unclear for
+words before a denial and for words in an exception.
 """
 
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from exhibit.law.figures import Day
-from exhibit.law.language import is_content, stem
+from exhibit.law.language import stem
+from exhibit.law.meaning_words import DENIALS, WIDE_DENIALS, carries_meaning, find_canonical, is_party, sign_word
 from exhibit.law.quantities import KINDS, SIGNS, UNITS, Quantity, find_quantities
-from exhibit.schemas.parsing import read_beside
-
-_LISTS = read_beside(__file__)
 
 _PHRASES = [
     (re.compile(pattern), f" {token} ")
@@ -85,10 +83,6 @@ _YES = "yes ja oui sí si sim ano tak áno".split()
 _NO = "no nein non não ne nie".split()
 _LEAD = re.compile(rf"\W*({'|'.join((*_YES, *_NO))})\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W\d_]+(?:'s\b)?|\d+(?:\.\d+)*|[,;:.()–—]")
-_DENIALS = frozenset("not never non without nicht kein keine keinen nie ne pas není nejsou nesmí nie nunca não".split())
-_WIDE = frozenset("no neither nor none nobody".split())
-"""Denials of a subject, whose scope is the rest of the clause; other denials end at the next finite verb."""
-DENIALS = _DENIALS | _WIDE
 _AUXILIARY = frozenset("is are was were must maybe will has have shall does do".split())
 _BREAKS = frozenset(", ; : . – — ( )".split())
 _OPENERS = frozenset("but except if when where provided even although though while which who and".split())
@@ -96,14 +90,10 @@ _OPENERS = frozenset("but except if when where provided even although though whi
 _CLAUSE = frozenset("but except otherwise even although though while if when where".split())
 _MODALS = frozenset({"must", "maybe", "neednot"})
 _MARKS = frozenset({"except", "even", "only", "notonly", "noteven", "if"})
-_SMALL = frozenset({"before", "after", "below", "all", "both"})
-"""Function words that have a meaning of their own."""
 _BOUNDING = frozenset("above below over under exceed exceeds exceeding more less least most fewer later".split())
 _PREPOSITIONS = frozenset("to with in on during for from by at after before against under within towards while".split())
 FIGURE = "#"
 """The token that stands for a figure among the words, so that its neighbours are known."""
-_PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis")
-_SHORTEST = 4  # letters that must remain without the prefix: "until" is not a denial of "til"
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“(])\b[A-Z][a-z]{2,}\b")
 _SUBJECT = 3  # words from the start: a party that is named later may not be the subject
 _RELATIVE = frozenset("who which that why whose".split())
@@ -115,7 +105,7 @@ _TO_AGENT = re.compile(
 
 
 class MeaningWord(NamedTuple):
-    """A content word with its polarity."""
+    """A content word of a text, and whether the text affirms it or denies it."""
 
     term: str
     sign: int
@@ -128,7 +118,7 @@ class MeaningWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """The meaning of a text."""
+    """The content of a text as rules read it: words (affirmed or denied), figures, dates, names and parties."""
 
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
@@ -149,105 +139,36 @@ class Meaning:
 
     @property
     def terms(self) -> frozenset[str]:
-        """The words without their signs and without figures."""
+        """The content words of the text, whether they are affirmed or denied; figures are left out."""
         return frozenset(word.term for word in self.words if not word.term.startswith(FIGURE))
 
     @property
     def heads(self) -> frozenset[str]:
-        """The words that are denied directly: the first word after each denial, and words such as "unlimited"."""
+        """The words to which a denial applies directly, each in its canonical form.
+
+        They are the first word after a denial ("may not assign": `assign`), and words that are negative themselves
+        ("unlimited": `cap`, the canonical form of "limited").
+        """
         return frozenset(word.term for word in self.words if word.head)
 
     def list_signs(self) -> dict[str, int]:
-        """Return the sign of each word that has only one sign."""
+        """Return the sign of each content word: 1 if the text affirms the word, -1 if it denies it, 0 if unclear.
+
+        A word that occurs with different signs is left out.
+        """
         found: dict[str, set[int]] = {}
         for word in self.words:
             found.setdefault(word.term, set()).add(word.sign)
         return {term: signs.pop() for term, signs in found.items() if len(signs) == 1}
 
 
-def _read_row(name: str) -> list[str]:
-    """Return the words of a list in `meaning.toml`."""
-    return str(_LISTS[name]).split()
-
-
-@cache
-def _read_lexicon() -> dict[str, tuple[str, int]]:
-    """Return, for each word listed in `meaning.toml`, its canonical word and its sign.
-
-    The sign is -1 if the word is the opposite of its canonical word, else 1.
-    """
-    listed: dict[str, tuple[str, int]] = {}
-    for line in _LISTS["same"]:
-        first, *others = line.split()
-        for word in (first, *others):
-            listed[word] = (first, 1)
-    for pair in _read_row("opposites"):
-        word, _, other = pair.partition("=")
-        listed[word] = (other.lstrip("+"), 1 if other.startswith("+") else -1)
-    parties = dict(pair.split("=") for pair in _read_row("party_names"))
-    for word in (*_read_row("parties"), *parties):
-        listed[word] = (parties.get(word, word), 1)
-    return listed
-
-
-@cache
-def _read_parties() -> frozenset[str]:
-    return frozenset(_read_lexicon()[word][0] for word in _read_row("parties"))
-
-
-@cache
-def read_contrasts() -> dict[str, tuple[frozenset[str], ...]]:
-    """Return, for each word, the groups of mutually exclusive words that contain it."""
-    groups: dict[str, tuple[frozenset[str], ...]] = {}
-    for line in _LISTS["contrasts"]:
-        group = frozenset(find_canonical(word)[0] for word in line.split())
-        for word in group:
-            groups[word] = (*groups.get(word, ()), group)
-    return groups
-
-
-@cache
-def read_soft_words() -> frozenset[str]:
-    """Return the words of an expected answer that a reply may omit, unless the reply contradicts them."""
-    return frozenset(find_canonical(word)[0] for word in _read_row("soft")) | frozenset(_read_row("soft"))
-
-
-@cache
-def read_small_contrasts() -> tuple[frozenset[str], ...]:
-    """Return pairs of mutually exclusive function words."""
-    return tuple(frozenset(pair.split("|")) for pair in _read_row("small_contrasts"))
-
-
-@lru_cache(maxsize=65536)
-def find_canonical(word: str) -> tuple[str, int]:
-    """Return the canonical form of a word and its sign: -1 if the word negates the canonical form."""
-    listed = _read_lexicon()
-    plain = word.removesuffix("'s").removesuffix("'")
-    if plain in listed:
-        return listed[plain]
-    if plain.endswith("s") and plain[:-1] in listed:
-        return listed[plain[:-1]]
-    return stem(plain[:-1] if plain.endswith("ys") else plain), 1  # Saturdays
-
-
-def denies(token: str, known: set[str]) -> bool:
-    """Return whether a word denies, like "not" or "non", or has a negative prefix, like "unlimited".
-
-    Args:
-        known: stems of words. A prefix counts as negative only if the rest of the word is listed in
-            `meaning.toml` or has one of these stems.
-    """
-    return token in DENIALS or _sign_word(token, known)[1] < 0
-
-
-def is_party(term: str) -> bool:
-    """Return whether a word names a party."""
-    return term in _read_parties()
-
-
 @lru_cache(maxsize=2048)  # an expected answer is compared with every answer to its question
 def read_meaning(text: str) -> Meaning:
-    """Return the meaning of a text."""
+    """Return the meaning of a text, as values that rules can compare with those of another text.
+
+    The values are an initial yes or no, the words with their polarity, modal verbs, figures, dates, names and
+    parties.
+    """
     typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     lead = _LEAD.match(typed)
     statement = typed[lead.end() :].lstrip(" ,.;:!–—") if lead else typed
@@ -272,14 +193,17 @@ def read_meaning(text: str) -> Meaning:
 
 
 def _sign_words(tokens: list[str]) -> list[MeaningWord]:
-    """Return the words with their signs: a denial applies to the words after it in its clause, up to a preposition."""
+    """Return the content words and figures, each with a sign: 1 for affirmed, -1 for denied, 0 for unclear.
+
+    A word such as `not` denies the words after it, usually until a preposition or the end of the clause.
+    """
     words: list[MeaningWord] = []
     known = {stem(token) for token in tokens}
     scope = _Scope()
     for number, token in enumerate(tokens):
         following = tokens[number + 1] if number + 1 < len(tokens) else ""
         scope.enter(token, following)
-        if token in _DENIALS or token in _WIDE:
+        if token in DENIALS:
             # the polarity of the words before the denial is unclear
             if scope.sign == 1 and token not in ("non", "without"):
                 words = [word._replace(sign=0) if word.segment == scope.segment else word for word in words]
@@ -289,7 +213,7 @@ def _sign_words(tokens: list[str]) -> list[MeaningWord]:
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
             if _belongs_to_figure(tokens, number):
                 continue
-            term, own = _sign_word(token, known)
+            term, own = sign_word(token, known)
             head = own < 0 or (scope.sign < 0 and not scope.seen)
             words.append(MeaningWord(term, own * scope.sign if not scope.open else 0, scope.segment, head))
             scope.pass_word()
@@ -310,9 +234,10 @@ def _belongs_to_figure(tokens: list[str], number: int) -> bool:
 
 
 class _Scope:
-    """The scope of a denial while words are read one by one: the sign and the segment number of the next word.
+    """The state while a text is read word by word: whether the next word is denied, and its segment.
 
-    Segments are the parts of a text between punctuation marks and conjunctions.
+    `sign` is -1 if the next word is denied, as after `not`, and 1 otherwise. `segment` is the number of the
+    next word's segment. Segments are the parts of a text between punctuation marks and conjunctions.
     """
 
     def __init__(self) -> None:
@@ -320,7 +245,11 @@ class _Scope:
         self.open = self._exception = self._wide = self._short = self._joined = self._once = False
 
     def enter(self, token: str, following: str) -> None:
-        """Process a token: a new clause ends a denial, and so does a verb after the denied words."""
+        """Update the scope of a negation with the next token; `following` is the token after it.
+
+        The scope of a word such as "not" ends where a new clause begins, as at ";" or "but". It also ends at an
+        auxiliary verb, such as "is" or "shall", that comes after the negated words.
+        """
         comma = token == "," and (following in _OPENERS or self._short)
         if token in (".", ";", ":") or comma or token in _CLAUSE:
             self.sign, self.seen, self._wide, self._short = 1, 0, False, False
@@ -342,30 +271,14 @@ class _Scope:
             self.sign, self._once = -self.sign, False
 
     def deny(self, token: str) -> None:
-        """Reverse the sign for the words that follow; "nor" after "neither" does not reverse it again."""
+        """Process a word of denial, such as `not`: the words that follow get the opposite sign.
+
+        A second denial in the same statement, such as `nor` after `neither`, does not reverse the sign again.
+        """
         again = token == "nor" or (self._joined and self.seen)  # a second denial in "does not know and could not know"
         if not (again and self.sign < 0):
             self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
-            self._wide, self._short, self._once = token in _WIDE, token == "without", token == "non"
-
-
-def carries_meaning(token: str) -> bool:
-    """Return whether a word counts for the meaning: a listed word, a content word, or a word such as `before`."""
-    plain = token.removesuffix("'s")
-    return plain in _read_lexicon() or is_content(plain) or plain in _SMALL
-
-
-def _sign_word(token: str, known: set[str]) -> tuple[str, int]:
-    """Return a word and its sign; a negative prefix is removed and reverses the sign."""
-    term, sign = find_canonical(token)
-    if token in _read_lexicon():
-        return term, sign
-    for prefix in _PREFIXES:
-        rest = token.removeprefix(prefix)
-        if rest != token and len(rest) >= _SHORTEST and (rest in _read_lexicon() or stem(rest) in known):
-            term, own = find_canonical(rest)
-            return term, -own
-    return term, sign
+            self._wide, self._short, self._once = token in WIDE_DENIALS, token == "without", token == "non"
 
 
 def _find_agent(tokens: list[str], plain: str) -> str:
@@ -383,7 +296,10 @@ def _find_agent(tokens: list[str], plain: str) -> str:
 
 
 def _find_subject(tokens: list[str], named: list[str]) -> str:
-    """Return the first party if it is the subject of the first clause; else empty."""
+    """Return the party that is the subject of the first clause, such as `tenant`; empty if there is none.
+
+    `tokens` are the words of the text, and `named` are the same words with each synonym replaced by one word.
+    """
     inside = seen = False
     for number, term in enumerate(named):
         if seen and tokens[number] in (".", ";"):

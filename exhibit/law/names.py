@@ -38,8 +38,9 @@ def normalise_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def keep_letters(text: str) -> str:
-    """Return only the letters and digits in lower case, which are independent of line breaks, dashes and
-    hyphenation.
+    """Return a text in lower case with only its letters `a` to `z` and its digits; accents are removed.
+
+    The result is the same for texts that differ only in line breaks, spaces, dashes or hyphenation.
     """
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
@@ -50,7 +51,10 @@ def without_ending(name: str) -> str:
 
 
 def make_file_key(name: str) -> str:
-    """Return a file's name without extension, case, spaces, punctuation and accents, which renaming may change."""
+    """Return a key that stays the same if a file is renamed only slightly.
+
+    The key is the file's name in lower case, without its extension, spaces, punctuation and accents.
+    """
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: compare it unchanged
@@ -71,7 +75,7 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 
 class FileNames:
-    """Finds files by other forms of their names: a URL, a path, another case or encoding, a unique stem."""
+    """Finds files by other forms of their names: a URL, a path, another case, or a name without extension."""
 
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
         self._levels: list[dict[str, list[str]]] = []
@@ -105,7 +109,10 @@ class FileNames:
 
 
 def _list_spellings(name: str) -> Iterator[str]:
-    """Yield the forms of a file's name to compare, the strictest first."""
+    """Yield the forms in which a file's name is compared with other names, the strictest first.
+
+    The first form is the name itself, and the last is the name without its folder and without file extensions.
+    """
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written
@@ -238,7 +245,7 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return the entries for a word: usually one, two for `Nondisclosure`, because it equals `Non-Disclosure`.
+    """Return the entries for a word: usually one entry; for `Nondisclosure` two, `non` and `disclosure`.
 
     An entry has the word's form for comparison, whether the word is written like a name (with a capital, or
     with digits and letters), and the parts of a word such as `DataBank`.
@@ -284,13 +291,19 @@ def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Wo
 
 
 def list_acronyms(name: str) -> set[str]:
-    """Return the initials of a name, fnha for `First Nations Health Authority`, with and without the last letter."""
+    """Return the initials of a name, and the initials without the last letter.
+
+    `First Nations Health Authority` gives fnha and fnh. Initials of fewer than two letters are left out.
+    """
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
-    """Return a file's name without folder and extension: as one run of letters, and as words."""
+    """Return a file's name without folder and extension, as one string and as separate words.
+
+    For example, `deals/Supply_Agreement.pdf` gives `supplyagreement`, and `supply` and `agreement`.
+    """
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []
     for word in name_words(stem.replace("||", " ")):

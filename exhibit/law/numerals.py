@@ -1,4 +1,7 @@
-"""Reads whole numbers in English words, and writes them in the style of another number's words."""
+"""Reads whole numbers in English words, and writes a number in words in the style of another number.
+
+For example, `Forty-Five` in the style of `Thirty-One`, but `forty five` in the style of `thirty one`.
+"""
 
 import re
 
@@ -33,7 +36,10 @@ def read_words(text: str) -> int | None:
 
 
 def write_words(number: int, like: str) -> str:
-    """Return a number in words in the style of `like`, another number: its capitals, its `and` and its hyphens."""
+    """Return a number in words, with capitals, `and` and hyphens as in `like`, another number in words.
+
+    45 gives `Forty-Five` for `Thirty-One`, and `forty five` for `thirty one`.
+    """
     words = _write_words(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
     if "-" not in like and re.search(rf"(?:{'|'.join(_TENS)})\s+\w", like, re.IGNORECASE):
         words = words.replace("-", " ")

@@ -54,7 +54,7 @@ def _without_fence(text: str) -> str:
 
 
 def _without_frame(text: str) -> str:
-    """Return the answer inside a JSON object, `N/A` if it is null; the text itself if it is not such an object."""
+    """Return the answer in a JSON reply, or `N/A` if the answer is null; return any other reply unchanged."""
     if not text.lstrip().startswith("{"):
         return text
     try:

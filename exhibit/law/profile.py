@@ -1,74 +1,19 @@
 """Reads a document's title, kind, parties and date from its first pages, by rules."""
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
 
 from exhibit.evidence import Document
+from exhibit.law.casing import calm_heading, tidy
 from exhibit.law.editions import read_edition
 from exhibit.law.figures import MONTH
-from exhibit.law.names import FORM, SHOUTED, without_ending
+from exhibit.law.names import without_ending
+from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.law.structure.lines import Line, read_opening
 
-_WORD = re.compile(r"[^\W_][\w'’.]*")
-_VOWEL = re.compile(r"(?i)[aeiouy]")
-# The rest of an annotation at the end of a name: an open bracket, the first letter of the next word.
-_CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
-_SPACES = re.compile(r"\s+")
-_KIND = re.compile(r"(?i)\b(?:agree+ments?|undertaking|deed|contract|requirements)\b")
-_OPENING = re.compile(r"(?im)^[^\S\n]*+this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b")
-# Matches `Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`.
-_LABEL = re.compile(
-    r"(?i)^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?"
-)
-# The text after the title on its line: brackets, the parties, a footnote mark.
-_TAIL = re.compile(r"(?i)(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$")
-_PROSE = re.compile(r"(?i)\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b")
-_LETTER = re.compile(r"(?im)^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)")
-_NAME_PART = r"[A-Z0-9À-Þ][\w&.'’/+-]*"
-_NAME = (
-    rf"(?P<name>(?:[Tt]he )?{_NAME_PART}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_NAME_PART}|"
-    rf",? {FORM}|"
-    r" \((?i:pty|proprietary|private|pvt)\))*)"
-)
-_NUMBER = r"(?:\(?(?:\d\.?\d?|[ivx]{1,3}|[A-D])[.)]{1,2}\s+|\d\s+)?"
-_AND = r"(?:and|AND|And)\b[\s:;,-]*"
-_BETWEEN = re.compile(
-    r"(?m)(?:(?:\b[Bb]etween|\bBETWEEN|\b[Aa]mong|\bAMONG)(?![A-Za-z])|^\W*(?:\d\W+)?(?:PARTIES|"
-    r"Parties)\b)[\s:,;-]*"
-    rf"{_NUMBER}(?:{_NAME})?"
-)
-_JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
-_NEXT = re.compile(rf"(?m)(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}")
-_HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
-# Matches `… a Delaware corporation (the "Company")`: the text before it is a party.
-_ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
-_APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
-_BODY = re.compile(
-    r"(?i)\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|"
-    r"table of|"
-    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
-    r"in consideration)"
-)
-_NO_NAME = re.compile(
-    r"(?i)\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|"
-    r"individuals?)\b"
-)
-# Words that alone do not name a party.
-_ROLES = frozenset(
-    """
-a an and the of company client customer vendor supplier contractor recipient discloser provider buyer seller visitor
-bidder participant distributor borrower person firm organization organisation entity corporation candidate mentor
-division inventor owner your you i ii iv we each this address date purpose background in on no day page part full data
-not its other us both represented registration number
-""".split()
-)
-_DATE = re.compile(
-    rf"\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)? ?, ?\d{{4}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? \d{{4}}\b"
-)
 _EXHIBIT = re.compile(r"(?i)^.*(?:^|[\W_])EX-?\d{1,3}(?:\.\d+)*[-_ ]+(?=\D)")
 _PRIVACY = re.compile(r"(?i)\bprivacy (?:policy|statement|notice)\b")
 _PERSONAL = re.compile(
@@ -89,9 +34,6 @@ _STATED = re.compile(
     rf"({MONTH} \d{{1,2}}, ?\d{{4}}|\d{{1,2}} {MONTH},? \d{{4}})"
 )
 _MONTHLY = re.compile(rf"\b{MONTH} (?:19|20)\d\d\b")
-_SMALL = frozenset("a an and as at by for from in of on or the to under with".split())
-_SHORT_CAPITALS = frozenset("dba ii iii iv uk us usa".split())
-_ABBREVIATED = frozenset("ltd mr mrs dr st jr sr".split())
 _AGREED = re.compile(r"(?i)\b(?:agreement|contract|deed|lease)\b")
 _PLAN = re.compile(r"(?i)\bagreement and plan of merger\b")
 _PART_LINE = re.compile(
@@ -123,138 +65,6 @@ _KINDS: dict[str, re.Pattern[str]] = {
         r"\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?|\b(?:regulations|order) (?:19|20)\d\d\b)"
     ),
 }
-_CAPITALS = SHOUTED | _SHORT_CAPITALS
-"""Legal forms, numbers and countries that always stay in capitals."""
-
-
-def tidy(name: str) -> str:
-    """Return a name on one line; in title case if the source writes it in capitals."""
-    name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
-    return to_title_case(name) if name.isupper() else name
-
-
-def to_title_case(text: str) -> str:
-    """Return a text in title case; function words become lower case, and initials such as LLC stay unchanged."""
-
-    def write_word(match: re.Match[str]) -> str:
-        lower = match.group().lower()
-        if lower in _SMALL and match.start():
-            return lower
-        letters = lower.replace(".", "")
-        if letters in _CAPITALS or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
-            # LLC, S.p.A., NCC: initials, not words; but Ltd., Corp. and Mr. are words
-            return match.group() if letters not in _ABBREVIATED else lower[:1].upper() + lower[1:]
-        return lower[:1].upper() + lower[1:]
-
-    return _WORD.sub(write_word, text)
-
-
-# ---------------------------------------------------------------- the first page of a contract
-
-_LINES = 40  # lines of a first page that contain the title
-_NEAR = 3000
-"""Characters at the start of the text that are examined."""
-
-# ---------------------------------------------------------------- the kind of document
-
-
-def kind_of(text: str) -> str:
-    """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
-    text = _normalise_start(text)
-    lines = [line.strip() for line in text.split("\n")[:_LINES]]
-    for before, line in zip(["", *lines], lines, strict=False):
-        if len(line) > 160:
-            break  # the body has begun: a later "agreement" is not a heading
-        if _PROSE.match(line):
-            continue
-        heading = _TAIL.sub("", _TAIL.sub("", _LABEL.sub("", line))).strip(" .:-–—_")
-        if heading and " " not in heading:
-            # join "… AND PERMITTED USE" with "AGREEMENT" below it
-            heading = f"{_LABEL.sub('', before)} {heading}".strip()
-        if _KIND.search(heading) and " " in heading and ":" not in heading:
-            return _calm_heading(heading)
-    opening = _OPENING.search(text)
-    if opening:
-        return _calm_heading(opening[1])
-    return "Letter Agreement" if _LETTER.search(text) else ""
-
-
-def _normalise_start(text: str) -> str:
-    """Return the start of a text with plain spaces and without ligatures."""
-    return unicodedata.normalize("NFKC", text[:_NEAR])
-
-
-def _calm_heading(heading: str) -> str:
-    """Return a heading in title case if most of it is in capitals."""
-    letters = [character.isupper() for character in heading if character.isalpha()]
-    return to_title_case(heading) if 2 * sum(letters) > len(letters) else heading
-
-
-# ---------------------------------------------------------------- the parties
-
-
-def parties_of(text: str) -> list[str]:
-    """Return the parties that the first page names, in order, without blanks and placeholders."""
-    text = _normalise_start(text)
-    for first in _BETWEEN.finditer(text):
-        # `between A, a Delaware corporation ("A"), and B …` is one paragraph; `BETWEEN:` begins a list
-        paragraph = text.find("\n", first.end() + 60)
-        listed = "\n" in text[first.start() : paragraph]
-        end = first.start() + 700 if listed or paragraph < 0 else paragraph
-        region = text[first.start() : end]
-        body = _BODY.search(region, 12)
-        region = region[: body.start()] if body else region
-        again = _BETWEEN.match(region)
-        names = list(dict.fromkeys(_find_names(region, again, listed))) if again else []
-        if names:
-            return names
-    return []
-
-
-def _find_names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
-    name, at = _name(first, region, listed), first.end()
-    joined = _JOINED.match(region, at)
-    if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
-        name, at = f"{name} and {joined['name']}", joined.end()  # one name: "Department of Health and Mental Hygiene"
-        joined = None
-    if name:
-        yield name
-    if joined:
-        at = joined.end()
-        yield from filter(None, [_name(joined, region, True)])
-    for match in _NEXT.finditer(region, at):
-        yield from filter(None, [_name(match, region, listed)])
-
-
-def _name(match: re.Match[str], region: str, listed: bool) -> str:
-    """Return the party's name in a match; empty if the matched words are not a name.
-
-    Args:
-        region: the text in which the match was found.
-        listed: whether the parties are in a list; then a name needs neither a legal form nor an alias
-            after it.
-    """
-    name: str = match["name"] or ""
-    forms = list(_HAS_FORM.finditer(name))
-    if forms:
-        name = name[: forms[-1].end()]  # cut an address after the legal form
-    words = re.findall(r"[\w'’]+", name.lower())
-    if len(name) < 3 or _NO_NAME.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
-        return ""
-    end = match.start("name") + len(name)
-    if not (forms or _ALIAS.match(region, end) or (listed and _APART.match(region, end))):
-        return ""
-    name = name.removeprefix("The ").removeprefix("the ").rstrip(" ," if forms else " ,.")
-    return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG keep their capitals
-
-
-# ---------------------------------------------------------------- the date
-
-
-def date_of(text: str) -> str:
-    """Return the first full date near the start, as it is written; empty if there is none."""
-    date = _DATE.search(_normalise_start(text), 0, _NEAR // 3)
-    return date[0].replace(" ,", ",") if date else ""
 
 
 # ---------------------------------------------------------------- the profile
@@ -295,7 +105,11 @@ def read_profile(document: Document) -> Profile:
 
 
 def join_paragraphs(lines: list[Line]) -> str:
-    """Return the lines as paragraphs, so that a sentence is not cut at the margin."""
+    """Join lines into paragraphs.
+
+    Lines of one paragraph are joined by a space, and paragraphs by a line break. A paragraph ends after a
+    short line, and after a line that ends a sentence or a list item.
+    """
     pieces: list[str] = []
     for line in lines:
         pieces.append("\n" if line.fresh or len(line.before) < _MARGIN else " ")
@@ -375,7 +189,7 @@ def _find_policy_title(text: str, name: str) -> str:
 
 def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
-    calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm_heading(line))
+    calm = _DIRECTION.sub(lambda match: match[0].upper(), calm_heading(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
 
 
@@ -392,10 +206,11 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 
 def find_own_date(text: str, kind: str) -> str:
-    """Return the document's own date as it is written; empty if there is none.
+    """Return the date of the document itself as it is written; empty if there is none.
 
-    This is the first full date, else a date after a word such as `dated`. Rules and practice directions have
-    none.
+    This is the first full date near the start, else a date after a word such as `dated`. For a court guide or a
+    judgment, a month with a year is enough. For rules and practice directions the result is always empty,
+    because their dates are dates of other laws.
     """
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in these documents are dates of other laws

@@ -31,8 +31,8 @@ _COUNTED = 3
 class ProvisionPlace(NamedTuple):
     """The location of a provision: its spans, without running heads and page numbers.
 
-    `whole` is true if a cited part of the provision was not found; the spans then cover the smallest unit
-    around it that was found.
+    If a reference cites a part of the provision that was not found, such as the paragraph in `Section 8(b)`,
+    the spans cover the smallest unit that was found (`Section 8`), and `whole` is true.
     """
 
     spans: tuple[Span, ...]
@@ -51,7 +51,7 @@ class _Labelled:
 
 
 class ProvisionIndex:
-    """The provisions of a document by their names."""
+    """An index of a document's provisions, which finds a provision by its name, such as `Section 8.03`."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -105,9 +105,10 @@ class ProvisionIndex:
         return self._find_begun(step)
 
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
-        """Return the ranges that begin at a line with a provision's word and number, such as `Article 5`.
+        """Return the ranges of text that begin with a line such as `Article 5`: a unit's word, then `step.number`.
 
-        If there is none, return the ranges that begin at a line with its decimal number alone, such as `2.01`.
+        If there are no such lines, return the ranges that begin with a line without a unit's word, such as `2.01`.
+        This second search is made only for decimal numbers of sections or articles.
         """
         words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
@@ -117,9 +118,10 @@ class ProvisionIndex:
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
-        """Return those sections whose word for the unit, such as `Art`, is the most common in the document.
+        """Return the sections whose unit word, such as `Art`, is the most common in the document.
 
-        If a law writes `Art 6` and a treaty annexed to it `Artikel 6`, only the law's article is returned.
+        For example, a law uses `Art 6`, and a treaty in its annex uses `Artikel 6`: only the law's section is
+        returned.
         """
         if len(found) < 2:
             return found
@@ -153,9 +155,9 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Follow the lower steps of a path inside a provision, and return the part that they lead to.
+        """Return the location of a part of a provision; `below` is the path to it, such as paragraph 2, letter b.
 
-        If a step finds nothing, return the part that the steps before it reached, with `whole` set.
+        If a unit of the path is not found, return the smallest unit that was found, with `whole` set to true.
         """
         whole = False
         for step in below:
@@ -213,9 +215,9 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level; sections in schedules count only if there are no others.
+    """Return the sections of the highest level; sections in schedules are left out if there are other sections.
 
-    Of sections with the same heading, only the longest is returned.
+    If several sections have the same heading, only the longest is returned.
     """
     own = [one for one in found if not one.attached] or list(found)
     highest = min(one.section.level for one in own)
@@ -233,9 +235,10 @@ def _measure_length(one: _Labelled) -> int:
 
 
 def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of a part inside a line, such as `(b) any breach;` before `(c)`; None if it is not found.
+    """Return the span of a labelled part of a line, such as `(b) any breach;` before `(c)`; None if not found.
 
-    The part ends at the next number in brackets or, if `number` is a letter, at the next letter in brackets.
+    `number` is the part's label without brackets: digits or letters. The part ends at the next label of the
+    same sort (digits or letters) in brackets.
     """
     start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
     if start is None:
@@ -246,7 +249,10 @@ def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
 
 
 def _find_listed(text: str, span: Span, number: str) -> Span | None:
-    """Return a point of a list whose lines begin with numbers: from `2. …` to `3. …`."""
+    """Return the span of the list item with a number, such as from the line `2. …` to the line `3. …`.
+
+    None if no line in `span` begins with the number.
+    """
     start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
     if start is None:
         return None

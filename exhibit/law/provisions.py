@@ -44,7 +44,10 @@ _LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
 
 
 class ProvisionStep(NamedTuple):
-    """A step of the path to a provision: the kind of unit, its word as written, and its number."""
+    """A step of the path to a provision, such as `Section 8`.
+
+    It has the kind of unit, the word as it is written, and the number.
+    """
 
     sort: str
     """`schedule`, `part`, `recital`, `article`, `unit`, a lower part, or empty if there is no word."""
@@ -56,7 +59,11 @@ _Path = tuple[ProvisionStep, ...]
 
 
 class NamedProvision(NamedTuple):
-    """A provision as a text names it: its law or document, and the path of units that leads to it."""
+    """A reference to a provision, as it is written in a text.
+
+    `source` is the named law or document. `path` has the units from the largest to the smallest, such as
+    article 3, paragraph 2.
+    """
 
     label: str
     """The name as it is written."""
@@ -65,7 +72,7 @@ class NamedProvision(NamedTuple):
 
     @property
     def has_word(self) -> bool:
-        """Whether a word shows that it is a provision: true for `§ 535`, false for `535`."""
+        """Whether a word or sign such as `§` marks the provision: true for `§ 535`, false for `535`."""
         return any(step.word for step in self.path)
 
 
@@ -158,7 +165,7 @@ def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
 
 
 def _find_source(gap: str) -> str:
-    """Return the name of a law or document in the text between two provisions."""
+    """Return the name of a law in the text beside a cited provision: `BGB` for `of the BGB`; empty if none."""
     words = _GLUE.sub(" ", f" {gap} ").strip()
     return words if re.search(r"\w", words) else ""
 
@@ -204,9 +211,10 @@ def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
 
 
 def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
-    """Return the numbers after a unit's word, and the offset of their end.
+    """Return the numbers after a word such as `Section` in a citation, and the offset of their end.
 
-    Each number comes with the path in brackets after it: in `Sections 3(a) and 5`, 3 has the path (a).
+    Each number comes with the path in brackets after it: in `Sections 3(a) and 5`, 3 has the path (a). Several
+    numbers are read after a plural word or, with `below`, also after a singular word (`Abs. 1, 3`).
     """
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))

@@ -1,4 +1,8 @@
-"""Figures with their units: an amount with its currency, a period with its unit, a percentage, a numbered part."""
+"""Figures with their units, such as `$500`, `30 days`, `5%` or `section 8`.
+
+A figure is an amount with its currency, a quantity with its unit, a percentage, or a number with a label
+such as `section`, `page` or `class`.
+"""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -131,7 +135,10 @@ class Quantity(NamedTuple):
 
     @property
     def is_place(self) -> bool:
-        """Whether the figure is the number of a section, page or the like; a reply may add such a reference."""
+        """Whether the figure is the number of a section, a page or a similar part of a document.
+
+        A reply may contain such a reference even if the expected answer does not.
+        """
         return self.kind == "label" and self.unit in PLACES
 
     @property
@@ -143,7 +150,10 @@ class Quantity(NamedTuple):
         return self.kind, self.unit if self.kind in ("label", "measure") else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
-        """Return whether two figures are equal, also if only one is written in units of `scale`, such as 10**6."""
+        """Return whether two figures are equal.
+
+        With `scale` 10**6, 5 also equals 5,000,000: one of the two may be written in millions.
+        """
         if self.kind != other.kind and "count" not in (self.kind, other.kind):
             return False
         if self.kind == other.kind and self.unit != other.unit and self.unit and other.unit:
@@ -161,7 +171,10 @@ class Quantity(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """The figures of a text, its dates, and its words in lower case with every figure in digits."""
+    """The figures of a text, its dates, and the text without its dates in a normal form (`plain`).
+
+    The normal form is in lower case, with number words as digits: `Thirty days` becomes `30 days`.
+    """
 
     quantities: tuple[Quantity, ...]
     dates: tuple[frozenset[Day], ...]
@@ -169,7 +182,10 @@ class Stated(NamedTuple):
 
 
 def find_quantities(text: str) -> Stated:
-    """Return the figures of a text with their units; "thirty (30) days" is one, and so is "two million dollars"."""
+    """Return the figures of a text, each with its unit, and the dates of the text.
+
+    `thirty (30) days` is one figure, 30 days, and `two million dollars` is also one figure.
+    """
     found = find_figures(text)
     plain = _write_digits(found.rest)
     tokens = list(_TOKEN.finditer(plain))
@@ -205,12 +221,12 @@ def _write_digits(rest: str) -> str:
 
 
 def _write_hours(match: re.Match[str]) -> str:
-    """Return a time of day on the 24-hour clock."""
+    """Return a time of day on the 24-hour clock: `3.30 p.m.` becomes `15:30`."""
     return f"{int(match[1]) % 12 + (12 if match[3] == 'p' else 0)}:{match[2] or '00'}"
 
 
 def _make_quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
-    """Return the figure that a number forms with the words around it."""
+    """Return a number as label, money, percentage, time, measure or count, depending on the words around it."""
     digits, value = token[0], _parse_value(token[0])
     bound = _bound(plain, token.start(), token.end())
     if before and before[-1] in _LABELS:

@@ -206,12 +206,16 @@ _INSURED = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a reply is a refusal."""
+    """Return whether a reply gives no answer, as in "The agreement does not specify a cap"."""
     return read_refusal(text).refused
 
 
 def read_refusal(text: str) -> Refusal:
-    """Return whether a reply is a refusal, and whether that is certain, which means that no clause is ambiguous."""
+    """Return whether a reply is a refusal, and whether this decision is certain.
+
+    It is uncertain if one clause refuses and another clause seems to answer, but that clause has no figure and
+    no citation.
+    """
     text = strip_reply(text[:_READ])
     opening = _YES_NO.match(text)
     cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in split_sentences(text)]
@@ -251,7 +255,10 @@ def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
 
 
 def _split_clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
-    """Yield the clauses of a sentence, each with its kind; a leading subordinate clause does not affect the kind."""
+    """Yield each clause of a sentence with its kind: `refusal`, `aside` (neutral) or `answer`.
+
+    A subordinate clause at the beginning does not affect the kind.
+    """
     for piece in filter(str.strip, _BREAK.split(" ".join(sentence.split()))):
         yield piece, _find_kind(piece)
 
@@ -274,7 +281,7 @@ def _find_kind(piece: str) -> Kind:
 
 @cache
 def _make_foreign_pattern() -> re.Pattern[str]:
-    """Return the pattern for refusals in the languages of the legal systems, from their files."""
+    """Return the pattern for refusals in the languages of all legal systems, made from the systems' TOML files."""
     phrases = "|".join(phrase for system in load_systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)
 
@@ -301,9 +308,10 @@ def _is_silent(clause: str) -> bool:
 
 @cache
 def _read_silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
-    """Return a tuple for each legal system: its words for documents, for stating, for denials and for silence.
+    """Return the words by which refusals are detected: one tuple of four word lists for each legal system.
 
-    The words for stating and for silence are only the beginnings of words.
+    The lists have words for a document (Spanish `contrato`), for stating (`indic`), for denial (`no`) and for
+    silence (`calla`). The words for stating and for silence are only the beginnings of words.
     """
     lists = [
         [words.split() for words in system.data["silence"]] for system in load_systems() if "silence" in system.data

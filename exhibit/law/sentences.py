@@ -62,7 +62,11 @@ def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
-    """Return the end of the sentence at this stop; None if the sentence continues."""
+    """Return the end of the sentence if the punctuation in `match` ends the sentence; None if it does not.
+
+    For example, the dots in `3.5`, and in `approx. five`, end no sentence. `begin` is the start of the
+    sentence, and `end` the end of the paragraph.
+    """
     cites = match["cites"]
     if match.end() < end and not cites and not text[match.end()].isspace():
         return None  # 3.5, U.S.A
@@ -81,7 +85,11 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
 
 
 def _goes_on(before: str, word: str, *, opening: bool) -> bool:
-    """Return whether a full stop between two texts belongs to an abbreviation or to a clause number."""
+    """Return whether a sentence goes on after a full stop, as in `No. 5`, `Dr. Smith` or `3. Term`.
+
+    `before` is the text before the full stop, and `word` the next word. With `opening`, `before` begins the
+    sentence, so that it may be a clause number.
+    """
     if opening and _ENUMERATOR.fullmatch(before):
         return True  # "3. Term"
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
@@ -96,9 +104,9 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 @cache
 def _list_numbered() -> frozenset[str]:
-    """Return the abbreviations after which a number may follow in the same sentence, without their full stop.
+    """Return abbreviations whose full stop does not end a sentence if a number follows, as in `Abs. 1`.
 
-    They include those of the legal systems: `odst. 1`, `Abs. 1` and `č. 89/2012`.
+    They are in lower case and without the full stop: `abs`. Abbreviations of all legal systems are included.
     """
     forms = (
         form for system in load_systems() for forms in system.data.get("below", {}).values() for form in forms.split()

@@ -97,7 +97,10 @@ _WORD_BEFORE = re.compile(rf"\b{SPELT}\s+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Value:
-    """A value at a span of a text; two values are equal if kind and key are equal."""
+    """A typed value in a text, such as an amount, a date or a state, and its span in the text.
+
+    Two values are the same if `kind` and `key` are the same: `30 days` and `thirty (30) days`.
+    """
 
     kind: ValueKind
     key: str
@@ -109,7 +112,7 @@ class Value:
 
     @property
     def same(self) -> tuple[str, str]:
-        """The key that equal values share."""
+        """The kind and the normalised form of the value; they are the same for "thirty days" and "30 days"."""
         return self.kind, self.key
 
 
@@ -132,7 +135,10 @@ def find_values(text: str) -> list[Value]:
 
 
 def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to search for values of a kind: only near its units or signs, to save time."""
+    """Yield the ranges of a text to search for values of a kind, so that not all of the text is searched.
+
+    Amounts, percentages and periods are searched only near words and signs such as `$`, `%` or `days`.
+    """
     anchor = _ANCHORS.get(kind)
     if anchor is None:
         yield 0, len(text)
@@ -170,7 +176,10 @@ def _find_first(match: re.Match[str], *names: str) -> str:
 
 
 def _read_stated_number(words: str, digits: str) -> Decimal | None:
-    """Return the number that words and digits state; None if they differ."""
+    """Return the number that a text states in words, in digits or in both, as in `thirty (30)`.
+
+    None if words and digits differ, or if neither states a number.
+    """
     spelt = read_words(words) if words else None
     if digits and spelt is not None and Decimal(spelt) != _parse_decimal(digits):
         return None
@@ -272,7 +281,7 @@ def write_value(value: Value, number: Decimal | None = None, *, name: str = "", 
         return name.upper() if value.text.isupper() else name
     match = _PATTERNS[value.kind].fullmatch(value.text)
     if match is None or number is None:
-        raise ValueError(f"{value.text!r} cannot be written with {number}")
+        raise ValueError(f"the number {number} cannot be put into {value.text!r}")
     if value.kind == "date":
         return _write_date(match, date.fromordinal(int(number)))
     parts = {}
@@ -355,10 +364,13 @@ def find_ordinal_ending(number: int) -> str:
 
 @cache
 def keys_of(text: str) -> frozenset[tuple[str, str]]:
-    """Return the kinds and keys of a text's values."""
+    """Return the values in a text (amounts, periods, dates and so on), each as its kind and its normal form.
+
+    `thirty (30) days` and `30-day` have the same normal form, `30 day`.
+    """
     return frozenset(value.same for value in find_values(text))
 
 
 def states_any(text: str, values: Iterable[tuple[str, str]]) -> bool:
-    """Return whether a text states at least one of the values, each given as its kind and its key."""
+    """Return whether a text states one of the values, each a kind and a normal form: `("period", "30 day")`."""
     return not keys_of(text).isdisjoint(values)

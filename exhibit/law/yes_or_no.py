@@ -27,6 +27,11 @@ _WITHHOLDS = re.compile(
 """Matches a grant that is not made, a duty that there is none of, a right to end or to look that there is none of."""
 _PERMITS = re.compile(r"\bmay\s+(?:be\s+)?[a-z]+\b[^.;]*\bwithout\b[^.;]*\b(?:consent|approval)\b", re.IGNORECASE)
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
+_RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")
+"""Matches a right that a question asks for, and that a clause can withhold by `non-`."""
+_LIMITS = re.compile(r"(?i)\b(?:limit|restrict|restrain|bar|prohibit|prevent|forbid|refrain|non)")
+"""Matches a question for a limit, to which `non-exclusive` may say yes."""
+_DASH = "[-\u2010-\u2015 ]"
 _LONGEST = 2_000
 """Most characters of a question that are read: a longer text is not a question."""
 
@@ -48,9 +53,18 @@ def denies(text: str) -> bool:
     return _DENIES.search(text) is not None
 
 
-def says_contrary(text: str) -> bool:
-    """Return whether a clause says the opposite of what such clauses usually say.
+def says_contrary(question: str, text: str) -> bool:
+    """Return whether a clause says the opposite of what a question asks for, so that it cannot support a yes.
 
-    For example, it does not grant a licence, or it allows an assignment without consent.
+    Examples are `does not grant a licence`, and `may assign this Agreement without the consent of`. If the
+    question asks for an exclusive right, a clause that grants only a `non-exclusive` right is also an example.
     """
-    return bool(_WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)))
+    if _WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)):
+        return True
+    if _LIMITS.search(question):
+        return False
+    for right in _RIGHTS.findall(question):
+        plain, withheld = rf"(?i)\b(?<!non{_DASH}){right}", rf"(?i)\bnon{_DASH}?{right}"
+        if re.search(withheld, text) and not re.search(plain, text):
+            return True
+    return False

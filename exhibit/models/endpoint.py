@@ -22,7 +22,10 @@ _CONFLICT = 409  # two concurrent requests: a retry succeeds
 
 
 class Endpoint:
-    """A client for the server that the environment variables name."""
+    """A client for a server with the OpenAI API, or for Azure OpenAI.
+
+    The address and the key are read from environment variables such as OPENAI_BASE_URL and OPENAI_API_KEY.
+    """
 
     def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
         """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or the variables of Azure's documentation."""
@@ -65,7 +68,9 @@ class Endpoint:
             ) as response:
                 response.check()
                 if response.kind not in STREAMED:
-                    raise HttpError(f"no stream: {self._client.secrets.words(response.read())}", transient=True)
+                    raise HttpError(
+                        f"the reply is not a stream: {self._client.secrets.words(response.read())}", transient=True
+                    )
                 for event in read_events(response.lines()):
                     choice = _read_choice(event.data)
                     usage = event.data.get("usage") or usage if isinstance(event.data, dict) else usage
@@ -243,10 +248,10 @@ class Budget:
         # requests in flight may cost less than their worst case: wait for them before giving up
         self._changed.wait_for(lambda: not self._flying or self._is_within(worst))
         if self._max_requests is not None and self.requests >= self._max_requests:
-            raise CapError(f"the cap of {self._max_requests} requests is reached; raise max_requests to go on")
+            raise CapError(f"the limit of {self._max_requests} requests is reached; raise max_requests to go on")
         if not self._is_within(worst):
             raise CapError(
-                f"the cap on cost of {self._max_cost:g} is reached: {self.spent:.6f} spent, and one more request"
+                f"the limit max_cost = {self._max_cost:g} is reached: {self.spent:.6f} is spent, and the next request"
                 f" may cost {worst:.6f}; raise max_cost to go on"
             )
 

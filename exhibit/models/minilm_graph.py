@@ -54,15 +54,16 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network as an ONNX graph in int8, fp16 or fp32.
 
-    If the weights have a head, the graph has a second input, which marks the passage's tokens, and outputs a
-    score instead of a unit vector. If they also have a span head, it also outputs the log-odds of a yes, and
-    six numbers for each token.
+    Without a head, the graph outputs a unit vector for each text. If `weights` has a head, the graph reads
+    pairs of question and passage, and outputs a score for each pair; a second input marks the passage's tokens.
+    If `weights` also has a span head, the graph also outputs six numbers for each token, and the log-odds that
+    the answer to a yes-or-no question is yes.
 
     Args:
         weights: the weights of the network by name.
         precision: `int8`, `fp16` or `fp32`.
         samples: the token ids of typical texts. With samples, an int8 graph has one scale per token and one per
-            column; without them, or if it outputs scores only, it has one scale per block.
+            column. Without samples, or if the graph outputs only scores, it has one scale per block.
         signed: whether weights with a scale per column are stored as signed integers: see
             `has_exact_signed_products`.
     """
@@ -89,7 +90,7 @@ def build_graph(
 
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
-    """Add the embeddings and all layers; return the name of the output, which has a state for each token."""
+    """Add the embeddings and all layers to the graph; return the name of its output, a state for each token."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
@@ -120,7 +121,10 @@ def _add_quoted(graph: "_Graph", state: str) -> str:
 
 
 def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
-    """Add the embeddings; return the name of the output, which has each token's state before the first layer."""
+    """Add the nodes of the embedding layer, and return the name of their output: one vector per token.
+
+    With `pairs`, question and passage are one input, and a token's vector depends on which of them it is in.
+    """
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.add_integers(1), graph.add_integers(2))
@@ -220,9 +224,9 @@ class _Graph:
         return self.add_product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def add_product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
-        """Add the product of a state and a matrix, plus a bias; return the name of the sum.
+        """Add the nodes that compute `state` times a weight matrix plus a bias; return the name of their output.
 
-        In int8, each block of the matrix has its own scale.
+        In an int8 graph, the matrix is stored in blocks of 8-bit integers, and each block has its own scale.
         """
         if self._precision != "int8":
             return self.add("Add", self.add("MatMul", state, self.add_constant(weight.T)), self.add_constant(bias))
@@ -245,7 +249,11 @@ class _Graph:
         return self.add("Add", product, self.add_constant(bias))
 
     def add_row_product(self, state: str, weight: _SINGLE, name: str) -> str:
-        """Add an 8-bit product with one scale for each token and one for each column; return the name of its output."""
+        """Add the product of `state` and the weight matrix in 8-bit integers, and return the name of the output.
+
+        Each token of the state and each column of the matrix has its own scale, by which the integers are
+        multiplied.
+        """
         shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
@@ -258,7 +266,10 @@ class _Graph:
         return self.add("Mul", self.add_integer_product(whole, np.rint(matrix / scales), scales), largest)
 
     def add_integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
-        """Add the product of an 8-bit state and a matrix of small integers, times the scales of the columns."""
+        """Add a node that multiplies an 8-bit state by a matrix of small integers, and each column by its scale.
+
+        Return the name of the node's output.
+        """
         kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
         return self.add(
             "MatMulIntegerToFloat",
@@ -272,7 +283,10 @@ class _Graph:
         )
 
     def add_head(self, state: str, name: str, output: str) -> None:
-        """Add a head, which is a small product in full precision, and make it an output of the graph."""
+        """Add an output layer (a head): multiply `state` by the weights of `name` and add their bias.
+
+        The weights stay in single precision. The result becomes the graph's output `output`.
+        """
         weight, bias = (self.add_constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
@@ -302,10 +316,10 @@ class _Graph:
 def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
     """Return whether this processor multiplies unsigned states by signed weights without an overflow.
 
+    The test multiplies the largest numbers, with onnxruntime or with the function `multiply` if that is given.
     Processors with instructions for dot products of 8-bit integers have no overflow, and are up to three times
-    as fast with signed weights. Other processors add two products in 16 bits, which can overflow. They get
-    unsigned weights, which are exact on all processors, so that all processors compute the same vectors. The
-    test multiplies the largest numbers. It uses onnxruntime, or the function `multiply` if that is given.
+    as fast with signed weights. Other processors add two products in 16 bits, which can overflow. These
+    processors get unsigned weights, which are always exact, so that all processors compute the same vectors.
     """
     chance = np.random.default_rng(0)
     weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)
@@ -335,9 +349,9 @@ chunks.
 
 
 def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
-    """Return the largest absolute value of each input channel, for each product of the network, by product name.
+    """Return, for each matrix product of the network, the largest absolute value of each input channel.
 
-    The values are measured on the texts in `samples`, which are given as token ids.
+    The keys are the names of the products. The values are measured on `samples`, texts given as token ids.
     """
     graph = _Graph(weights, "fp32", {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
@@ -350,10 +364,10 @@ def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) ->
 
 
 def balance(peaks: _SINGLE, weight: _SINGLE) -> _SINGLE:
-    """Return a divisor for each input channel that makes states and weights equally hard to quantise.
+    """Return a divisor for each input channel that makes hidden states and weights equally hard to quantise.
 
-    States are divided by it, and weights are multiplied by it. A divisor is rounded to a power of two. So it
-    loses no precision, and is the same on processors whose results differ in the last bits.
+    Hidden states are divided by the divisor, and weights are multiplied by it. Divisors are powers of two, so
+    that no precision is lost, and processors whose results differ in the last bits get the same divisors.
     """
     shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
     rounded: _SINGLE = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)

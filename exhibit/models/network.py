@@ -1,9 +1,9 @@
-"""MiniLM for all back ends: its shape, its weights, its tokenizer, and the names of its vectors.
+"""MiniLM for all back ends: its shape, weights and tokenizer, and the names of its vectors in the cache.
 
 Texts get the same token ids as with the model's own tokenizer, but each distinct word is tokenised only
 once. This is possible because the tokenizer never looks across a space: the ids of a text are the ids of
-its words in a row. Most words recur, so a cache of words saves most of the time, and a device need not wait
-for tokens.
+its words, one after another. Most words recur, so a cache of words saves most of the time, and a device
+need not wait for tokens.
 """
 
 import atexit
@@ -66,7 +66,10 @@ TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27ee
 
 @dataclass(frozen=True)
 class Network:
-    """A network: a function that returns its weights, the name of its vectors, and the name of its cached graph."""
+    """A neural network: a function that loads its weights, and the names under which its results are cached.
+
+    `name` is for cached vectors, and `graph` is for the cached ONNX graph.
+    """
 
     name: str
     """The name of its vectors, before the variant."""
@@ -84,15 +87,14 @@ def adapt_weights(strength: float = STRENGTH) -> Weights:
 
 
 def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
-    """Return weights plus `strength` times the adapter."""
+    """Return the weights plus `strength` times the low-rank weights of the adapter `legal.safetensors`."""
     return merge(weights, read_lowrank(ADAPTER), strength=strength)
 
 
 def open_legal_network(strength: float = STRENGTH) -> Network:
-    """Return the network of the embedder `legal`.
+    """Return the network of the embedder `legal`: MiniLM plus `strength` times its adapter's trained weights.
 
-    The network's name contains the adapter's checksum and the strength, so that cached vectors of different
-    adapters are never confused.
+    The network's name contains the adapter's checksum and `strength`, because vectors are cached by this name.
     """
     name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
     return Network(name, f"{name}-", lambda: adapt_weights(strength))
@@ -104,7 +106,7 @@ def count_processors() -> int:
 
 
 def find_model_folder() -> Path:
-    """Return the model's folder in the cache."""
+    """Return the folder in the cache for the files of the model all-MiniLM-L6-v2."""
     return find_cache_folder() / "models" / "all-MiniLM-L6-v2"
 
 
@@ -135,7 +137,9 @@ def put_in_cache(path: Path, data: bytes) -> None:
     try:
         write_whole(path, data)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+        raise SourceError(
+            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        ) from error
 
 
 def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
@@ -177,7 +181,9 @@ def _fetch(url: str, file: File) -> bytes:
                 data += block
                 bar.update(len(block))
     except BodyError as error:
-        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_describe_other_ways(file)}") from error
+        raise SourceError(
+            f"{url}: {error}; expected a file of {file.bytes} bytes. {_describe_other_ways(file)}"
+        ) from error
     except HttpError as error:
         raise ServiceError(f"{url}: download failed ({error}). {_describe_other_ways(file)}") from error
     finally:
@@ -193,7 +199,10 @@ def _describe_other_ways(file: File) -> str:
 
 
 def read_safetensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
-    """Return the tensors of a file by name, in single precision; 8-bit tensors are multiplied by their rows' scales."""
+    """Return the tensors of a safetensors file by name, in single precision.
+
+    If the file has a tensor `NAME.scale`, the tensor NAME is multiplied by it: this restores 8-bit weights.
+    """
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     tensors = {}
@@ -219,7 +228,9 @@ def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
     """Return the low-rank weights of a file; raise an error if the file's checksum is not the one in its record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
-        raise SourceError(f"{weights}: sha256 is {digest}, not that of its record; install the package again")
+        raise SourceError(
+            f"{weights}: damaged: its sha256 is {digest}, not the one in its .json file; install the package again"
+        )
     return read_safetensors(weights)
 
 
@@ -248,7 +259,10 @@ Ids = npt.NDArray[np.uint16]
 
 
 def load_tokenizer() -> Tokenizer:
-    """Return the tokenizer, copied into the cache if needed: the package may be uninstalled later."""
+    """Return the model's tokenizer.
+
+    Its file is copied to the cache, so that it still exists if the package that contains it is uninstalled.
+    """
     path = find_model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
         put_in_cache(path, find_file(TOKENIZER).read_bytes())
@@ -264,9 +278,10 @@ class Tokens(NamedTuple):
     lengths: npt.NDArray[np.int64]
 
     def batches(self, most: int) -> list[tuple[npt.NDArray[np.int64], Ids]]:
-        """Return batches of texts of equal length, longest first, with at most `most` tokens or one text each.
+        """Return the texts in batches, longest texts first; all texts of a batch have the same number of tokens.
 
-        A batch has the texts' row numbers, and an array with the token ids of one text in each row.
+        A batch has at most `most` tokens in all, but a single longer text is a batch of its own. Each batch has the
+        row numbers of its texts, and an array with the token ids of one text in each row.
         """
         starts = np.cumsum(self.lengths) - self.lengths
         order = np.argsort(-self.lengths, kind="stable")

@@ -23,4 +23,4 @@ class Embedder(Protocol):
     dimensions: int
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return one normalised row per text, in order."""
+        """Return one unit vector per text, in order; `role` says whether the texts are queries or passages."""

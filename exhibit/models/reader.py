@@ -59,7 +59,10 @@ Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """A character span of a passage that answers, half-open, with the mean log-odds of its tokens."""
+    """A character span that answers the question, as half-open offsets in a passage.
+
+    `sure` is the mean, over the span's tokens, of the log-odds that a token is part of the answer.
+    """
 
     start: int
     end: int
@@ -67,7 +70,11 @@ class AnswerSpan(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The reader's output for one passage."""
+    """The output of the extractive reader (a model) for one question and one passage.
+
+    It has the spans that answer, the short answer in these spans, and two log-odds: that the passage answers
+    the question, and that the answer is yes.
+    """
 
     score: float
     """The log-odds that the passage answers, before calibration."""
@@ -106,7 +113,7 @@ def network() -> Network:
 
 @lru_cache(maxsize=1)
 def shared_reader() -> "Reader":
-    """Return the reader of this process, opened on first use."""
+    """Return the extractive question-answering model of this process; it is loaded at the first call."""
     return Reader()
 
 
@@ -130,9 +137,10 @@ class Kinds:
         self._least: float = record["least"]
 
     def of(self, question: str, vector: npt.NDArray[np.float32]) -> QuestionKind:
-        """Return the kind of a question: by its words if they are a kind's own wording, else by its vector.
+        """Return the kind of a question, such as "governing law"; an empty kind if no kind is likely enough.
 
-        The kind is empty if no kind is likely enough.
+        If the question is a known wording of a kind, that kind is returned. Otherwise a classifier decides from
+        the question's vector.
         """
         if (known := self._wordings.get(question.strip().lower())) is not None:
             return known
@@ -148,9 +156,10 @@ class Kinds:
         return odds
 
     def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that a document answers a question of this kind; `odds` has those of its passages.
+        """Return the log-odds that a document answers a question of this kind.
 
-        Only the best few passages count, because the many others of a long document add mostly noise.
+        `odds` has the log-odds that each passage of the document answers. Only the highest few are used, because
+        the many other passages of a long document add mostly noise.
         """
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
         return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
@@ -158,20 +167,25 @@ class Kinds:
 
 @lru_cache(maxsize=1)
 def shared_kinds() -> Kinds:
-    """Return the classifier of kinds of questions of this process."""
+    """Return the classifier that finds the kind of a question; all code of this process shares it."""
     return Kinds()
 
 
 class Reader(PairModel):
-    """The reader model: it reads each passage unpadded on its own thread, so that no result depends on the others."""
+    """The reader model, which finds the spans of passages that answer a question.
+
+    Each passage is run separately and without padding, so that its result does not depend on the other
+    passages. Several passages run at the same time, in threads.
+    """
 
     def __init__(self, variant: str | None = None) -> None:
         super().__init__(network(), choose_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return the reading of each passage, in order; tokens beyond 256, question included, are ignored.
+        """Return, for each passage, the log-odds that it answers the question, and the spans that answer it.
 
-        `hint` is the same question in the wording of the training data, if its kind is known (`Kinds`).
+        Question and passage together are cut to 256 tokens. `hint` is the same question in the wording of the
+        training data; it is empty if no such wording is known.
         """
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
@@ -188,17 +202,17 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages answers: a logistic function of all arguments.
+        """Return the calibrated probability that one of the passages answers the question: a logistic function.
 
         Args:
             scores: the reader's scores of the passages; it may be empty if `spot` is given.
-            found: a reranker's confidence for the same question. By default there is none.
+            found: a reranker's confidence for the same question; None if there is none, or if `spot` is given.
             spot: the log-odds that the document answers, from the vectors of all its passages (`Kinds.together`).
                 By default they are not used.
             usual: the prior log-odds of the question's kind.
-            also: the cases that apply, each of which shifts the log-odds: `short` (a short question about passages
-                that are the whole document), `whole` (any other question about such passages), `policy` (a privacy
-                policy).
+            also: the cases that apply; each case shifts the log-odds. `policy`: the document is a privacy policy.
+                `short`: the passages are the whole document, and the question is short. `whole`: the passages are
+                the whole document, and the question is not short.
         """
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
@@ -253,11 +267,12 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
-    """Return the half-open ranges of tokens with the greatest sum of scores: several, one, or none.
+    """Return the ranges of tokens that are most likely answers: several, one, or none.
 
-    Each row has the log-odds that a token is inside an answer, begins one and ends one. The score of a range is the sum
-    of the first number over its tokens, the second of its first token and the third of its last. `lean` is added to
-    every first number, so that a value above zero makes answers longer.
+    Each row of `tokens` has three log-odds of one token: that it is `inside` an answer, `begins` an answer, or
+    `ends` an answer. The score of a range is the sum of `inside` over all its tokens, plus `begins` of its
+    first token, plus `ends` of its last token. The half-open ranges with the greatest total score are returned.
+    `lean` is added to `inside` of every token: a positive `lean` makes answers longer.
     """
     out, within, closing = 0.0, -np.inf, -np.inf
     steps: list[tuple[bool, bool]] = []

@@ -58,7 +58,10 @@ class AzureIndex:
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the passages with their text."""
+        """Return a row for each passage of a category; None for `category` means all categories.
+
+        A row has the keys `document`, `section` and `content` (the text).
+        """
         rows = self._read_rows("sourcefile,sourcepage,category,content", category)
         names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
         return [{name: row.get(field) for name, field in names.items()} for row in rows]
@@ -75,9 +78,7 @@ class AzureIndex:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of the index; return a tuple for each check: its name, whether it passed, the observed
-        value.
-        """
+        """Run the checks of the index; return `(name, whether it passed, observed value)` for each check."""
         documents = self.documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
         return [
@@ -94,7 +95,8 @@ class AzureIndex:
             total = int(reply.get("@odata.count") or 0)
             if total > _FARTHEST:
                 raise ServiceError(
-                    f"{self._url}: the index has {total} rows, and Azure lists {_FARTHEST} at most; give --category"
+                    f"{self._url}: the index has {total} rows, but Azure lists only {_FARTHEST}; "
+                    "list one category with --category"
                 )
             if not reply["value"]:
                 break

@@ -288,7 +288,10 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether the plug-in that a setting names declares that it needs no server; false if unknown."""
+    """Return whether the plug-in that a setting names needs no server, as declared in the plug-in (`LOCAL`).
+
+    Return False if the plug-in cannot be loaded or does not declare it; return True for `none` and `auto`.
+    """
     if value in ("none", "auto"):
         return True
     try:

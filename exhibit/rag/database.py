@@ -74,7 +74,7 @@ class Database:
         self._writing.executemany(sql, rows)
 
     def save(self) -> None:
-        """Replace the file by the changed copy."""
+        """Save the changes: replace the database file by the copy to which they were written."""
         self._close_scratch()
         if self._writing is None:
             return
@@ -181,7 +181,7 @@ class Scratch:
                 path.unlink()
 
     def close(self) -> None:
-        """Remove the tables."""
+        """Close the database, and delete its temporary tables with their file."""
         self.database.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
@@ -215,7 +215,7 @@ class Waiting:
             yield np.array([key for key, _ in rows], np.int64), texts
 
     def close(self) -> None:
-        """Remove the queue."""
+        """Delete the temporary database in which the texts wait to be embedded."""
         self._scratch.close()
 
 
@@ -225,8 +225,8 @@ class Waiting:
 def let_go(folder: Path, store: str, *, but: str = "") -> None:
     """Delete the data that vector stores hold outside the folder of an index, except the data of the store `but`.
 
-    `store` is the store that the user names, such as `milvus:URI`. By naming it, the user allows deletion at
-    this address; the address in the index alone does not.
+    `store` is the store that the user names, such as `milvus:URI`. Data at an address is deleted only if the
+    user names this address; an address that only the index contains is not trusted.
     """
     named, _, argument = store.partition(":")
     for name in list_plugins("exhibit.rag.stores"):
@@ -237,8 +237,8 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
 def index_kind(store: str) -> FolderKind:
     """Return the `FolderKind` of an index: how to recognise an index folder, and how to delete its data elsewhere.
 
-    `store` is the store that the user names, such as `milvus:URI`. By naming it, the user allows deletion at
-    this address; the address in the index alone does not.
+    Vectors may be on a server. They are deleted there only if `store`, which the user gives (`milvus:URI`),
+    names this server: an index folder from a stranger could name any server.
     """
     return FolderKind(
         "an index",

@@ -8,7 +8,7 @@ index/
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -25,12 +25,10 @@ from exhibit.rag.database import (
     MANIFEST,
     Database,
     Entry,
-    check_files,
     compute_checksums,
     digest,
     entry_of,
     let_go,
-    read_manifest,
 )
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, make_section_keys
@@ -39,7 +37,7 @@ from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import lock_folder
 
-__all__ = ["MANIFEST", "Entry", "Index", "open_index"]
+__all__ = ["MANIFEST", "Entry", "Index"]
 
 _SPANS = np.dtype("<i4")
 """The numbers on disk for a chunk: start, end, page and section, sixteen bytes."""
@@ -82,7 +80,7 @@ class Index:
     def lexicon(self) -> Lexicon:
         """The lexicon, opened at its first use."""
         if not self.config.lexicon:
-            raise BundleError(f"{self.folder}: built without words; build the index again with --lexicon true")
+            raise BundleError(f"{self.folder}: built without a lexicon; build the index again with --lexicon true")
         if self._lexicon is None:
             self._lexicon = Lexicon(self._database)
         return self._lexicon
@@ -103,7 +101,7 @@ class Index:
 
     @property
     def numbers(self) -> list[int]:
-        """The documents' numbers, in order."""
+        """The numbers of all documents in the index, in ascending order."""
         return [number for (number,) in self._database.read("SELECT number FROM documents ORDER BY number")]
 
     @property
@@ -278,15 +276,19 @@ class Index:
         self.save_words()
         let_go(self.folder, self.config.store, but=self.config.store.partition(":")[0])
         for layer in self.layers:
-            self._settle(layer)
+            self.settle(layer)
             self.store(layer).save()
         vectors = {layer: len(self.store(layer)) for layer in self.layers}
         text = json.dumps(self.manifest(vectors), indent=1, ensure_ascii=False) + "\n"
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+        self.seal()
+
+    def seal(self) -> None:
+        """Keep the digest of the manifest, so that `change` detects a change by another process."""
         self._seal = digest(self.folder / MANIFEST)
 
     def save_words(self) -> None:
-        """Write all files except the vectors and the manifest."""
+        """Write the word counts and the document database of the index, but not its vectors or its manifest."""
         if self._lexicon is not None:
             self._lexicon.save()
         self._database.save()
@@ -309,7 +311,7 @@ class Index:
         rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
         return np.concatenate([none, *(make_section_keys(number, sections) for number, sections in rows)])
 
-    def _settle(self, layer: Layer) -> None:
+    def settle(self, layer: Layer) -> None:
         """Remove a layer's vectors that belong to no document, and hide vectors that another process is adding.
 
         An interrupted run may leave vectors without a document in a remote store.
@@ -328,7 +330,10 @@ class Index:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers of this index that have vectors: all three with `layers = all`, else `chunk` alone."""
+        """The layers of this index that have vectors.
+
+        They are `document`, `section` and `chunk` with the setting `layers = all`, otherwise only `chunk`.
+        """
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
@@ -346,47 +351,12 @@ class Index:
         }
 
 
-def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index; raise an error with advice if it is damaged or was built with other settings.
-
-    Without a config the settings stored in the index apply, except those that the user gives in `own`.
-    """
-    try:
-        return _open(folder, config, own or {})
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
-        # checksums detect damage, not manipulation: a forged index has valid checksums
-        raise BundleError(f"{folder}: damaged ({error}); build the index again (--ingest fresh)") from error
-
-
-def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
-    manifest = read_manifest(folder)
-    check_files(folder, manifest["sha256"], is_whole=True)
-    index = load_index(folder, manifest, config, own)
-    index._seal = digest(folder / MANIFEST)
-    for layer in index.layers:
-        index._settle(layer)
-        held, counted = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
-        if held != counted:
-            raise BundleError(f"{folder}: {held} {layer} vectors, but {counted} in the manifest; build the index again")
-    return index
-
-
-def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, own: Mapping[str, Any]) -> Index:
-    """Return an index whose vectors are not opened yet; raise an error if it was built with other settings."""
-    # only the hash of the ingestion settings is compared, so that an index stays usable when another setting is removed
-    known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
-    made_with = Config.parse(known, where=str(folder / MANIFEST))
-    if config is not None and config.ingest_hash != manifest["config_hash"]:
-        settings = ", ".join(name for name, value in config.ingest.items() if value != made_with.ingest[name])
-        raise BundleError(f"{folder}: built with other settings ({settings}); build the index again (--ingest fresh)")
-    config = config or made_with.with_own(own, where=str(folder))
-    index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
-    index.table  # noqa: B018 - opening an index must report damage
-    return index
-
-
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
-    """Return the table of all chunks, built from the number, first key and packed spans of each document."""
+    """Return a table with one row for each chunk of all documents.
+
+    Each item of `rows` is a document: its number, the key of its first chunk, and the packed spans of its
+    chunks. The columns of the table are key, document number, start, end, page and section.
+    """
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
     counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)

@@ -56,7 +56,10 @@ class IndexType(NamedTuple):
 
     @classmethod
     def parse(cls, argument: str | None) -> "IndexType":
-        """Parse `pq,refine=4096`; the error for an unknown type or option lists the known ones."""
+        """Parse the name and options of a FAISS index type, such as `pq,refine=4096`; None means `flat`.
+
+        Raise an error with the known names or options if a name or an option is unknown.
+        """
         name, *settings = (argument or "flat").split(",")
         if name not in _OPTIONS:
             raise ToolkitError(f"--store faiss:{argument}: no index type {name!r}; there are {', '.join(_OPTIONS)}")
@@ -153,7 +156,8 @@ def _make_sketch_index(vectors: Vectors) -> Any:
 def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
     """Return, for each query, the scores and keys of the k best among the given rows of a `pq` index.
 
-    The rows are compared by their full vectors, because FAISS cannot limit a search of sketches to some rows.
+    A `pq` index stores each vector in full and in compressed form. The full vectors are compared here, because
+    FAISS cannot limit a search of the compressed vectors to some rows.
     """
     return _search_selected(index, unwrap_index(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 
@@ -188,15 +192,15 @@ def _search_selected(
 
 
 def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
-    """Add rows with their keys."""
+    """Add vectors to a FAISS index, each under its key."""
     index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
 
 
 def make_parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any) -> Any:
-    """Return FAISS's search parameters.
+    """Return the FAISS search parameters for an index; None if none are needed.
 
-    For `pq` they set how many rows are compared again by their full vectors. For an exact index they hold the
-    selector; without a selector the result is None.
+    For `pq`, the parameters set how many rows are compared again by their full vectors. For other types, they
+    hold the selector, which limits the search to certain rows; without a selector the result is None.
     """
     made: Any = faiss  # FAISS's type stubs lack these arguments
     if name_of(index) == "pq":
@@ -206,7 +210,7 @@ def make_parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector:
 
 
 def name_rows_file(path: Path) -> Path:
-    """Return the path of the raw file that holds an index's rows until the index is written."""
+    """Return the path of the temporary file with an index's vectors, used until the index itself is written."""
     return path.with_name(path.name + ".rows")
 
 
@@ -229,7 +233,10 @@ class RawVectors:
         return self._keys[0] if self._keys else np.zeros(0, np.int64)
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """Add rows; the first row overwrites a file that an interrupted run left."""
+        """Append vectors and their keys.
+
+        The first call replaces a file of the same name, which an interrupted run may have left.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab" if self._count else "wb") as file:
             file.truncate(self._count * 4 * self.dimensions)  # discard a row that a full disk has truncated
@@ -238,7 +245,7 @@ class RawVectors:
         self._count += len(keys)
 
     def vectors(self) -> Vectors:
-        """Return the rows, mapped from the file."""
+        """Return all vectors, one per row, memory-mapped from the file."""
         if not self._count:
             return np.zeros((0, self.dimensions), np.float32)
         return np.memmap(self.path, "<f4", "r", shape=(self._count, self.dimensions))
@@ -263,7 +270,7 @@ class RawVectors:
             file.write(self.keys.astype("<i8").tobytes())
 
     def remove(self) -> None:
-        """Remove the file."""
+        """Delete the file of vectors, and forget the keys of the vectors."""
         self.path.unlink(missing_ok=True)
         self._keys, self._count = [], 0
 

@@ -63,7 +63,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A document that a worker has read. It lacks the vectors, and the summary if that needs a language model."""
+    """A document that a worker has read; its vectors are computed later.
+
+    Its summary is also still missing if a language model has to write it.
+    """
 
     entry: Entry
     """The document's entry, without its number and its summary."""
@@ -95,7 +98,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The work that a worker does on each document; it can be pickled, so that any engine can run it."""
+    """The work on one document before it is indexed, such as reading it and splitting it into chunks.
+
+    The object can be pickled, so that a worker process can do this work.
+    """
 
     config: Config
     summarise: Summariser | None = None
@@ -121,13 +127,15 @@ class Preparation:
             raise DocumentError(f"{path}: changed while it was read; index it again when no program writes to it")
         if not document.has_text:
             if not document.pages:
-                raise DocumentError(f"{path}: no words in it")
+                raise DocumentError(f"{path}: no words in it; is the file empty?")
             hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (needs the extra 'ocr')"
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         if config.hidden_text == "skip":
             document = blank_hidden(document)
             if not document.has_text:
-                raise DocumentError(f"{path}: all its words are hidden on the page; --hidden-text index includes them")
+                raise DocumentError(
+                    f"{path}: all its words are hidden on the page; include them with --hidden-text index"
+                )
         root, profile = read_structure(document), read_profile(document)
         leaves = _list_leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
@@ -372,7 +380,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
 
 
 def _as_pdf(path: Path, place: Path) -> Path:
-    """Write an image as a PDF, one page per frame, in the folder of `place`; return the path of the PDF."""
+    """Write an image as a PDF, one page per frame; return its path, `place` with the suffix `.pages.pdf`."""
     target = place.with_suffix(".pages.pdf")
     with Image.open(path) as image:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]

@@ -12,8 +12,9 @@ from typing import Any
 from exhibit.law.names import normalise_name
 from exhibit.rag.azure_index import AzureIndex, is_address
 from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
-from exhibit.rag.index import Entry, open_index
+from exhibit.rag.index import Entry
 from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.saved_index import open_index
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
 from exhibit.storage.bundle import open_bundle
 
@@ -77,7 +78,11 @@ class Inspector:
         ]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return one row for each document: its title, category, parties, date, counts and summary."""
+        """Return a dict for each document, with data from its profile and its size.
+
+        The keys are `document` (the file name), `title`, `category`, `parties`, `date`, `pages`, `characters`,
+        `sections` (a number) and `summary`.
+        """
         return [
             {
                 "document": entry.filename,
@@ -94,7 +99,11 @@ class Inspector:
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the sections of documents, each with its span and the kind that its title names."""
+        """Return the sections of all documents, or of the documents of one category.
+
+        Each section is a dictionary: `document`, `section` (the path of headings), `kind` (such as `definitions`,
+        recognised by the heading; empty if unknown) and `span`.
+        """
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.list_entries(category)
@@ -116,7 +125,7 @@ class Inspector:
         ]
 
     def categories(self, _: str | None = None) -> list[dict[str, Any]]:
-        """Return the number of documents of each category."""
+        """Return a row for each category: its name (`category`) and its number of documents (`documents`)."""
         counts = Counter(self.category.values())
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
@@ -141,9 +150,7 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of an index; return a tuple for each check: its name, whether it passed, the observed
-        value.
-        """
+        """Run the checks of an index; return, for each check, its name, whether it passed, and the observed value."""
         empty = [entry.filename for entry in self.index.documents if not entry.characters]
         checks = [
             ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),
@@ -210,7 +217,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Inspect an index; `test` exits 1 when a check fails."""
+    """Run a subcommand of `exhibit inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
     parser = _make_parser()
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():

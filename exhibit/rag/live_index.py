@@ -14,8 +14,9 @@ import numpy as np
 
 from exhibit.rag.config import Config
 from exhibit.rag.database import MANIFEST, RECORD, check_files, parse_manifest
-from exhibit.rag.index import Index, load_index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.protocols import Keys, Layer, VectorStore
+from exhibit.rag.saved_index import load_index, open_index
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError
@@ -26,7 +27,10 @@ class Building:
     """The progress record of an index that this process is building."""
 
     def __init__(self, index: Index) -> None:
-        """Save the words of an index that has all its documents, and write a record that counts no vectors yet."""
+        """Save the words of all documents of an index, and write a progress record with 0 finished vectors.
+
+        All documents must already be in the index. Their vectors are added afterwards.
+        """
         index.save_words()
         self._path = index.folder / RECORD
         self._record = index.manifest(dict.fromkeys(index.layers, 0))
@@ -70,9 +74,10 @@ def _open(unfinished: Path, folder: Path, config: Config | None, own: Mapping[st
 
 
 def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
-    """Return a store with the vectors of a layer that another process has already written under `keys`.
+    """Return a vector store for reading while another process is still adding vectors to the index.
 
-    The store is empty if the plug-in does not allow a second process to read.
+    The store has the vectors of one layer that are already written; `keys` are their keys. It is empty if the
+    store's plug-in does not allow a second process to read.
     """
     module, argument = load_plugin("exhibit.rag.stores", index.config.store)
     peek: Any = getattr(module, "peek", None)

@@ -1,4 +1,7 @@
-"""The address of a Milvus server or file, the index type of its collections, and filters on keys."""
+"""Parses the address of a Milvus server or file, with the index type of its collections.
+
+It also writes filter expressions that restrict a search to given row keys.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -69,9 +72,9 @@ class Address(NamedTuple):
 
 
 def parse_origin(uri: str) -> tuple[str, str, int | None]:
-    """Return the scheme, host and port of a URI, which identify a server, without the database that the URI names.
+    """Return the scheme, host and port of a URI; they identify a Milvus server.
 
-    A token for a server is valid for all its databases.
+    The database in the URI is ignored, because an access token is valid for all databases of a server.
     """
     try:
         parts = urlsplit(uri)
@@ -96,7 +99,10 @@ _WEIGHT = 4096
 
 
 def make_conditions(field: str, wanted: Keys) -> Iterator[str]:
-    """Yield conditions that together select exactly these keys (sorted, distinct); each key is in one condition."""
+    """Yield filter expressions that together select exactly the keys in `wanted`.
+
+    `wanted` is sorted and has no duplicates. Each key is selected by only one of the expressions.
+    """
     if not len(wanted):
         return
     breaks = np.flatnonzero(np.diff(wanted) != 1) + 1

@@ -18,7 +18,7 @@ from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
@@ -28,6 +28,7 @@ from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, escape_surrogates
@@ -132,12 +133,16 @@ class Pipeline:
         return report
 
     def open(self, folder: Path, *, unfinished: bool = False) -> "Pipeline":
-        """Use an index that was built before, or with `unfinished` one that is still being built; return self."""
+        """Open an index for the questions that follow, and return self.
+
+        With `unfinished`, the index may still be under construction by another process. Raise an error if the index
+        was built with another embedder.
+        """
         index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
-                f"{folder}: the index has vectors of the embedder {index.embedder}, not of {self.embedder.name}; "
-                "give that one with --embedder, or build the index again"
+                f"{folder}: built with the embedder {index.embedder}, but the embedder is now {self.embedder.name}; "
+                "give the first one with --embedder, or build the index again"
             )
         self._index, self._built = index, None
         return self

@@ -25,7 +25,10 @@ def make_section_key(document: Number, section: Number) -> Number:
 
 
 def make_section_keys(document: int, sections: int) -> Keys:
-    """Return the keys of all sections of a document, in order."""
+    """Return the integer keys of a document's sections, under which the sections' vectors are stored, in order.
+
+    `document` is the document's number, and `sections` is how many sections it has.
+    """
     return make_section_key(document, 0) + np.arange(sections, dtype=np.int64)
 
 
@@ -47,7 +50,10 @@ class Chunk:
     """
 
     def place(self, at: int) -> tuple[str, int | None]:
-        """Return the headings and the page that apply at the offset `at` of the document, which is inside the chunk."""
+        """Return the headings and the page number at an offset of the document that is inside this chunk.
+
+        The headings are those above that offset, outermost first, joined by " > ".
+        """
         before = [(section, page) for start, section, page in self.inner if start <= at]
         return before[-1] if before else (self.section, self.page)
 
@@ -65,15 +71,16 @@ class Hit:
 
 
 class VectorStore(Protocol):
-    """Vectors with integer keys from 0. A module in `rag/stores/` has `open(folder, argument, *, name, dimensions)`.
+    """A store of vectors under integer keys from 0; each module in `rag/stores/` implements one.
 
-    A store that keeps vectors outside the folder writes `store/NAME.json` there, and its module has `drop(folder,
-    named)`. If a second process can search a store while rows are added, its module has `peek(folder, argument, *,
-    name, dimensions, keys)`.
+    The module has `open(folder, argument, *, name, dimensions)`. If it stores vectors outside the folder, it
+    writes their address to `store/NAME.json` in the folder, and has `drop(folder, named)`. If a second
+    process can search the vectors while rows are added, it has `peek(folder, argument, *, name, dimensions,
+    keys)`.
     """
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows under new keys; a store may write them at once."""
+        """Add vectors under new keys; a store may write them now or only at the next `save`."""
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove rows; unknown keys are no error."""
@@ -123,12 +130,12 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The text of the source."""
+        """The text of the passage that this source stands for."""
         return self.hit.text
 
     @property
     def section(self) -> str:
-        """The headings above the source."""
+        """The headings above the source in its document, outermost first, joined by " > "."""
         return self.hit.chunk.section
 
     @property

@@ -23,6 +23,8 @@ KIND = re.compile(
     r"directives?|treat(?:y|ies)|covenants?|memorand(?:um|a)|statutes?|rules)\b)"
     r"(?: of \d{4}\b| (?:18|19|20)\d\d\b)?"
 )
+AS_OF = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
+"""Matches a day before a question: `As of 1 March 2021: `."""
 QUOTED = re.compile(r"[“\"„«]([^“”\"„«»]{1,200})[”\"“»]|(?<![\w'’])['‘]([^'‘’]{2,120})['’](?!\w)")
 # Words that join the words of a name: `Department of Health and Mental Hygiene`.
 GLUE = re.compile(

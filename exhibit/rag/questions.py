@@ -1,20 +1,21 @@
 """Parses a question into a query: the words that name a document, and the words that ask.
 
-A document is named in one of three ways. The words around a word for its kind name the document (`Kenway's
-Non-Disclosure Agreement`, `the Supply Agreement between A and B`). A clause before the question names it
-(`Consider …;`, `Under …,`, `Kenway NDA:`). Or a name stands alone (`Does Fiverr …`): here a word counts as
-a name if only few documents have it in their file names, titles and parties. Such a word also stays part of
-the question.
+A document is named in one of three ways. The name may contain a word for a kind of document, such as
+`Agreement` (`Kenway's Non-Disclosure Agreement`, `the Supply Agreement between A and B`). The name may be
+in a clause before the question (`Consider …;`, `Under …,`, `Kenway NDA:`). Or a single word may be a name,
+as in `Does Fiverr …`: a word counts as a name if only few documents have it in their file names, titles and
+parties. A single word that is a name also stays part of the question.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.language import list_content_words
 from exhibit.law.names import is_followed_by_form
+from exhibit.law.values import find_values
 from exhibit.rag import question_patterns as patterns
 
 Carried = Callable[[str], bool]
@@ -33,9 +34,10 @@ _DESCRIBING = 2
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed question: the words that introduce a name, the words that name a document, and the words that ask.
+    """A parsed question.
 
-    They are in `lead`, `names` and `asks`. Every word of the question is in at least one of these fields.
+    `lead` has the words that introduce a name, such as `Under`, `names` the words that name a document, and
+    `asks` the words that ask. Every word of the question is in at least one of these fields.
     """
 
     question: str
@@ -62,12 +64,16 @@ def is_written_as_name(text: str) -> bool:
 
 
 def understand(question: str, carried: Carried = is_written_as_name) -> Query:
-    """Parse a question into the words that name a document and the words that ask.
+    """Parse a question into the words that name a document and the words that state what is asked.
 
-    The function `carried` returns whether a text has a word that names a document of the collection.
+    In `Under the Alder lease, who pays the rent?`, the words `the Alder lease` name a document. `carried` is
+    a function that returns whether a text has a word that names a document of the collection.
     """
     if len(question) > _LONGEST:
         return _make_query(question, "", question, apart=False)
+    if day := find_day_end(question):
+        query = understand(question[day:], carried)
+        return replace(query, question=question, lead=f"{question[:day].strip()} {query.lead}".strip())
     text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
     quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
     end = _find_lead_end(text, quotes, carried)
@@ -77,10 +83,21 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     return _parse_apart(question, text, references) or _parse_mentions(question, text, references, quotes, carried)
 
 
-def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return the query of a question whose names can be separated from the words that ask.
+def find_day_end(question: str) -> int:
+    """Return the number of characters before the words that ask, if a question begins with a date; otherwise 0.
 
-    Return None if no reference certainly names a document, or if no words that ask remain.
+    In `As of 1 March 2021: who pays?`, these are `As of 1 March 2021: `. The date selects the version of a
+    clause, and is not searched for.
+    """
+    lead = patterns.AS_OF.match(question)
+    return lead.end() if lead and any(value.kind == "date" for value in find_values(lead[0])) else 0
+
+
+def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
+    """Return a question as a query with two parts: the document's name, and the question without that name.
+
+    `references` are the words that name a document or only describe it, such as `an insurance policy`. Return
+    None if no document is named, or if no question remains without the names.
     """
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -101,9 +118,9 @@ def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Que
 def _parse_mentions(
     question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
 ) -> Query:
-    """Return the query of a question whose names cannot be separated from the rest.
+    """Return the query for a question from which no document name can be separated.
 
-    All words of the question are words that ask, and some of them are also taken as names.
+    The query's field `asks` is the whole question. Its field `names` has the words that may name a document.
     """
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _find_mentions(text, quotes, carried)
@@ -128,9 +145,10 @@ def _make_query(question: str, names: str, asks: str, *, apart: bool, lead: str 
 
 
 def _find_frame(text: str, span: Span) -> Span:
-    """Return the span to remove with a name: its whole sentence, or the name alone if the sentence asks something.
+    """Return the span to remove from a question so that a document's name is no longer in it.
 
-    A sentence that asks nothing is, for example, `Could you look into the Kenway NDA for me?`.
+    This is the whole sentence with the name if the sentence asks nothing else, such as `Could you look into the
+    Kenway NDA for me?`. Otherwise it is the name alone.
     """
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
@@ -140,9 +158,9 @@ def _find_frame(text: str, span: Span) -> Span:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without its names; `it` replaces a name inside a sentence.
+    """Return a question without the document names at the given spans.
 
-    Return "" if there is no name to remove or if no word would remain.
+    A name inside a sentence is replaced by `it`. Return "" if no span is given or if no word would remain.
     """
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
@@ -189,13 +207,15 @@ def _is_inside(at: int, spans: list[Span]) -> bool:
 
 
 def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
-    """Return whether a clause before a question names a document.
+    """Return whether the clause before a question names a document, as in `Under the Acme Lease, who pays?`.
 
-    `led`: a lead word such as `Under` precedes the clause. `strong`: a semicolon follows it. After a lead word,
-    a word for a kind of document or a quotation suffices. Otherwise the clause must have a word that names a
-    document of the collection. Unless the clause is both `led` and `strong`, all its other words must be names
-    too: in `If Kenway is sold, who pays?` the clause belongs to the question. `In the event of termination,`
-    and `Under Delaware law,` name no document.
+    `led` means that a word such as `Under` precedes the clause; `strong` means that a semicolon follows it.
+    `carried(text)` is true if the text has a word that names a document of the collection. The clause names a
+    document in two cases:
+
+    1. It is `led`, and it has a quotation or a word for a kind of document, such as `Lease`.
+    2. `carried(clause)` is true. In addition, the clause is both `led` and `strong`, or it has only names,
+       words for kinds of documents, and words that join them. `If Kenway is sold` has other words.
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
@@ -203,7 +223,10 @@ def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -
 
 
 def _has_only_names(clause: str, carried: Carried) -> bool:
-    """Return whether all words of a clause are names, kinds of documents, or words that join them."""
+    """Return whether a clause only names documents, as in `the Acme Supply Agreement`.
+
+    Every word must be a name, a word for a kind of document, or a joining word such as `of` and `the`.
+    """
     rest = patterns.KIND.sub(" ", clause).split()
     return all(patterns.NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)
 
@@ -247,9 +270,9 @@ class NamedPart(NamedTuple):
 
 
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
-    """Return the spans that name a document by a word for its kind and the words around it, in order.
+    """Return the spans of a question that refer to a document: a word such as `agreement`, and the name around it.
 
-    The spans do not overlap.
+    An example is `the Kenway NDA`. The spans are in order and do not overlap.
     """
     references: list[NamedPart] = []
     for match in patterns.KIND.finditer(text):
@@ -267,10 +290,11 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
 
 
 def _find_name_start(text: str, at: int, quotes: list[Span], least: int) -> int:
-    """Return the offset at which a name begins, given the offset of the word for its kind, which ends the name.
+    """Return the offset at which a document's name begins, such as `Acme Supply Agreement`.
 
-    A name consists of capitalised words, quotations, possessives, joining words and at most two plain words. It
-    does not begin before the offset `least`.
+    `at` is the offset of the last word of the name, the word for the kind of document (`Agreement`). A name
+    consists of capitalised words, quotations, possessives, joining words and at most two plain words. It does
+    not begin before the offset `least`.
     """
     tokens = [Span(*match.span()) for match in patterns.TOKEN.finditer(text, least, at)]
     start, described = at, 0
@@ -314,7 +338,10 @@ def _ends_name(text: str, token: Span) -> bool:
 
 
 def _is_describing_word(word: str) -> bool:
-    """Return whether a word in lower case may describe a document's subject: `content license` agreement."""
+    """Return whether a word may be part of a document's description, as `content` in `content license agreement`.
+
+    A describing word consists of letters and hyphens and is not a stop word.
+    """
     bare = _strip_word(word)
     return bare not in patterns.STOP and bare.replace("-", "").isalpha()
 
@@ -328,9 +355,10 @@ def _is_joined(word: str, at: int) -> bool:
 
 
 def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
-    """Return the offset at which a name ends, and whether the words after the kind make it certainly a name.
+    """Return the offset at which a document's name ends, and whether the text is certainly a name.
 
-    `at` is the end of the word for the document's kind. The name may go on after it: `between A and B for C`.
+    `at` is the end of the word for the type of document, such as `Agreement`. The name may continue after it,
+    as in `Agreement between A and B`. Words such as `between`, `dated` or `called` make it certain.
     """
     end, sure = at, False
     while True:
@@ -345,7 +373,12 @@ def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
-    """Return the offset of the end of the list of names that begins at `at`; `at` itself if no name is there."""
+    """Return the end of the list of names, such as `Alder Ltd and Birch Ltd`, that begins at the offset `at`.
+
+    Return `at` if no name begins there. `quotes` are the spans in quotation marks, each of which is a name.
+    With `lower`, words in lower case also count as names, but only if the next 400 characters have no capital
+    letter and no quotation.
+    """
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in patterns.TOKEN.finditer(text, at, most):

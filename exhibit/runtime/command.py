@@ -32,7 +32,7 @@ Arguments = ParamSpec("Arguments")
 
 
 class Invocation(NamedTuple):
-    """The way a command was called: the command names for its messages, and how much to print on stderr."""
+    """The user's call of a command: which command names to print in messages, and how much to print on stderr."""
 
     names: Mapping[str, str] = MappingProxyType({})
     """For each command's own name, the name under which the user called the command."""
@@ -46,7 +46,7 @@ _invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 @contextmanager
 def set_invocation(invocation: Invocation) -> Iterator[None]:
-    """Set how the user called the command, for all commands that run in the block."""
+    """Set the command names in messages, and whether output is quiet or verbose, for commands in the block."""
     token = _invocation.set(invocation)
     try:
         yield
@@ -55,7 +55,10 @@ def set_invocation(invocation: Invocation) -> Iterator[None]:
 
 
 def rename_commands(text: str) -> str:
-    """Return a text, such as a command's help, with each command named as the user called it."""
+    """Return a text, such as a help text, in which each command has the name under which the user called it.
+
+    For a user of `exhibit`, a name such as `python evaluate_rag.py` becomes `exhibit evaluate`.
+    """
     names = _invocation.get().names
     # the longest name first: a name may be the start of another name
     for usual in sorted(names, key=len, reverse=True):
@@ -160,7 +163,10 @@ def build_parser(program: str, doc: str | None, *, module: str = "", **more: Any
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
-    """Print the three lines of a usage error and return its exit code."""
+    """Print a usage error in three lines to stderr, and return the exit code for usage errors.
+
+    The lines are the error (`wrong`), the suggestion (`nearest`), and the command that shows the help.
+    """
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrub(line))}\n")
     return USAGE
@@ -328,7 +334,7 @@ def check_room() -> None:
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
     if 0 <= allowed < _LEAST_ROOM:
         words = f"this shell allows {allowed >> 20} MiB of memory (ulimit -v)"
-        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed: ulimit -v unlimited")
+        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed; run `ulimit -v unlimited` first")
 
 
 _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"

@@ -1,7 +1,8 @@
-"""Plug-ins by name: a file of this project in the folder of its kind, or a module of another distribution.
+"""Finds plug-ins by name: files in this project's plug-in folders, and modules of other distributions.
 
-A distribution names its modules as entry points of the group `exhibit.KIND`, where KIND is the folder's name:
-`[project.entry-points."exhibit.metrics"]`. If two plug-ins have the same name, this project's own plug-in is used.
+Each kind of plug-in, such as `metrics`, has one folder. A distribution names its modules as entry points of
+the group `exhibit.KIND`, where KIND is the folder's name: `[project.entry-points."exhibit.metrics"]`. If
+two plug-ins have the same name, this project's own plug-in is used.
 """
 
 import pkgutil
@@ -46,7 +47,7 @@ def import_plugins(package: str) -> dict[str, ModuleType]:
 
 
 def list_own_plugins(package: str) -> set[str]:
-    """Return the names of the plug-ins that come with the project."""
+    """Return the names of the plug-ins in a package of this project, without those of other distributions."""
     loaded = sys.modules.get(package)
     # find the files without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
@@ -67,7 +68,10 @@ def list_brought_plugins() -> dict[str, list[str]]:
 
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return the entry points of other distributions for a kind of plug-in, by name."""
+    """Return the plug-ins of one kind that other installed distributions offer: name → entry point.
+
+    `package` is the package of this kind of plug-in. Raise an error if two distributions offer the same name.
+    """
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         other = points.setdefault(point.name.replace("-", "_"), point)

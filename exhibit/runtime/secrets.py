@@ -50,7 +50,10 @@ def scrub(text: str, *secrets: str | None) -> str:
 
 @contextmanager
 def scrub_logs() -> Iterator[None]:
-    """Remove secrets from every log record in the block: a library may log a server's error that repeats a key."""
+    """Remove secrets from every log record that is made within the `with` block.
+
+    Without this, a library might log a server's error message that contains an API key.
+    """
     ordinary = logging.getLogRecordFactory()
 
     def record(*args: object, **kwargs: object) -> logging.LogRecord:

@@ -89,16 +89,22 @@ class Question:
 
 
 def _read_objects(given: Any) -> Any:
-    """Return contexts as objects; raise ValueError for a mixture of strings and objects."""
+    """Return a question's contexts as a list of objects: a string becomes `{"filename": None, "text": …}`.
+
+    None becomes an empty list. Raise ValueError if the list has both strings and objects.
+    """
     if not isinstance(given, list):
         return [] if given is None else given
     if {type(one) for one in given} == {str, dict}:
-        raise ValueError("mixes strings and objects; use one or the other")
+        raise ValueError("has both strings and objects; use only one of the two")
     return [{"filename": None, "text": one} if isinstance(one, str) else one for one in given]
 
 
 class LooseRow(BaseModel):
-    """A row of a `train.json` by another author."""
+    """A row of a `train.json` that was not written by this project.
+
+    Only `question` and `answer` are required.
+    """
 
     id: StrictInt | str | None = None
     query_id: StrictInt | str | None = None
@@ -146,7 +152,7 @@ def read_gold(path: Path) -> Iterator[Gold]:
 
 
 def read_info(path: Path) -> BundleInfo:
-    """Read `bundle.json`."""
+    """Return the validated content of a `bundle.json`; raise BundleError if it is invalid."""
     try:
         return BundleInfo.model_validate_json(read_text(path))
     except ValidationError as error:

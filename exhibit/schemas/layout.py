@@ -1,4 +1,4 @@
-"""The file names of a bundle and other constants, for modules that need no models."""
+"""The file names of a bundle and other constants, for modules that do not need the pydantic models."""
 
 import os
 import re

@@ -74,7 +74,7 @@ class Row(_Model):
 
 
 class Gold(_Model):
-    """One line of `gold.jsonl`: the location of a context of `train.json` in the extracted document."""
+    """One line of `gold.jsonl`: the location of a gold passage of `train.json` in the document's text."""
 
     id: Natural
     context: Natural | None
@@ -166,7 +166,10 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """A count of a folder's files or a table's rows: each is kept, or left out for one reason."""
+    """The counts of a folder's files or a table's rows: given, kept, and left out for each reason.
+
+    `given` is the sum of all other counts.
+    """
 
     given: Natural
     kept: Natural
@@ -175,7 +178,7 @@ class Account(_Model):
     @model_validator(mode="after")
     def _adds_up(self) -> "Account":
         if self.given != self.kept + sum(self.left_out.values()):
-            raise ValueError("given is not the sum of kept and left_out")
+            raise ValueError("given must be the sum of kept and left_out")
         return self
 
 

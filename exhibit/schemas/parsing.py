@@ -38,7 +38,7 @@ def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
 
 
 def read_outside(path: Path, *, error: type[ToolkitError] = ToolkitError, most: int = LARGEST_FILE) -> str:
-    """Return the text of a user's file; raise `error` if it is not a regular file, too large or not UTF-8."""
+    """Return the text of a user's file; raise `error` if it is too large, is not UTF-8, or is not a regular file."""
     try:
         return read_regular(path, most=most).decode("utf-8-sig")
     except OSError as fault:

@@ -57,7 +57,7 @@ class Better(_Model):
 
     @property
     def says_something(self) -> bool:
-        """Whether the correction changes the passages."""
+        """Whether the correction gives other gold passages, or says that no passage answers the question."""
         return self.is_impossible or bool(self.contexts)
 
 
@@ -93,7 +93,7 @@ class AddedQuestion(_Model):
 
 
 class Sample(_Model):
-    """How the questions were sampled."""
+    """A sample of a run's questions: `size` questions out of `of`, drawn with the seed `seed`, stratified by `by`."""
 
     size: Natural
     of: Natural
@@ -123,14 +123,14 @@ class Review(_Model):
 
 
 class SetAsideDocument(_Model):
-    """A document to exclude, with all questions about it."""
+    """A document that a patch (a file of corrections) excludes from a benchmark, with all questions about it."""
 
     filename: Filename
     reason: NonBlank
 
 
 class SetAsideQuestion(_Model):
-    """A question to exclude."""
+    """A question that a patch (a file of corrections) excludes from a benchmark, with the reason."""
 
     id: Natural
     reason: NonBlank
@@ -207,7 +207,7 @@ def read_review(path: Path) -> Review:
 
 
 def read_patch(path: Path) -> Patch:
-    """Return a patch; raise one error that names the file's problems."""
+    """Read a patch file; raise one error that lists the problems if the file is invalid."""
     return _read(path, Patch)
 
 

@@ -90,7 +90,7 @@ class RunGold(_Part):
 
 
 class RunPassage(_Part):
-    """A retrieved passage; only the first passages have their text, the others only their location."""
+    """A retrieved passage in a run's files; only the first ten passages of a reply are stored with their text."""
 
     filename: str | None = None
     span: tuple[int, int] | None = None
@@ -136,7 +136,7 @@ class RunReply(_Part):
 
 
 class RunRepeat(_Part):
-    """One of several repeats of a question."""
+    """One reply to a question that was asked several times: answer, time, error, scores, verdict and cited files."""
 
     answer: str | None = None
     seconds: FiniteFloat | None = None
@@ -260,7 +260,7 @@ class RunConfig(_Part):
 
 
 class Machine(_Part):
-    """The machine of a run."""
+    """The computer on which a run was made: operating system, processor, cores and Python version."""
 
     system: str
     processor: str

@@ -58,7 +58,7 @@ def _describe_row_fault(line: bytes, where: str) -> str:
 
 
 class RunRows(Sequence[files.RunQuestion]):
-    """The questions of a run, read from disk on access."""
+    """The questions of a run; each question is read from disk when it is accessed."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
@@ -98,7 +98,7 @@ class RunFolder:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            raise BundleError(f"{folder}: no such run")
+            raise BundleError(f"{folder}: no such run; give the folder of a run, such as results/RUN")
 
     @cached_property
     def name(self) -> str:
@@ -174,14 +174,14 @@ class RunFolder:
         }
 
     def read_stored_means(self, dataset: str = "") -> files.Means:
-        """Return the means in `summary.json` of the run or of a dataset; empty without the file.
+        """Return the means in `summary.json` of the run or of a dataset; no means if the file does not exist.
 
-        They are only for checks: every figure that is shown is computed from the rows (`evaluation.runs.RunResults`).
+        Use them only for checks: reports show means that are computed from the rows (`evaluation.runs.RunResults`).
         """
         return self._read_optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
     def read_ingestion(self, dataset: str) -> files.Ingestion:
-        """Return the ingestion record of a dataset; empty without the file."""
+        """Return the ingestion record of a dataset; an empty record if its file does not exist."""
         return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
@@ -192,7 +192,7 @@ class RunFolder:
         return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
-        """Return the counts of the data that a dataset's questions and passages lack, from `evidence.json`.
+        """Return the counts of missing data, such as missing file names of passages, from a dataset's `evidence.json`.
 
         If the file does not exist, all counts are 0.
         """
@@ -237,7 +237,7 @@ class RunFolder:
 
 
 def compare_means(stored: files.Means, given: files.Means) -> list[str]:
-    """Return the differences between stored means and the means of the rows, one line per metric.
+    """Return the differences between the stored means and the means that the rows give, one line per metric.
 
     Intervals are not compared: they are computed again from the rows whenever a run is shown.
     """

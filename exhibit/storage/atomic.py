@@ -106,7 +106,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
 
 
 def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
-    """Return an empty folder beside `out`: a new one, or a killed run's folder from which all but `kept` is removed."""
+    """Return a folder beside `out` to write into: a new one, or a killed run's folder, emptied except for `kept`."""
     left = record.read(out.parent)
     if left is not None:
         remove_folder(left, identity_of(left), kept=kept)
@@ -114,7 +114,7 @@ def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Raise if `out` is not a folder, or is a folder that must not be replaced.
+    """Raise if `out` exists and is not a folder, or is a folder that must not be replaced.
 
     An empty folder may always be replaced. Any other folder may be replaced only with `force`, and only if it
     is of this kind.
@@ -126,12 +126,15 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
     if not force:
         raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
     if not kind.is_one(out):
-        raise BundleError(f"{out}: holds something else than {kind.name} and is not replaced; choose another --out")
+        raise BundleError(f"{out}: does not contain {kind.name}, so it is not replaced; choose another --out")
 
 
 @contextmanager
 def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold a lock on a folder; if another process holds it, raise with the message `busy`, or `say` it and wait."""
+    """Hold a lock on a folder while the `with` block runs.
+
+    If the lock is taken, raise an error with the message `busy`; if `say` is given, call `say(busy)` and wait.
+    """
     # the lock file is beside the folder: Windows cannot rename a folder that contains an open file
     path = name_beside(folder, ".lock")
     lock = FileLock(path)
@@ -152,7 +155,7 @@ def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = 
 
 
 def _flush(folder: Path) -> None:
-    """Flush a folder's files and directory entries to the disk: otherwise the system may write the rename first."""
+    """Flush a folder's files and subfolders to the disk, so that a later rename is not written before them."""
     for path in (*folder.rglob("*"), folder):
         if not path.is_symlink() and (path.is_file() or path.is_dir()):
             _flush_one(path)
@@ -281,13 +284,20 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that `list_files` leaves out, each with the reason."""
+    """Return the entries below a folder that are not read, each with the reason.
+
+    Such an entry is, for example, a link that leads out of the folder, or a folder without read permission.
+    """
     home = _find_home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 
 
 def _find_fault(path: Path, home: Path) -> str | None:
-    """Return the reason why an entry of a folder is not read; None if it is read."""
+    """Return the reason why a listing of a folder leaves out a file or subfolder; None if it is not left out.
+
+    It is left out if it is a link that leads out of the folder `home` or leads nowhere, if it is neither a
+    file nor a folder, or if this user may not open it.
+    """
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK
@@ -302,9 +312,9 @@ def _find_fault(path: Path, home: Path) -> str | None:
 
 
 def _find_home(folder: Path) -> Path:
-    """Return the folder that links below `folder` must not lead out of.
+    """Return the folder that must contain the targets of all symbolic links below `folder`.
 
-    This is `folder` itself; in the cache of the Hugging Face Hub it is the folder of the whole repository.
+    It is `folder` itself. In the cache of the Hugging Face Hub it is the folder of the whole repository.
     """
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():

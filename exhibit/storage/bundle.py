@@ -101,7 +101,10 @@ def _list_remote_files(root: Path, origin: Remote) -> Iterator[Location]:
 
 
 def sha256_of(path: Location) -> str:
-    """Return a file's sha256 in hexadecimal; for a remote file, the recorded one, which every download must match."""
+    """Return a file's sha256 in hexadecimal.
+
+    For a remote file whose location already states the sha256, return that value without a download.
+    """
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
     with fetch_file(path) as here:
@@ -150,7 +153,7 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
     for name in (TRAIN, GOLD):
         entry = info.files.get(name)
         if entry is None:
-            raise BundleError(f"{root}: {INFO} has no entry for {name}; write the bundle again")
+            raise BundleError(f"{root}: the list of files in {INFO} lacks {name}; write the bundle again")
         try:
             fetch(Remote((root / name).url, entry.sha256, entry.bytes), folder / name)
         except DocumentError as error:

@@ -76,7 +76,8 @@ class Cache:
         except (OSError, sqlite3.OperationalError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ToolkitError(
-                f"{self._path}: the cache cannot be used: {reason}; free space, or set EXHIBIT_CACHE elsewhere"
+                f"{self._path}: the cache cannot be used: {reason}; "
+                "free disk space, or set EXHIBIT_CACHE to another folder"
             ) from error
         except sqlite3.DatabaseError as error:
             raise ToolkitError(

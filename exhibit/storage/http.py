@@ -260,7 +260,11 @@ class BoundedBackend(httpcore.SyncBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.NetworkStream:
-        """Open a TCP connection to the first reachable address; the policy, if any, chooses the addresses."""
+        """Open a TCP connection to the first address of the host that accepts it.
+
+        If the backend has an address policy, the policy returns the addresses to try, or raises for a forbidden
+        host.
+        """
         error: Exception = httpcore.ConnectError("no address")
         for address in self._policy(host, port) if self._policy else [host]:
             left = _compute_time_left(timeout, httpcore.ConnectTimeout)
@@ -302,7 +306,7 @@ def _compute_time_left(timeout: float | None, error: type[Exception]) -> float |
     if deadline is None:
         return timeout
     if not deadline.left:
-        raise error("the deadline of the whole exchange")
+        raise error("the time limit of the whole request has passed")
     return deadline.left if timeout is None else min(timeout, deadline.left)
 
 

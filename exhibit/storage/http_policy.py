@@ -201,9 +201,9 @@ class Retries:
         self._resume = 0.0
 
     def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
-        """Return the step's result, or raise its last HttpError.
+        """Call `step`, retry it after transient errors, and return its result; raise the HttpError of the last try.
 
-        `spread` scales the pauses, so that threads do not retry at the same time.
+        `spread` scales the pauses between tries, so that threads do not retry at the same time.
         """
         ready = 0.0
         for tries in itertools.count():
@@ -224,7 +224,7 @@ class Retries:
             else:
                 self._failed = 0
                 return result
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
     def _may_help(self, error: HttpError, tries: int, pause: float, deadline: Deadline | None) -> bool:
         hopeless = self._in_vain is not None and self._failed >= self._in_vain

@@ -125,7 +125,7 @@ def origin_of(folder: Path) -> Remote | None:
 
 
 def open_store(remote: Remote) -> Any:
-    """Return the store's client for a URL; raise if the client's package is missing or the URL contains a password."""
+    """Return the fsspec client for a URL; raise if its package is missing or the URL contains a password."""
     if _PASSWORD.search(remote.url):
         raise StorageError(f"{remote}: a password in a URL ends up in logs; set it in the environment instead")
     return open_filesystem(remote.scheme)
@@ -225,10 +225,10 @@ def check_out(out: Location, *, force: bool) -> Path:
 
 @contextmanager
 def fetch_file(file: Location) -> Iterator[Path]:
-    """Yield a local path of a file.
+    """Yield a local path of a file, for use in a `with` block.
 
-    A remote file is downloaded to a temporary folder; blocks that need the same file at the same time share
-    this copy. The copy is removed after the last of these blocks, unless `keep_recent_files` keeps it.
+    A remote file is downloaded to a temporary folder. `with` blocks that use the same file at the same time
+    share this copy. The copy is removed after the last of these blocks, unless `keep_recent_files` keeps it.
     """
     if isinstance(file, Path):
         yield file
@@ -249,7 +249,10 @@ def fetch_file(file: Location) -> Iterator[Path]:
 
 @contextmanager
 def keep_recent_files(*, files: int = 8) -> Iterator[None]:
-    """Keep the last few downloaded files on disk within the block: drawing a page opens its file several times."""
+    """Keep the last `files` downloaded files on disk until the `with` block ends.
+
+    Drawing one page opens the page's file several times; the file is then downloaded only once.
+    """
     global _kept
     before, _kept = _kept, deque(maxlen=files)
     try:

@@ -70,7 +70,7 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
     if head is None:
         raise SourceError(
             f"{folder}: this Git repository has no commit, or keeps its branches in a reftable; "
-            "commit, or clone it without reftable"
+            "make a commit, or clone it with --ref-format=files"
         )
     with make_scratch_folder() as own:
         _refuse_strangers(folder, place, own)
@@ -152,7 +152,10 @@ def _refuse_ways_out(folder: Path, place: Path, common: Path) -> None:
 
 
 def _refuse_strangers(folder: Path, place: Path, own: Path) -> None:
-    """Refuse a repository of another user, unless safe.directory in the user's own configuration names it."""
+    """Raise an error if a Git repository belongs to another user.
+
+    The repository is allowed if `safe.directory` in the global or system configuration of Git names it.
+    """
     if not hasattr(os, "geteuid"):
         return
     users = {os.geteuid()} | {int(user) for user in [os.environ.get("SUDO_UID", "")] if user.isdecimal()}
@@ -213,7 +216,11 @@ def _clean_environment(own: Path) -> dict[str, str]:
 def _run_git(
     own: Path, arguments: tuple[str, ...], environment: Mapping[str, str], seconds: float, folder: Path
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run a Git command in our own Git folder; raise SourceError if it cannot start or takes too long."""
+    """Run a Git command in `own`, a temporary Git folder with an empty configuration.
+
+    Raise SourceError if Git cannot start or takes longer than `seconds`. `folder`, the user's repository, is
+    only named in error messages.
+    """
     program = find_program("git")
     if program is None:
         raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")

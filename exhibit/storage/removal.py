@@ -34,7 +34,7 @@ class FolderIdentity(NamedTuple):
 
 
 def identity_of(folder: Path) -> FolderIdentity | None:
-    """Return the identity of a folder; None for a missing folder and for a link."""
+    """Return the device and inode numbers of a folder; None if the path is missing, or is a link or a file."""
     with suppress(OSError):
         found = folder.lstat()
         if stat.S_ISDIR(found.st_mode):
@@ -48,7 +48,7 @@ def name_beside(path: Path, ending: str) -> Path:
 
 
 def make_folder_beside(path: Path, ending: str) -> Path:
-    """Make an empty folder beside a path, with a random name so that nobody can have prepared it."""
+    """Make an empty folder beside a path, with a random name that nobody else can guess and create in advance."""
     folder = name_beside(path, f".{secrets.token_hex(8)}{ending}")
     folder.mkdir()  # mkdir fails if the name exists, even as a link
     return folder
@@ -79,7 +79,10 @@ def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[
 
 
 def remove_below(root: Path, name: str) -> None:
-    """Remove a file or a folder below `root`, if it exists; a link is removed itself, and no link is followed."""
+    """Remove a file or a folder below `root`, if it exists.
+
+    If `name` is a link, only the link is removed. If a folder above it is a link, nothing is removed.
+    """
     *above, last = Path(name).parts
     try:
         if not _BY_DESCRIPTOR:
@@ -142,16 +145,20 @@ def _remove_entry(path: Path) -> None:
 
 
 class UnfinishedRecord:
-    """Records in the user's cache which unfinished folder belongs to `out`, so that the next run recognises it."""
+    """A record, in the user's cache, of the unfinished folder of a run that writes to the folder `out`.
+
+    If the run is killed, the next run with the same `out` finds the unfinished folder by this record.
+    """
 
     def __init__(self, out: Path) -> None:
         digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
         self._path = find_cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
-        """Record the name of the unfinished folder and the identities that a folder with this name may have.
+        """Record the name of the unfinished folder, and the device and inode numbers by which it can be recognised.
 
-        The folder may be the new one or, after the new and the old folder have been swapped, the old one.
+        There may be two identities, because a replacement swaps two folders: before the swap the name belongs to
+        the new folder, and after the swap it belongs to the old folder.
         """
         record = {"name": folder.name, "identities": [list(one) for one in identities if one]}
         with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
@@ -169,6 +176,6 @@ class UnfinishedRecord:
         return folder if identity_of(folder) in known else None
 
     def forget(self) -> None:
-        """Remove the record."""
+        """Delete the record, after the unfinished folder has been completed or removed."""
         with suppress(OSError):
             self._path.unlink()

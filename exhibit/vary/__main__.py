@@ -1,4 +1,8 @@
-"""Makes a variant of a bundle by rule, and its control: `exhibit vary BUNDLE --kind figures --out FOLDER`."""
+"""Makes a variant of a bundle: `exhibit vary BUNDLE --kind figures --out FOLDER`.
+
+Rules change the documents of the variant. The command also writes a control: a bundle with the same
+questions, but without the changes. Evaluating both bundles shows the effect of the changes.
+"""
 
 import argparse
 import sys

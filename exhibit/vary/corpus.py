@@ -53,7 +53,7 @@ class TextDocument:
 
 @dataclass(frozen=True)
 class TextPassage:
-    """A gold passage as spans: the occurrence that the source means, and alternative occurrences."""
+    """A gold passage as spans of its document: the occurrence that the benchmark means, and other occurrences."""
 
     filename: str
     spans: tuple[Span, ...]
@@ -61,7 +61,7 @@ class TextPassage:
 
     @property
     def places(self) -> tuple[tuple[Span, ...], ...]:
-        """All occurrences of the passage, each as a tuple of spans; the occurrence that the source means is first."""
+        """All occurrences of the passage, each as a tuple of spans; the first is the one that the benchmark means."""
         return (self.spans, *self.alternatives)
 
 
@@ -93,7 +93,7 @@ class TextRow:
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """A bundle as text."""
+    """The questions and the extracted texts of a bundle's documents, for editing."""
 
     documents: Mapping[str, TextDocument]
     rows: tuple[TextRow, ...]
@@ -117,7 +117,10 @@ class TextCorpus:
 
 
 def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
-    """Return a row with a new answer and more labels; a label that repeats the old answer gets the new one, too."""
+    """Return a copy of a row with a new answer and additional labels.
+
+    A label whose value equals the old answer is also changed to the new answer.
+    """
     own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
     return replace(row, answer=answer, labels={**own, **labels})
 
@@ -134,8 +137,12 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
         printed = f"{name.rpartition('.')[0] or name}.pdf" if not name.lower().endswith(".pdf") else name
         title, labels = (entry.title, tuple(entry.labels.items())) if entry else (name, ())
         documents[name] = TextDocument(printed, title, text.unwrap(), entry.source if entry else "", labels)
-    if len({document.filename for document in documents.values()}) < len(documents):
-        raise BundleError(f"{bundle.root}: two documents would be printed under one file name; rename one of them")
+    firsts: dict[str, str] = {}
+    for name, document in documents.items():
+        if (first := firsts.setdefault(document.filename, name)) != name:
+            raise BundleError(
+                f"{bundle.root}: {first} and {name} would both be printed as {document.filename}; rename one of them"
+            )
     renamed = {name: document.filename for name, document in documents.items()}
     lines: dict[int, list[Gold]] = {}
     for line in bundle.gold:
@@ -144,7 +151,8 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
     for question in bundle.questions:
         if not isinstance(question.id, int):
             raise BundleError(
-                f"{bundle.root}: row {question.id!r}: its id is no whole number; only rows with such ids can be varied"
+                f"{bundle.root}: row {question.id!r}: the id is not a whole number; "
+                "only rows whose id is a whole number can be varied"
             )
         mine = lines.get(question.id, [])
         passages = tuple(_make_passage(line, renamed) for line in mine if line.context is not None and line.spans)
@@ -178,7 +186,7 @@ def _make_passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Record as left out the questions that are impossible or have gold in several documents."""
+    """Record in `tally` that impossible questions, and questions with gold in several documents, are left out."""
     for row in corpus.rows:
         if row.is_impossible:
             tally.leave_out(IMPOSSIBLE, f"row {row.id}")
@@ -196,7 +204,7 @@ class EditedText:
         self.edits = sorted(set(edits))
         for one, other in zip(self.edits, self.edits[1:], strict=False):
             if other.start < one.end:
-                raise ValueError(f"two edits overlap: {one} and {other}")
+                raise ValueError(f"two edits of one text overlap: {one} and {other}; please report this bug")
         pieces, at = [], 0
         for start, end, new in self.edits:
             pieces += [text[at:start], new]
@@ -224,9 +232,10 @@ class EditedText:
 
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
-    """Return the corpus after edits; a passage that was deleted completely is removed from its row.
+    """Return the corpus after edits of its documents.
 
-    An alternative occurrence of a passage is kept only if its text still equals that of the passage.
+    A passage whose text was deleted completely is removed from its question. An alternative occurrence of a
+    passage is kept only if its text still equals the text of the passage.
     """
     changed = {name: EditedText(corpus.documents[name].text, own) for name, own in edits.items() if own}
     documents = {

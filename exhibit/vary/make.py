@@ -1,4 +1,7 @@
-"""Makes a variant of a bundle and its control: both are printed in the same way, so that only the edits differ."""
+"""Makes two bundles from one: a variant with edited documents or questions, and a control without the edits.
+
+Both are printed in the same way, so that the edits are the only difference between them.
+"""
 
 import hashlib
 from argparse import Namespace
@@ -29,14 +32,21 @@ CONTROL = "control"
 
 
 class MadeBundles(NamedTuple):
-    """The variant and its control."""
+    """The two bundles that `exhibit vary` writes: the variant, and the control with the unchanged documents.
+
+    `control` is None if no control was requested.
+    """
 
     variant: BundleInfo
     control: BundleInfo | None
 
 
 def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> MadeBundles:
-    """Write the variant of a bundle, and its control if one is wanted; each appears complete or not at all."""
+    """Write a variant of a bundle to `out`, and write its control to the folder `control` unless that is None.
+
+    A variant is the bundle with altered documents. The control has the original documents, and the originals
+    of the variant's questions. Each new bundle is written completely or not at all.
+    """
     loaded = [(name, *load_kind(name)) for name in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
@@ -75,7 +85,10 @@ class _About:
 
     @cached_property
     def checksums(self) -> dict[str, str]:
-        """The checksums of the parent's files that determine the content of its variants."""
+        """The SHA-256 of the files of the original bundle, by path.
+
+        The files are `train.json`, `gold.jsonl`, `bundle.json` and the documents of the corpus.
+        """
         names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
         own = {name: sha256_of(self.bundle.root / name) for name in names}
         return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}

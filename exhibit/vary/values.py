@@ -12,28 +12,16 @@ from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
 from exhibit.law.language import list_content_words
 from exhibit.law.numerals import takes_an
-from exhibit.law.values import GROUPS, Value, ValueKind, find_values, write_value
+from exhibit.law.values import Value, ValueKind, find_values, write_value
 from exhibit.vary.corpus import Edit, TextDocument, TextRow
+from exhibit.vary.new_values import UNSURE_WORDING, Key, UnsureError, list_options, move_months, replace_key
 
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
 DERIVED = "the answer states a value that its gold does not"
 IN_QUESTION = "the question states the value itself"
 UNSURE_ELSEWHERE = "the same value stands elsewhere, and no rule tells whether it must agree"
-UNSURE_WORDING = "no rule tells how the sentence reads with another value"
 STAYS = "the old value would still stand in the gold"
 
-_CHOICES: dict[str, tuple[int, ...]] = {
-    "minute": (10, 15, 20, 30, 45, 60, 90),
-    "hour": (6, 12, 24, 36, 48, 72, 96),
-    "day": (3, 5, 7, 10, 14, 15, 20, 21, 25, 30, 40, 45, 60, 75, 90, 100, 120, 150, 180, 240, 270, 365),
-    "week": (2, 3, 4, 6, 8, 10, 12, 16, 26),
-    "month": (2, 3, 4, 5, 6, 9, 12, 15, 18, 24, 30, 36, 48, 60),
-    "quarter": (2, 3, 4, 6, 8),
-    "year": (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30),
-}
-"""Numbers that contracts use with each unit."""
-_FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
-"""Factors for a changed amount, which keep it plausible."""
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """The numbers of months by which all dates of a document may move: never whole years, so that the month changes as
 well.
@@ -79,10 +67,6 @@ _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 
-class UnsureError(Exception):
-    """Raised with the reason if no rule can change a value with certainty."""
-
-
 @dataclass(frozen=True)
 class RowChange:
     """The change of the value that answers a question: its type, its old and new text, and the new answer."""
@@ -102,11 +86,8 @@ class ValueChanges:
     left_out: dict[int, str] = field(default_factory=dict)
 
 
-Key = tuple[str, str]
-
-
 class ValueChanger:
-    """Changes the values of one document that answer its questions."""
+    """A maker of changes to one document: it replaces the values that answer questions about the document."""
 
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
@@ -128,7 +109,10 @@ class ValueChanger:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
 
     def changes(self) -> ValueChanges:
-        """Return the changes; a question that no rule can change with certainty is left out, and its values stay."""
+        """Return the changes of the document's values.
+
+        If no rule can change the answer to a question with certainty, the question is left out with the reason.
+        """
         result = ValueChanges()
         wanted = self._choose_wanted(result)
         edits: dict[Key, list[Edit]] = {}
@@ -153,7 +137,10 @@ class ValueChanger:
         return result
 
     def _choose_wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
-        """Return the values to change for each question; record in `result` the questions that cannot be changed."""
+        """Return the values to change for each question, by its id; a value is given as kind and normal form.
+
+        Questions whose value cannot be changed are recorded with the reason in `result.left_out`.
+        """
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
@@ -184,7 +171,7 @@ class ValueChanger:
         return stated
 
     def _find_held(self, row: TextRow) -> Iterator[Value]:
-        """Yield the values in the gold of a question."""
+        """Yield the values (such as amounts, dates and places) that are inside a gold passage of a question."""
         spans = [span for passage in row.passages for place in passage.places for span in place]
         for value in self._values:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
@@ -212,10 +199,10 @@ class ValueChanger:
         return [Edit(*value.span, self._write_value(value, new)) for value in chosen]
 
     def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
-        """Return whether the gold refers to a place by more than its name: by a statute, an adjective, or its country.
+        """Return whether other words of the gold depend on a place, so that its name cannot be changed alone.
 
-        Example: in "the laws of Ontario and the federal laws of Canada", another province would not fit the
-        country.
+        Such words are the title of a statute (`Civil Code`), an adjective (`English` for England), or a country
+        beside its province (`Ontario` and `Canada`).
         """
         groups = {value.unit for value in self._find_held(row) if value.kind == "place"}
         words = " ".join(self._text[slice(*span)] for span in spans_of(row))
@@ -232,7 +219,11 @@ class ValueChanger:
         return Decimal(move_months(day, self._months).toordinal())
 
     def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
-        """Yield the values outside the gold that state the same fact; raise an error if no rule can decide."""
+        """Yield the occurrences of a value outside the gold that state the same fact as the gold does.
+
+        A place counts if it is named as the governing law. Any other value counts if the words around it resemble
+        the words around the gold value. Raise UnsureError if these words resemble each other only partly.
+        """
         around = [self._list_words_around(value) for value in gold]
         for value in self._values:
             if value.same != key or value in gold:
@@ -255,7 +246,10 @@ class ValueChanger:
         return frozenset(list_content_words(own))
 
     def _is_law(self, value: Value) -> bool:
-        """Return whether a place names the governing law or the courts, and not a company's seat or an address."""
+        """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`.
+
+        False if the place is joined to another name, as in `England and Wales`.
+        """
         if _JOINED.match(self._text, value.span.end):
             return False  # England and Wales
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
@@ -269,25 +263,15 @@ class ValueChanger:
         The new value has the same type and does not occur in the document yet.
         """
         first = values[0]
-        options = self._list_options(first)
+        options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
             options = [one for one in options if isinstance(one, Decimal) and _needs_an(one) == _needs_an(first.number)]
-        options = [one for one in options if _replace_key(first, one) not in self._taken]
+        options = [one for one in options if replace_key(first, one) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)
         chosen = self._make_random(first.kind, first.key).choice(options)
-        self._taken.add(_replace_key(first, chosen))
+        self._taken.add(replace_key(first, chosen))
         return chosen
-
-    def _list_options(self, value: Value) -> Sequence[Decimal | str]:
-        if value.kind == "place":
-            return [name for name in GROUPS[value.unit] if name != value.key]
-        if value.kind == "period":
-            if value.number != int(value.number) or value.number < 1:
-                raise UnsureError(UNSURE_WORDING)
-            near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
-            return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
-        return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
 
     def _write_value(self, value: Value, new: Decimal | str) -> str:
         if isinstance(new, str):
@@ -295,7 +279,10 @@ class ValueChanger:
         return write_value(value, new, plural=self._needs_plural(value, self._text))
 
     def _needs_plural(self, value: Value, text: str) -> bool | None:
-        """Return True if a value's unit must become plural, None if it stays; raise UnsureError if no rule decides."""
+        """Return True if the unit of a value must become plural when its number changes ("1 year" to "2 years").
+
+        Otherwise return None: the unit stays as it is, as in "1-year term". Raise UnsureError if no rule decides.
+        """
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None
         after = text[value.span.end : value.span.end + 60]
@@ -333,7 +320,10 @@ class ValueChanger:
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
 
     def _has_yearless_day(self, row: TextRow) -> bool:
-        """Return whether the gold contains a day without a year or a blank day, which would also have to move."""
+        """Return whether the gold of a question has a date that cannot be moved together with the other dates.
+
+        Such a date has no year (`31 December`), or has a blank in place of the day (`March __`).
+        """
         text = self._text
         for span in (span for passage in row.passages for place in passage.places for span in place):
             words = text[span.start : span.end]
@@ -353,54 +343,9 @@ def _needs_an(number: Decimal) -> bool:
     return takes_an(int(number))
 
 
-def _replace_key(value: Value, new: Decimal | str) -> Key:
-    """Return the key of a value with another number or another name."""
-    if isinstance(new, str):
-        return value.kind, new
-    changed = find_values(write_value(value, new))
-    return changed[0].same if changed else (value.kind, "")
-
-
-def _list_percentages(value: Value) -> list[Decimal]:
-    number = value.number
-    if number in (0, 100) or number > 100:
-        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
-    if number != int(number):
-        if "." not in value.text:
-            raise UnsureError(UNSURE_WORDING)
-        places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
-        options = [(number * factor).quantize(places) for factor in _FACTORS]
-        return [one for one in options if 0 < one < 100 and one != number]
-    steps = range(2, 13) if number <= 10 else range(15, 100, 5)
-    return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
-
-
-def _list_amounts(value: Value) -> list[Decimal]:
-    """Return candidates for a changed amount: the amount multiplied by several factors.
-
-    A candidate may have at most one significant digit more than the amount, and has decimals only if the amount
-    has decimals.
-    """
-    digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
-    options = [value.number * factor for factor in _FACTORS]
-    exponent = Decimal(value.number).as_tuple().exponent
-    return [
-        one
-        for one in options
-        if one and len(f"{one.normalize():f}".rstrip("0").replace(".", "")) <= digits
-        and (one == int(one) or (isinstance(exponent, int) and exponent < 0))
-    ]  # fmt: skip
-
-
-def move_months(day: date, months: int) -> date:
-    """Return a date moved by a number of months; the last day of a month stays the last day."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
-    last = date.fromordinal(following.toordinal() - 1).day
-    was_last = date.fromordinal(day.toordinal() + 1).day == 1
-    return date(year, month + 1, last if was_last else min(day.day, last))
-
-
 def spans_of(row: TextRow) -> list[Span]:
-    """Return the gold spans of a row, without alternative occurrences."""
+    """Return the spans of a question's gold passages; of a passage that occurs several times, only the main one.
+
+    The main occurrence is the one that the source of the bundle means.
+    """
     return [span for passage in row.passages for span in passage.spans]

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exhibit.viewer.comparison import write_comparison
     from exhibit.viewer.report import write_report
-    from exhibit.viewer.results import write_comparison
 
-_HOMES = {"write_comparison": "exhibit.viewer.results", "write_report": "exhibit.viewer.report"}
+_HOMES = {"write_comparison": "exhibit.viewer.comparison", "write_report": "exhibit.viewer.report"}
 __all__ = ["write_comparison", "write_report"]
 
 

@@ -1,4 +1,7 @@
-"""Select the document pages that a report shows with its questions, and draw each of them once, up to a limit."""
+"""Select the document pages that a report shows with its questions, and draw each page once.
+
+The number of drawn pages is limited, by default to `PAGES`.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ class Wanted:
         return chosen
 
     def spans(self, number: int) -> tuple[Span, ...]:
-        """Return the spans to find in a document."""
+        """Return the spans to mark in the document with this number: gold, and passages that the report shows."""
         return tuple(sorted(self._spans[number]))
 
 
@@ -93,9 +96,8 @@ def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int =
     """Return the pages to show for a question as `(filename, page)`; the page is 0 if the document has no pages.
 
     Pages with gold come first. Then comes the page of each retrieved passage that is cited or is among the top
-    results. Together, these are at most `most` pages. The gold pages leave room for the others, but at least
-    two gold pages are shown if there are two. The further pages of long passages follow; they do not count
-    towards `most`.
+    results. If these are more than `most` pages together, gold pages are left out first, except for the first
+    two gold pages. At the end come the further pages of long passages, which do not count towards `most`.
     """
     gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages
@@ -146,9 +148,9 @@ def draw(
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Drawings:
-    """Draw at most `most` of the wanted pages as images in `folder`; None for `most` means all pages.
+    """Draw the document pages in `wanted` as images in `folder`, at most `most` pages; None means all.
 
-    For each drawn document, call `put` with the document's number and its data for the page's script.
+    For each drawn document, call `put` with the document's number and its data for the report's script.
     """
     chosen = wanted.choose_pages(most) if most != 0 else {}
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
@@ -234,7 +236,7 @@ class Sheets:
 
 
 def draw_sheets(sheets: Sheets) -> Record:
-    """Write the images of a document's pages, and return the rectangles of the spans on each page.
+    """Write the images of a document's pages; return, for each page, the rectangles of the spans to mark.
 
     For a document without pages, return the text around the spans instead.
     """
@@ -270,7 +272,11 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
 
 
 def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
-    """Return the rectangles of each span on a page as `[x, y, width, height]`, from the top left."""
+    """Return the rectangles of each marked span on a page, in a dictionary with keys such as `120-180`.
+
+    A key has the start and end of the span. A rectangle is `[x, y, width, height]`, measured from the top
+    left of the page. Spans without rectangles are left out.
+    """
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
     boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
     return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}

@@ -23,7 +23,10 @@ class FunnelPart(NamedTuple):
 
 
 class FunnelRow(NamedTuple):
-    """A stage: how many questions still have all their gold after it, and how many first lose gold at it."""
+    """A row of the funnel: a stage of the tested system, such as `retrieved`, with two counts of questions.
+
+    `left` questions still have all their gold after the stage; `lost` questions first lose gold at the stage.
+    """
 
     stage: str
     title: str
@@ -65,7 +68,10 @@ def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
 
 
 def describe_case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return, for each gold passage, its result at every stage, the stage that lost it, and the missing text."""
+    """Return a dict for each gold passage: its result at every stage, the stage that lost it, and the reason.
+
+    The keys are `gold` (a number), `stages`, `lost`, `reason`, `missing` (text) and `cut` (by a chunk).
+    """
     shown = []
     for gold in gold_stages:
         stages = [[stage, _describe_stage(stage, gold)] for stage in STAGE_TITLES if stage in gold]

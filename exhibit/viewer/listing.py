@@ -1,37 +1,32 @@
-"""Match the questions of one run or several, and write them as a list in small data files that a page loads."""
+"""Write the questions of one run or several as a list and their details, in small data files that a page loads."""
 
 from __future__ import annotations
 
 import base64
+import json
 import zlib
-from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.answer_words import compare_words
-from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
-from exhibit.evaluation.metrics import K, describe_metric
-from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stage_losses import KEPT, StageCounts, find_loss
-from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Table, summarise
-from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.drawing import Record, Wanted
-from exhibit.viewer.page import (
-    CHANGES,
-    GOOD_VERDICTS,
-    OUTCOMES,
-    Cases,
-    as_json,
-    find_error_kind,
-    find_nearest,
-    find_outcome,
-    is_right,
+from markupsafe import Markup
+
+from exhibit.evaluation.metrics import describe_metric
+from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
+from exhibit.viewer.drawing import (
+    PASSAGES,
+    PlacedSpans,
+    Record,
+    Wanted,
+    find_best_place,
+    find_gold_ranges,
+    find_kept_ranges,
+    list_piece_spans,
+    mark_spans,
+    meets,
 )
+from exhibit.viewer.funnel import describe_case_stages
+from exhibit.viewer.matching import Facet, cut, explain_outcome, find_nearest, find_outcome
 
 LINES = 500
 """The number of list lines in a piece: 40 pieces for 20,000 cases, each loaded in some milliseconds."""
@@ -42,32 +37,6 @@ _MOST_VALUES = 300
 _MOST_LABELS = 40  # labels that the list can be filtered by: more do not fit into a menu
 
 
-@dataclass
-class Facet:
-    """A filter of the question list: its values, and the number of questions with each value."""
-
-    name: str
-    title: str
-    order: Sequence[str] = ()
-    """The order of the values; values that are not named here follow by name."""
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def values(self) -> list[str]:
-        """Return the values that occur: first those in `order`, then the others by name."""
-        known = [value for value in self.order if self.counts[value]]
-        return known + sorted(value for value in self.counts if value and value not in set(known))
-
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        """The index of each value in `values()`; valid only after all lines of the question list have been counted."""
-        return {value: number for number, value in enumerate(self.values())}
-
-    def as_json(self) -> Record:
-        """Return the filter as data for the page's script."""
-        counts = [self.counts[value] for value in self.values()]
-        return {"name": self.name, "title": self.title, "values": self.values(), "counts": counts}
-
-
 class Catalogue:
     """The filters of the question list: facets and labels.
 
@@ -75,13 +44,19 @@ class Catalogue:
     """
 
     def __init__(self, facets: Sequence[Facet]) -> None:
-        """Store the facets in the order in which a line lists their values."""
+        """Store the facets, which are the filters that apply to every question.
+
+        Each line of the question list gives its facet values in the same order.
+        """
         self.facets = list(facets)
         self._labels: dict[str, Facet] = {}
         self._crowded: set[str] = set()
 
     def count(self, values: Sequence[str], labels: Mapping[str, str]) -> None:
-        """Count a line's facet values and labels; a label with too many different values is dropped as a filter."""
+        """Count the facet values and the labels of one question, for the filters of the question list.
+
+        A label that gets too many different values is no longer offered as a filter.
+        """
         for facet, value in zip(self.facets, values, strict=True):
             facet.counts[value] += 1
         for name, value in labels.items():
@@ -96,9 +71,12 @@ class Catalogue:
     def make_line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
         """Return a line of the question list as data for the page's script.
 
-        The line contains the index of its value for each facet (-1: no value), then `fields`, then a flat list with
-        the label's index and the value's index for each label that is a filter. Last comes one string with the
-        values of all other labels.
+        The line contains, in this order:
+
+        1. for each facet, the index of the question's value, or -1 without a value;
+        2. the given `fields`;
+        3. one list with two numbers for each label that is a filter: the index of the label and of its value;
+        4. one string with the values of all other labels.
         """
         numbers = [facet.numbers.get(value, -1) for facet, value in zip(self.facets, values, strict=True)]
         known = [
@@ -131,10 +109,10 @@ class PieceWriter:
         self._block = Cases(self.metrics, wanted)
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
-        """Add a question: its row in each run, and its line of the list.
+        """Add a question to the data files: its row in each run (`rows`), and its line of the question list.
 
-        If `rank` is given, the question's pages are registered for drawing; those with the lowest rank are drawn
-        first.
+        If `rank` is given, the document pages with the question's gold and passages will be drawn as images. Pages
+        with the lowest rank are drawn first.
         """
         self._block.add(rows, rank=rank)
         self._lines.append(line)
@@ -189,7 +167,10 @@ class Inlined:
     """The data files and images of a folder as blocks of a single HTML file, as many as the size budget allows."""
 
     def __init__(self, folder: Path, *, budget: int) -> None:
-        """Include the list first, then the cases, then the span positions, then the images, up to the budget."""
+        """Read the data files and images of a report's folder, at most `budget` characters in total.
+
+        The files are read in this order: the list of questions, the cases, the positions of spans, and the images.
+        """
         self.blocks: dict[str, str] = {}
         self.cases = 0
         """The number of pieces of cases that are included, from the first on."""
@@ -225,214 +206,174 @@ def _read_content(path: Path) -> str:
     return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
 
 
-Side = RunQuestion | None
-"""A question in one of the runs; None where the run did not ask it."""
-
-_WELL = {"same", *(name for name, outcome in OUTCOMES.items() if outcome.good)}
-_LAST = 1_000_000_000  # larger than any number of questions
-_EQUAL = 1e-9  # the rounding error of a sum in another order is smaller
-
-
-def find_change(sides: Sequence[Side]) -> str:
-    """Return a question's worst change from the first run to any other run: a name in `CHANGES`."""
-    first, *others = sides
-    if first is None or None in others:
-        return "not asked by all"
-    kinds = {_compare_sides(first, other) for other in others if other is not None}
-    return next(change for change in CHANGES if change in kinds)
+def as_json(value: Any) -> Markup:
+    """Return a value as JSON that is safe inside a script element: it cannot close the element or break a line."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def _compare_sides(one: RunQuestion, other: RunQuestion) -> str:
-    if other.reply.error and not one.reply.error:
-        return "failed"
-    if one.verdict != other.verdict:
-        well, now = (row.verdict in GOOD_VERDICTS for row in (one, other))
-        if well != now:
-            return "won" if now else "lost"
-        return "same" if well else "another fault"
-    recall, then = (find_nearest(row.scores, "char_recall") for row in (one, other))
-    if other.reply.error or recall is None or then is None or abs(then - recall) < _EQUAL:
-        return "same"
-    return "better" if then > recall else "worse"
+_LONGEST = 20_000
+"""A longer text of a reply is cut: a model that repeats itself must not fill the report."""
+_LONGEST_PASSAGE = 4000  # characters: two pages; passages are shorter
+_QUESTION, _ANSWER, _ERROR = 500, 240, 300
+"""The numbers of characters of a question, an answer and an error in a line of the list, which the search reads."""
 
 
-# ---------------------------------------------------------------- counts
+def number_value(numbers: dict[str, int], value: str) -> int:
+    """Return the number of a value; a new value gets the next number."""
+    return numbers.setdefault(value, len(numbers))
 
 
-@dataclass
-class Outcomes:
-    """Statistics over the questions of one run: outcomes, reply times, and the stages that lose gold.
+class Cases:
+    """The details of several questions (cases), which a page loads as one data file.
 
-    For each kind of fault, the question with the most confident wrong answer is stored as well.
+    A text that several cases share is stored once.
     """
 
-    outcomes: dict[str, Counter[str]] = field(default_factory=dict)
-    """The outcomes by dataset."""
-    counts: Counter[str] = field(default_factory=Counter)
-    seconds: array[float] = field(default_factory=lambda: array("d"))
-    right: list[tuple[float, str]] = field(default_factory=list)
-    """For each judged answer: 1 if it is right, else 0, and its document."""
-    stages: StageCounts = field(default_factory=StageCounts)
-    """The questions by the stage that loses their gold."""
-    worst: dict[str, RunQuestion] = field(default_factory=dict)
-    """For each kind of fault, the question with the highest confidence."""
+    def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
+        """Start without cases.
 
-    def add(self, row: RunQuestion) -> None:
-        """Count a question by its metric scores, so that the report's tiles agree with its metrics."""
-        name = find_outcome(row)
-        self.outcomes.setdefault(row.dataset, Counter())[name] += 1
-        if row.reply.seconds is not None:
-            self.seconds.append(row.reply.seconds)
-        if row.reply.error:
-            self.counts["failed"] += 1
-            return
-        self.stages.add(row)
-        found, right = find_nearest(row.scores, "recall", K), is_right(row)
-        refused, abstained = (row.scores.get(name) for name in ("false_refusal_rate", "abstention_accuracy"))
-        self.counts.update(
-            answerable=not row.is_impossible,
-            impossible=row.is_impossible,
-            judged_found=found is not None,
-            found=bool(found),
-            judged_right=right is not None,
-            right=bool(right),
-            judged_refused=refused is not None,
-            refused=bool(refused),
-            judged_abstained=abstained is not None,
-            abstained=bool(abstained),
+        `metrics` maps each metric to its number, and `wanted` gives each document its number; both are shared by
+        the whole report.
+        """
+        self.cases: list[Record] = []
+        self._texts: dict[str, int] = {}
+        self._files: dict[int, str] = {}
+        self._metrics = metrics
+        self._wanted = wanted
+
+    def add(self, rows: Sequence[RunQuestion | None], *, rank: int | None) -> None:
+        """Add a question with its row in each run; a row is None if the run did not ask the question.
+
+        If `rank` is given, the document pages that the report shows for this question are registered for drawing.
+        Pages with the lowest rank are drawn first.
+        """
+        first = next(row for row in rows if row is not None)
+        self.cases.append(
+            {
+                "dataset": first.dataset,
+                "id": first.id,
+                "question": cut(first.question, _LONGEST),
+                "truth": cut(first.truth, _LONGEST),
+                "impossible": first.is_impossible,
+                "labels": labels_of(first),
+                "gold": [self._make_gold(first.dataset, gold, rows) for gold in first.gold],
+                "sides": [None if row is None else self._make_side(row, rank) for row in rows],
+            }
         )
-        if right is not None:
-            self.right.append((float(right), f"{row.dataset}/{row.document}"))
-        if not OUTCOMES[name].good and OUTCOMES[name].judged and not right and not _equals_expected(row):
-            before = self.worst.get(name)
-            if before is None or _rank_confidence(row) > _rank_confidence(before):
-                self.worst[name] = row
 
-    def compute_right_interval(self) -> tuple[float, float] | None:
-        """Return the 95% interval of the share of right answers, resampled by document; None with too few documents."""
-        values, documents = [value for value, _ in self.right], [document for _, document in self.right]
-        table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
-        return summarise(table)[ANSWERED_RIGHTLY].ci95
+    def as_json(self) -> Record:
+        """Return the cases, their shared texts and their file names as data for the page's script."""
+        return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
 
-    @property
-    def questions(self) -> int:
-        """The number of questions."""
-        return sum(counter.total() for counter in self.outcomes.values())
+    def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
+        reply, at = row.reply, mark_spans(row)
+        return {
+            "verdict": find_outcome(row),
+            "why": explain_outcome(row),
+            "answer": cut(reply.answer or "", _LONGEST),
+            "refused": reply.refused,
+            "error": cut(reply.error, _LONGEST),
+            "seconds": reply.seconds,
+            "confidence": reply.confidence,
+            "selected": reply.selected,
+            "retrieved": len(reply.passages),
+            # a failed question has no score, even where -1 was written for other tools
+            "scores": [] if reply.error else self._flatten_scores(row.scores),
+            "passages": [self._make_passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
+            "pages": self._wanted.ask(row, at, rank=rank),
+            "stages": describe_case_stages(row.gold_stages),
+        }
 
-    def failed(self, dataset: str) -> int:
-        """Return the number of questions of a dataset whose reply is an error."""
-        return self.outcomes.get(dataset, Counter())["failed"]
+    def _flatten_scores(self, scores: Mapping[str, float | None]) -> list[Any]:
+        """Return the known scores as a flat list: metric number, value, metric number, value …"""
+        known = {name: value for name, value in scores.items() if value is not None}
+        return [one for name, value in known.items() for one in (number_value(self._metrics, name), round(value, 4))]
 
-    def count_total(self) -> Counter[str]:
-        """Return the number of questions with each outcome."""
-        return sum(self.outcomes.values(), Counter())
+    def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
+        passages = (passage for row in rows if row is not None for passage in row.reply.passages)
+        retrieved = [span for one in passages if one.filename == gold.filename for span in list_piece_spans(one)]
+        return {
+            "file": self._number_file(dataset, gold.filename or ""),
+            "pages": gold.pages,
+            "how": gold.how or "",
+            "text": number_value(self._texts, cut(gold.text or "", _LONGEST)),
+            "spans": find_best_place(gold.places, retrieved) if gold.places else [],
+        }
+
+    def _make_passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
+        filename, text = passage.filename or "", passage.text or ""
+        spans = list_piece_spans(passage)
+        gold = at[filename].gold if filename in at else []
+        # the text of the longest piece is that of its span, unless the system gave another text
+        kept = find_kept_ranges(passage.added, len(text))
+        own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
+        return {
+            "file": self._number_file(dataset, filename),
+            "page": passage.page,
+            "score": None if passage.score is None else round(passage.score, 4),
+            "text": number_value(self._texts, cut(text, _LONGEST_PASSAGE)),
+            "gold": any(meets(span, gold) for span in spans),
+            "ranges": [] if own is None else [(own + a, own + b) for a, b in find_gold_ranges(spans[0], gold)],
+            "spans": spans,
+            "added": passage.added,
+        }
+
+    def _number_file(self, dataset: str, filename: str) -> int:
+        """Return the number by which the page refers to a document; -1 if `filename` is empty.
+
+        A document gets its number at the first call.
+        """
+        if not filename:
+            return -1
+        number = self._wanted.number(dataset, filename)
+        self._files[number] = filename
+        return number
 
 
-def _equals_expected(row: RunQuestion) -> bool:
-    return bool(compare_words(row.reply.answer or "", row.truth))
+def fields_of(runs: Sequence[str]) -> list[str]:
+    """Return the names of the fields in a line of the question list, such as `id` and `question`.
 
-
-def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
-    # a mistake made with confidence, or with the answer in the context, is more worth reading
-    return row.reply.confidence or 0.0, find_nearest(row.scores, "char_recall") or 0.0
-
-
-# ---------------------------------------------------------------- rows of the same question
-
-
-def dataset_of(sides: Sequence[Side]) -> str:
-    """Return the dataset of a question, from the first run that asked it."""
-    return next(row.dataset for row in sides if row is not None)
-
-
-class Matching:
-    """The questions of one or more runs; with several runs, equal questions are matched by their content.
-
-    After `scan`, the worst come first: with one run, faults; with several runs, changes for the worse.
+    With several runs, `found` and `answer` occur once for each run: `answer: RUN`. The facets and the labels of
+    a line are not included.
     """
+    names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
+    return [
+        "id",
+        "question",
+        "file",
+        "error",
+        *(f"found{name}" for name in names),
+        *(f"answer{name}" for name in names),
+    ]
 
-    def __init__(self, runs: Sequence[RunResults]) -> None:
-        self.runs = list(runs)
-        self.several = len(self.runs) > 1
-        self.tallies = [Outcomes() for _ in self.runs]
-        self.ranks: list[int] = []
-        """The rank of each question in the list; the pages of the lowest ranks are drawn first."""
-        self._places = self._match_rows()
 
-    def _match_rows(self) -> list[tuple[int | None, ...]]:
-        if not self.several:
-            return [(number,) for number in range(len(self.runs[0].rows))]
-        # the same question in all runs, by content; the second of two equal ones pairs with the second of another run
-        places: dict[tuple[str, str, int], list[int | None]] = {}
-        for at, run in enumerate(self.runs):
-            seen: Counter[tuple[str, str]] = Counter()
-            for number, row in enumerate(run.rows):
-                content = row.dataset, run.content_of(row)
-                seen[content] += 1
-                places.setdefault((*content, seen[content]), [None] * len(self.runs))[at] = number
-        return [tuple(numbers) for numbers in places.values()]
+def make_brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
+    """Return one line of the question list: the values of the fields that `fields_of` names, in the same order."""
+    known = [row for row in rows if row is not None]
+    errors = dict.fromkeys(cut(row.reply.error, _ERROR) for row in known if row.reply.error)
+    return [
+        known[0].id,
+        cut(known[0].question, _QUESTION),
+        known[0].filename or "",
+        " / ".join(errors),
+        *(None if row is None else find_gold_recall(row) for row in rows),
+        *("" if row is None else cut(row.reply.answer or "", _ANSWER) for row in rows),
+    ]
 
-    def __len__(self) -> int:
-        return len(self._places)
 
-    def scan(self) -> Iterator[list[Side]]:
-        """Yield every question once, as its row in each run, and count its outcome in the run's tally.
+def find_gold_recall(row: RunQuestion) -> float | None:
+    """Return the character recall of the gold at the cutoff nearest to 8; None if unknown or if the reply failed."""
+    recall = None if row.reply.error else find_nearest(row.scores, "char_recall")
+    return None if recall is None else round(recall, 3)
 
-        After the last question, the questions are sorted for the list.
-        """
-        order = list(CHANGES if self.several else OUTCOMES)
-        seen: Counter[tuple[str, str]] = Counter()
-        ranked = []
-        every: Iterable[list[Side]] = (
-            map(self._read_sides, self._places) if self.several else ([row] for row in self.runs[0].rows)
-        )
-        for at, sides in enumerate(every):
-            for tally, row in zip(self.tallies, sides, strict=True):
-                if row is not None:
-                    tally.add(row)
-            kind, dataset = self.kind(sides), dataset_of(sides)
-            # the first of each kind in each dataset comes before the second of any; questions without a fault come last
-            ranked.append((order.index(kind), at, seen[dataset, kind] + _LAST * (kind in _WELL)))
-            seen[dataset, kind] += 1
-            yield sides
-        ranked.sort()
-        self._places = [self._places[at] for _, at, _ in ranked]
-        self.ranks = [rank for _, _, rank in ranked]
 
-    def __iter__(self) -> Iterator[list[Side]]:
-        """Yield each question as a list of its rows, one for each run (None if the run did not ask the question).
+def labels_of(row: RunQuestion) -> dict[str, str]:
+    """Return a question's labels whose value is a text or a number; a text is cut to 200 characters."""
+    return {key: cut(str(value), 200) for key, value in row.labels.items() if _is_plain(value)}
 
-        The order is that of the list, if `scan` has finished. Rows are read from disk one question at a time.
-        """
-        return map(self._read_sides, self._places)
 
-    def _read_sides(self, places: Sequence[int | None]) -> list[Side]:
-        return [None if at is None else run.rows[at] for run, at in zip(self.runs, places, strict=True)]
-
-    def kind(self, sides: Sequence[Side]) -> str:
-        """Return the category by which a question is sorted: with several runs its change, otherwise its outcome."""
-        if self.several:
-            return find_change(sides)
-        [row] = sides
-        return find_outcome(row) if row is not None else ""
-
-    def make_facets(self) -> list[Facet]:
-        """Return the filters of the list."""
-        kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
-        outcomes = tuple(OUTCOMES)
-        if not self.several:
-            lost = Facet("lost", "Gold lost", (*GOLD_STAGES, KEPT))
-            return [Facet("verdict", "What became of it", outcomes), *kinds, lost]
-        sides = [Facet(f"verdict-{n}", run.name, outcomes) for n, run in enumerate(self.runs, 1)]
-        return [Facet("change", "Change", tuple(CHANGES)), *kinds, *sides]
-
-    def values(self, sides: Sequence[Side]) -> list[str]:
-        """Return the value of a question for each facet."""
-        known = (("" if row is None else find_outcome(row) if self.several else find_loss(row)) for row in sides)
-        return [self.kind(sides), dataset_of(sides), find_error_kind(sides), *known]
-
-    @property
-    def tones(self) -> dict[str, str]:
-        """The colour of every outcome and change."""
-        known = OUTCOMES | CHANGES if self.several else OUTCOMES
-        return {name: change.tone for name, change in known.items() if change.tone}
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) and value != ""

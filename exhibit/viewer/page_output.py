@@ -15,8 +15,19 @@ from exhibit.storage.atomic import FolderKind, make_scratch_folder, replace_fold
 from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
-from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
-from exhibit.viewer.page import as_json, fields_of, format_page, labels_of, make_brief, read_words
+from exhibit.viewer.listing import (
+    IMAGES,
+    Catalogue,
+    Inlined,
+    PieceWriter,
+    as_json,
+    fields_of,
+    labels_of,
+    make_brief,
+    write_piece,
+)
+from exhibit.viewer.matching import Matching
+from exhibit.viewer.page import format_page, read_words
 
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000
@@ -29,7 +40,7 @@ Body = Callable[[Matching, Record, list[str]], str]
 
 @dataclass(frozen=True)
 class View:
-    """The options of a page about runs."""
+    """The options for writing an HTML page about runs, such as its language and the number of drawn pages."""
 
     datasets: Mapping[str, Path] | None = None
     """The bundles by name; without them, those that the runs name."""
@@ -77,9 +88,10 @@ class View:
         return path
 
     def _bind(self, matching: Matching, pieces: Path, wanted: Wanted) -> Record:
-        """Write the list and its cases as data files, and return the page's metadata.
+        """Write the question list of the report and the details of each question as data files; return metadata.
 
-        The rows are read twice, one question at a time: first to sort the list, then to write it.
+        The metadata (a dict) is for the script of the report page: runs, filters, metrics and translations. Each
+        question is read twice: first to sort the list, then to write the files.
         """
         catalogue = Catalogue(matching.make_facets())
         for sides in matching.scan():
@@ -107,9 +119,9 @@ def _inline_pieces(meta: Record, pieces: Path) -> dict[str, str]:
 
 
 def _link_pieces(meta: Record, pieces: Path) -> dict[str, str]:
-    """Return the data blocks of a page that loads its data files from a folder.
+    """Return the data to embed in an HTML page that loads its other data from files in a folder.
 
-    The first lines of the list are in the page itself, so that they are shown before any file is loaded.
+    The embedded data is the metadata and the first lines of the question list, which are thus shown at once.
     """
     meta |= {"whole": meta["total"], "pictures_left_out": 0}
     return {"meta": as_json(meta), "piece-i0": (pieces / "i0.js").read_text(encoding="ascii").split('"')[-2]}

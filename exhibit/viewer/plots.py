@@ -10,7 +10,7 @@ from typing import Any
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import Estimate, Means
-from exhibit.viewer.page import OUTCOMES
+from exhibit.viewer.matching import OUTCOMES
 
 WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three fit side by side
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176

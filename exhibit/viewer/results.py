@@ -10,51 +10,35 @@ exhibit results index results --fail-on regression
 """
 
 import argparse
-import csv
-import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
-from itertools import chain, count, islice
-from pathlib import Path
 from typing import Any
 
 from exhibit.engine import parse_positive
 from exhibit.engine.limits import add_limit_arguments, read_limits
 from exhibit.evaluation import regression
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
+from exhibit.evaluation.metrics import describe_metric, split_requests
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stage_losses import compare_stages, describe_moves, make_loss_tables
-from exhibit.evaluation.statistics import Overlap, Table, compare, count_overlap, summarise, summarise_run
-from exhibit.evaluation.text_tables import ALL, choose_metrics, describe_not_compared, diff_lines, table_of
+from exhibit.evaluation.statistics import compare, count_overlap, summarise, summarise_run
+from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, table_of
 from exhibit.runtime.command import guarded, measure_text_width, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
-from exhibit.storage.atomic import replace_file
-from exhibit.viewer.drawing import PAGES, Record
-from exhibit.viewer.funnel import make_funnel_rows
-from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, fields_of, labels_of, list_languages, make_brief, render
-from exhibit.viewer.page_output import View, find_dataset_roots
-from exhibit.viewer.plots import stack_shares
-from exhibit.viewer.report import (
-    MetricRow,
-    compare_cell,
-    format_start,
-    group_rows,
-    make_cell,
-    with_ceiling,
-    write_report,
-)
+from exhibit.viewer.comparison import NAME, write_comparison
+from exhibit.viewer.drawing import PAGES
+from exhibit.viewer.page import list_languages
+from exhibit.viewer.page_output import find_dataset_roots
+from exhibit.viewer.question_export import filter_records, make_records, write_table
+from exhibit.viewer.report import write_report
+from exhibit.viewer.trend.gates import parse_gate
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
-from exhibit.viewer.trend.summary import parse_gate
 
 _SINGLE_PAGES = 300
 """The default limit of drawn pages for a single file: about as many as fit."""
@@ -227,187 +211,6 @@ def _make_parser() -> argparse.ArgumentParser:
 
 def _parse_page_limit(text: str) -> int | str:
     return text if text in ("all", "none") else parse_positive(text)
-
-
-_BATCH = 2000  # rows written at a time, to save memory
-_FORMULA = tuple("=+-@\t\r")
-
-
-def make_records(runs: Sequence[RunResults]) -> Iterator[Record]:
-    """Yield a record for each question, with its values in each run, in the order of the report's question list."""
-    matching = Matching(runs)
-    for _ in matching.scan():
-        pass  # the order is known after all are read
-    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.make_facets()]
-    for number, run in enumerate(runs, 1):
-        facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
-    names = [*facets, *fields_of([run.name for run in runs])]
-    for sides in matching:
-        fields = dict(zip(names, [*matching.values(sides), *make_brief(sides)], strict=True))
-        yield {**fields, "labels": labels_of(next(filter(None, sides)))}
-
-
-def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the records whose fields or labels have the wanted values."""
-    for row in rows:
-        if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
-            yield row
-
-
-def write_table(rows: Iterable[Record], path: Path) -> int:
-    """Write records as CSV, JSON Lines or Parquet, chosen by the file's extension; return the number of records."""
-    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _write_csv, ".jsonl": _write_jsonl}
-    writers |= {".parquet": _write_parquet}
-    writer = writers.get(path.suffix.lower())
-    if writer is None:
-        raise ToolkitError(f"{path}: unknown format; use a name that ends in {', '.join(writers)}")
-    number = count()
-    with replace_file(path) as partial:
-        writer((row for row, _ in zip(rows, number, strict=False)), partial)
-    return next(number)
-
-
-def _write_jsonl(rows: Iterable[Record], path: Path) -> None:
-    with path.open("w", encoding="utf-8", errors="replace") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _write_csv(rows: Iterable[Record], path: Path) -> None:
-    # with a byte order mark, because spreadsheets otherwise assume another encoding
-    with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
-        writer = csv.writer(file)
-        for number, row in enumerate(rows):
-            if not number:
-                writer.writerow(row)
-            writer.writerow(_protect_cell(value) for value in row.values())
-
-
-def _protect_cell(value: Any) -> Any:
-    """Return a CSV cell; a text that a spreadsheet would run as a formula gets a leading apostrophe."""
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _write_parquet(rows: Iterable[Record], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    given = iter(rows)
-    first = list(islice(given, 1))
-    kinds = [(name, pa.float64() if name.startswith("found") else pa.string()) for row in first for name in row]
-    given = chain(first, given)
-    with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
-        while batch := list(islice(given, _BATCH)):
-            columns = {name: [_format_cell(name, row[name]) for row in batch] for name, _ in kinds}
-            writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
-
-
-def _format_cell(name: str, value: Any) -> Any:
-    if name.startswith("found"):
-        return value
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-NAME = "compare.html"
-_NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
-
-
-def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how: Any) -> Path:
-    """Write a page that compares the first results folder with each of the others, and return its path.
-
-    Without `out`, the page is `compare.html` in the last folder; `how` sets the options of `View`.
-    """
-    runs = [RunResults(folder) for folder in folders]
-    tables = [list(run.tables.values()) for run in runs]
-    grids, overlaps = _make_grids(tables, folders), [count_overlap(tables[0], other) for other in tables[1:]]
-    names = [run.name for run in runs]
-    title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
-    better = [
-        regression.describe_better([names[0], name], compare(tables[0], other))
-        for name, other in zip(names[1:], tables[1:], strict=True)
-    ]
-    losses = [make_loss_tables(run) for run in runs]
-    moved = [
-        f"{name}: {line}"
-        for name, other in zip(names[1:], losses[1:], strict=True)
-        for line in describe_moves(compare_stages(losses[0], other))
-    ]
-    body = partial(_make_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
-    return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
-
-
-def _make_grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
-    """Return tables of metrics with one column per run: first over all datasets, then for each dataset."""
-    for folder, other in zip(folders[1:], tables[1:], strict=True):
-        regression.check_comparable([folders[0], folder], compare(tables[0], other), count_overlap(tables[0], other))
-    names = [table.name for table in tables[0]]
-    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _make_grid(tables))]
-    if len(names) > 1:
-        grids += [(name, _make_grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
-    return [(title, rows) for title, rows in grids if rows]
-
-
-def _make_grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
-    scale, columns = read_scale(), [summarise_run(mine) for mine in tables]
-    differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
-    names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
-    rows = []
-    for metric in shorten_metrics(names, all_families=True):
-        own = [with_ceiling(metric, make_cell(metric, means.get(metric), scale), means) for means in columns]
-        cells = [compare_cell(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
-        rows.append(MetricRow(metric, describe_metric(metric), cells))
-    return rows
-
-
-def _make_body(
-    matching: Matching,
-    meta: Record,
-    notes: list[str],
-    *,
-    grids: list[tuple[str, list[MetricRow]]],
-    overlaps: Sequence[Overlap],
-    better: Sequence[str],
-    moved: Sequence[str],
-) -> str:
-    counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
-    names = [run.name for run in matching.runs]
-    left_out = [
-        f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in describe_not_compared(one)
-    ]
-    return render(
-        "compare.html.j2",
-        language=meta["language"],
-        runs=[
-            (run.name, format_start(run, meta["language"]), tally)
-            for run, tally in zip(matching.runs, matching.tallies, strict=True)
-        ],
-        meta=meta,
-        notes=notes,
-        grids=[(title, group_rows(rows)) for title, rows in grids],
-        meanings=GROUP_MEANINGS,
-        asked=min(one.asked for one in overlaps),
-        answered=min(one.answered for one in overlaps),
-        left_out=left_out,
-        better=better,
-        moved=moved,
-        funnels=[
-            (run.name, tally.stages, make_funnel_rows(tally.stages, run.means))
-            for run, tally in zip(matching.runs, matching.tallies, strict=True)
-        ],
-        changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
-        shares=stack_shares({name: tally.count_total() for name, tally in zip(names, matching.tallies, strict=True)}),
-        differing=_find_differing(matching.runs),
-    )
-
-
-def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
-    """Return the settings that differ between the runs, each as its name and its value in every run."""
-    settings = [run.settings for run in runs]
-    names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
-    values = {name: [one.get(name, "–") for one in settings] for name in names}
-    return [(name, each) for name, each in values.items() if len(set(each)) > 1]
 
 
 if __name__ == "__main__":

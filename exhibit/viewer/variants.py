@@ -1,7 +1,7 @@
-"""The part of a report about variants: bundles that were changed by rule.
+"""The section of a report about variants: bundles that a program changed, for example by replacing amounts.
 
-Each question of a variant is compared with the same question in the control, the bundle without the change.
-Plots show the metrics over the corpus size.
+Each question of a variant is compared with the same question in the control, the bundle without the
+change. Plots show the metrics over the corpus size.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +12,8 @@ from exhibit.evaluation.datasets import find_lone_variants
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import Table, compare, match_questions
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import compare, match_questions
 from exhibit.viewer.plots import BOTTOM, Plot, PlotLine, Point, compute_x, compute_y, format_outline, make_percent_ticks
 
 _BECAME = {
@@ -47,7 +48,10 @@ class TwinQuestion(NamedTuple):
 
 
 class VariantEffect(NamedTuple):
-    """A variant compared with its control."""
+    """The results on a variant, compared with its control.
+
+    A variant is a bundle with altered documents; its control is the same bundle without the alterations.
+    """
 
     dataset: str
     control: str
@@ -78,7 +82,7 @@ def variant_warnings(run: RunResults) -> list[str]:
 
 
 def variant_effects(run: RunResults) -> list[VariantEffect]:
-    """Return the effect of each variant whose control is in the run."""
+    """Return the effect of each variant (altered bundle) whose control (the unaltered bundle) is in the run."""
     controls = {table.pair: table for table in run.tables.values() if table.pair and _get_kind(table) == "control"}
     pairs = [
         (controls[table.pair], table)
@@ -151,7 +155,11 @@ def _list_changes(control: Table, variant: Table) -> list[tuple[str, str]]:
 
 
 def growth_plots(run: RunResults) -> list[Plot]:
-    """Return a plot over the corpus size for each metric that is a share; empty if the run has only one size."""
+    """Return a plot of each metric that is a share, against the number of documents.
+
+    The plots use variants to which documents were added (`growth`). The list is empty if the run has fewer
+    than two corpus sizes.
+    """
     grown = {table.pair for table in run.tables.values() if _get_kind(table).startswith("growth")}
     sizes: dict[int, Mapping[str, Any]] = {}
     for name, table in run.tables.items():

@@ -32,8 +32,9 @@ from bench.scale import (
 from bench.scale.__main__ import APART, DOCS, PARTS, is_same_machine, main
 from bench.scale.process import Clock, describe_machine_kind, run_apart
 from bench.stores import compute_recall
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.questions import Query
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.errors import BundleError, ToolkitError
 

@@ -12,9 +12,10 @@ import pytest
 from playwright.async_api import Error, TimeoutError
 
 from exhibit.converters import RawDocument, Tally, contractnli, cuad, privacyqa
-from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
+from exhibit.converters.civil_procedure.corpus import Corpus
 from exhibit.converters.civil_procedure.names import read_citation
 from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.resolution import RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.converters.fetching import page as page_module
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy
@@ -94,7 +95,11 @@ def test_a_column_whose_cells_stand_in_their_document_is_the_passage(texts, quot
 )
 def test_a_cell_of_quotes_is_a_list_in_a_string(cell, quotes):
     assert cuad.quotes_of(cell) == quotes
-    for wrong, why in (("['a'", "does not parse"), ("[1]", "holds something else"), ("'a'", "holds something else")):
+    for wrong, why in (
+        ("['a'", "is not valid Python"),
+        ("[1]", "is not a list of strings"),
+        ("'a'", "is not a list of strings"),
+    ):
         with pytest.raises(ValueError, match=why):
             cuad.quotes_of(wrong)
 
@@ -155,7 +160,7 @@ def test_a_table_of_another_form_is_refused(tmp_path):
     good = line("x_1", "Words.", "RRRRRR")
     with pytest.raises(SourceError, match="no column 'Ann1' … 'Ann6'"):
         policies(tmp_path, good, head="Mark")
-    with pytest.raises(SourceError, match="line 3 has 15 cells, the header 14"):
+    with pytest.raises(SourceError, match="line 3 has 15 cells, but the header has 14"):
         policies(tmp_path, good, f"{good}\tmore")
     with pytest.raises(SourceError, match="line 2 has 7 cells"):
         policies(tmp_path, "\t".join(good.split("\t")[:7]))
@@ -312,10 +317,10 @@ class Browser(SimpleNamespace):
 @pytest.mark.parametrize(
     ("error", "connected", "reason", "tried"),
     [
-        (Error("Target has been closed"), True, "the browser cannot print it", 2),
-        (Error("net::ERR_ABORTED at x"), True, "the browser cannot print it", 2),
-        (Error("odd\nstack"), False, "the browser cannot print it", 2),
-        (Error("odd\nstack"), True, "the browser cannot print it", 1),
+        (Error("Target has been closed"), True, "the browser cannot print the page", 2),
+        (Error("net::ERR_ABORTED at x"), True, "the browser cannot print the page", 2),
+        (Error("odd\nstack"), False, "the browser cannot print the page", 2),
+        (Error("odd\nstack"), True, "the browser cannot print the page", 1),
         (TimeoutError("late"), True, "timed out", 1),
     ],
 )
@@ -336,7 +341,7 @@ def test_a_page_that_ends_the_browser_is_tried_once_more(monkeypatch, error, con
     with pytest.raises(FetchError) as caught:
         asyncio.run(printer.print(REPLY, "http://x/a"))
     assert caught.value.reason == reason and len(started) == tried and printer.browser == "1.2"
-    details = {2: "it ends the browser", 1: "odd" if reason != "timed out" else "in the browser, after 3 s"}
+    details = {2: "it makes the browser crash", 1: "odd" if reason != "timed out" else "in the browser, after 3 s"}
     assert caught.value.detail == details[tried]
     [told] = started[0].asked
     assert told["accept_downloads"] is False and told["service_workers"] == "block"

@@ -20,7 +20,7 @@ from exhibit.conversion import main
 from exhibit.converters import Benchmark, Tally, contractnli
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
-from exhibit.law.profile import date_of, kind_of, parties_of
+from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
@@ -265,7 +265,7 @@ def test_an_unknown_split_is_a_usage_error(capsys):
     contractnli.add_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--split", "valid"])
-    assert "'valid' is none of train, dev, test, all" in capsys.readouterr().err
+    assert "no split 'valid'; there are train, dev, test, all" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- what can be wrong
@@ -286,10 +286,10 @@ def test_a_split_that_was_asked_for_must_be_there(copy):
 
 def test_a_missing_or_unknown_hypothesis_is_refused(copy):
     edit(copy / "train.json", lambda content: content["labels"].pop("nda-7"))
-    with pytest.raises(SourceError, match="no hypothesis 'nda-7'"):
+    with pytest.raises(SourceError, match="lack the hypothesis 'nda-7'"):
         read(copy)
     edit(copy / "train.json", lambda content: content["labels"].update({"nda-7": {}, "nda-99": {}}))
-    with pytest.raises(SourceError, match="'nda-99' that has no question"):
+    with pytest.raises(SourceError, match="an unknown hypothesis 'nda-99'"):
         read(copy)
 
 
@@ -298,7 +298,7 @@ def test_what_is_not_the_release_is_refused(copy):
     with pytest.raises(SourceError, match=r"dev\.json: not JSON"):
         read(copy)
     (copy / "dev.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(SourceError, match="no list of 'documents'"):
+    with pytest.raises(SourceError, match="no list under the key 'documents'"):
         read(copy)
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from exhibit.converters import RawDocument, Tally, cpr
 from exhibit.converters.benchmark import Block
-from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus
 from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
 from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.resolution import RowEvidence
 from exhibit.converters.civil_procedure.sources import (
     NO_DOCUMENT,
     RulesFile,

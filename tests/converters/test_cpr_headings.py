@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters.civil_procedure.layout import (
-    Layout,
-    RuleHeading,
-    SourceLine,
-    find_headings,
-    lines_of,
-    list_splits,
-)
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, find_headings, list_splits
+from exhibit.converters.civil_procedure.layout_lines import SourceLine, lines_of
 from exhibit.converters.civil_procedure.names import (
     compare_names,
     find_citations,

@@ -10,8 +10,9 @@ from pypdf import PdfWriter
 from exhibit.converters import RawDocument
 from exhibit.converters.benchmark import Block
 from exhibit.converters.civil_procedure import layout
-from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
-from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine
+from exhibit.converters.civil_procedure.corpus import Corpus
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading
+from exhibit.converters.civil_procedure.layout_lines import SourceLine
 from exhibit.converters.civil_procedure.names import read_citation, read_name
 from exhibit.converters.civil_procedure.parsing import (
     IndexExport,
@@ -25,6 +26,7 @@ from exhibit.converters.civil_procedure.parsing import (
     read_records,
     read_string,
 )
+from exhibit.converters.civil_procedure.resolution import RowEvidence
 from exhibit.converters.civil_procedure.sources import (
     RulesFile,
     kind_of,

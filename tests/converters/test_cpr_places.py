@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters.benchmark import RawDocument, Tally
-from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvidence
+from exhibit.converters.civil_procedure.corpus import Corpus
 from exhibit.converters.civil_procedure.names import find_citations, find_strange_courts, names_court, read_citation
 from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.resolution import Resolution, RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile, load, reference_of
 from exhibit.converters.fetching.fetch import Policy
 

@@ -100,7 +100,7 @@ def test_what_a_body_is_is_told_by_its_first_bytes_and_its_type(declared, body, 
 @pytest.mark.parametrize(
     ("declared", "body", "reason", "detail"),
     [
-        ("text/html", b" \n", "empty", ""),
+        ("text/html", b" \n", "the reply is empty", ""),
         ("text/html", b"a\0b", "neither a page nor a PDF", "text/html"),
         ("image/png", b"\x89PNG\0", "neither a page nor a PDF", "image/png"),
         ("", b"a\0", "neither a page nor a PDF", "unknown type"),
@@ -191,7 +191,7 @@ def test_a_body_is_read_up_to_the_limit():
 
 def test_an_encoding_that_cannot_be_undone_and_a_host_that_is_not_there_are_told():
     error = refused({"/a": (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"no gzip")})
-    assert (error.fate, error.reason) == ("unusable", "its encoding cannot be undone")
+    assert (error.fate, error.reason) == ("unusable", "the reply cannot be decompressed")
     downloader = Downloader(replace(POLICY, ignore_robots=True))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -204,7 +204,7 @@ def test_an_encoding_that_cannot_be_undone_and_a_host_that_is_not_there_are_told
 @pytest.mark.parametrize(
     ("robots", "fate", "reason"),
     [
-        ((200, {}, b"User-agent: *\nDisallow: /a"), "disallowed", "robots.txt asks to leave it (--ignore-robots)"),
+        ((200, {}, b"User-agent: *\nDisallow: /a"), "disallowed", "robots.txt forbids this page (--ignore-robots)"),
         ((500, {}, b""), "failed", "robots.txt cannot be read"),
         ((499, {}, b""), "", ""),
         ((404, {}, b""), "", ""),

@@ -141,7 +141,7 @@ def test_every_file_and_every_row_ends_in_one_line(convert, tmp_path, folder, pr
     assert "covering.eml/film.mp4: .mp4" in reasons["no reader for files of this kind"]
     assert any(name.startswith("brokendocx.docx.pdf: damaged") for name in reasons["document cannot be read"])
     assert f"row {count}: nowhere.docx" in reasons["document is not in the folder"]
-    assert reasons["row without a question"] == [f"row {count + 1}"], "as Excel counts"
+    assert reasons["the row has no question"] == [f"row {count + 1}"], "as Excel counts"
     assert set(reasons["document that no question is about (--only-asked)"]) == {
         "spare.txt",
         "covering.eml",

@@ -14,10 +14,12 @@ import pytest
 
 from exhibit.converters import Quote, RawDocument, Tally, cuad, squad, statutes
 from exhibit.converters.benchmark import Block
-from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
-from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading
+from exhibit.converters.civil_procedure.layout_lines import SourceLine
 from exhibit.converters.civil_procedure.names import read_citation, read_name
 from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.resolution import RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile, load
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy, flaw_of, is_public
 from exhibit.converters.fetching.fetch import read_policy
@@ -305,9 +307,9 @@ def test_a_reply_says_what_it_is():
     reply = PageReply("http://x/a/b.DOCX", 200, {"content-type": "Text/HTML; charset='latin-1'; x=1"}, "html", b"\xe9")
     assert (reply.declared, reply.text) == ("text/html", "é")
     assert PageReply("http://x/a.DOCX", 200, {}).suffix == ".docx" and PageReply("http://x/a", 200, {}).declared == ""
-    error = FetchError("failed", "timed out", "after 3 s", status=504, wait=2.0, transient=True)
+    error = FetchError("timed out", "after 3 s", fate="failed", status=504, wait=2.0, transient=True)
     assert str(error) == "timed out: after 3 s" and (error.status, error.wait, error.transient) == (504, 2.0, True)
-    assert str(FetchError("failed", "gone")) == "gone" and not FetchError("failed", "gone").transient
+    assert str(FetchError("gone", fate="failed")) == "gone" and not FetchError("gone", fate="failed").transient
     told = Policy()
     assert (told.per_host, told.delay, told.timeout, told.max_bytes, told.retries, told.backoff, told.pages) == (
         2, 0.5, 60.0, 100 << 20, 3, 1.0, 4
@@ -397,7 +399,7 @@ def test_a_folder_must_hold_something_to_read(tmp_path):
     with pytest.raises(SourceError, match="no such folder; --documents takes the folder"):
         files_of(tmp_path / "none")
     (tmp_path / "a.xyz").write_text("x", encoding="utf-8")
-    with pytest.raises(SourceError, match="no documents in it that can be read; 1 other files"):
+    with pytest.raises(SourceError, match="none of its 1 files can be read as a document"):
         files_of(tmp_path)
     long = "n" * 500
     assert shorten_name("short") == "short" and shorten_name(long).endswith("…") and len(shorten_name(long)) < 500
@@ -421,7 +423,8 @@ def test_languages_and_days_that_there_are_not_are_refused(tmp_path, capsys):
     )
     assert (told.ask_in, told.as_of, told.since) == ("en,cs", "2020-02-29", "2019-01-01")
     for flag, value, why in (
-        ("--ask-in", "en,xx,yy", "no questions in xx, yy; there are"), ("--as-of", "2021-02-29", "is not a day"),
+        ("--ask-in", "en,xx,yy", "no questions in the language xx, yy; the languages are"),
+        ("--as-of", "2021-02-29", "is not a day"),
     ):  # fmt: skip
         with pytest.raises(SystemExit):
             options_of(statutes, "--source", tmp_path, flag, value)

@@ -218,7 +218,7 @@ def test_wrong_columns_are_named(convert, tmp_path, capsys, header, complaint):
 def test_a_line_with_too_many_cells_is_named(convert, tmp_path, capsys):
     lines = [f"{HEADER}\tLabel", sentence(0, "Words.", "Relevant"), sentence(1, "More.", "Relevant", "Relevant")]
     convert("privacyqa", "--source", write(tmp_path / "raw", "policy_train_data.csv", *lines), expect=1)
-    assert "line 3 has 9 cells, the header 8" in capsys.readouterr().err
+    assert "line 3 has 9 cells, but the header has 8" in capsys.readouterr().err
 
 
 def test_marks_that_contradict_are_counted_and_strict_stops_at_them(convert, tmp_path, capsys):

@@ -84,7 +84,7 @@ def test_rows_that_do_not_fit_are_counted_and_columns_named_twice_refused(tmp_pa
 def test_cells_that_rows_lack_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_MOST_MISSING", 2)
     assert len(read(tmp_path, "a,b,c\n1,2\n1,2\n1,2,3\n")[0]) == 3
-    with pytest.raises(SourceError, match="3 columns, and rows that lack 3 cells; is row 1 a header"):
+    with pytest.raises(SourceError, match="row 1 has 3 columns, but rows below lack 3 cells; is it a header"):
         read(tmp_path, "a,b,c\n1,2\n1\n1,2,3\n")
 
 

@@ -49,7 +49,7 @@ def test_a_table_of_a_release_has_its_columns_and_as_many_cells_in_each_row():
     for text, wanted, why in (
         ("a,b\n", (), "no rows"),
         ("a,b\n1,2\n", ("c", "d"), r"no column 'c' \(2 missing\); is this "),
-        ("a,b\n1,2\n3\n", (), "record 3 has 1 fields, the header 2"),
+        ("a,b\n1,2\n3\n", (), "record 3 has 1 fields, but the header has 2"),
         ('a,b\n"1,2\n', (), "not a CSV file in UTF-8"),
     ):
         with pytest.raises(SourceError, match=why):
@@ -60,7 +60,11 @@ def test_a_table_of_a_release_has_its_columns_and_as_many_cells_in_each_row():
 
 def test_json_of_a_release_has_its_list():
     assert read_json(Path("t.json"), b'\xef\xbb\xbf{"rows": []}', INFO, lists="rows") == {"rows": []}
-    for data, why in ((b"{", "not JSON"), (b"[]", "no list of 'rows'"), (b'{"rows": 3}', "no list of 'rows'")):
+    for data, why in (
+        (b"{", "not JSON"),
+        (b"[]", "no list under the key 'rows'"),
+        (b'{"rows": 3}', "no list under the key 'rows'"),
+    ):
         with pytest.raises(SourceError, match=why):
             read_json(Path("t.json"), data, INFO, lists="rows")
 
@@ -86,7 +90,7 @@ def test_names_in_an_archive_are_as_long_as_a_file_system_takes(tmp_path):
     assert len(list((tmp_path / "out").rglob("*"))) == 3
     with pytest.raises(SourceError, match="is not a valid file name"):
         unpack(packed(tmp_path / "b.zip", "d/" + "n" * 256), tmp_path / "out")
-    with pytest.raises(SourceError, match="'A' and 'a' are one file on many systems"):
+    with pytest.raises(SourceError, match="'A' and 'a' are the same file name on many systems"):
         unpack(packed(tmp_path / "c.zip", "A", "a"), tmp_path / "out")
 
 
@@ -130,7 +134,7 @@ def test_a_name_in_the_corpus_has_255_bytes_at_the_most():
     for url, why in {
         "http://x/" + "n" * 252: "would have 256 bytes",
         "http://x/": "no file name in it",
-        "http://x/a#b/c": "holds a '/'",
+        "http://x/a#b/c": "has a '/'",
     }.items():
         with pytest.raises(SourceError, match=why):
             filename_of(url)

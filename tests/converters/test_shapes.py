@@ -576,7 +576,7 @@ def test_comments_between_the_lines_of_a_jsonl_file_are_counted(documents, tmp_p
 def test_objects_without_a_known_text_are_an_error_whose_flag_works(documents, tmp_path, convert):
     rows = [{"question": ASK, "answer": "x", "evidence": [{"doc_name": "harbour-lease", "wording": RENT, "weight": 2}]}]
     source = written(tmp_path / "t.jsonl", rows)
-    with pytest.raises(SourceError, match=r"its fields: wording, weight\); name it: --text evidence\.wording"):
+    with pytest.raises(SourceError, match=r"the fields: wording, weight\); name the field: --text evidence\.wording"):
         table.read(source, options_of(table, "--jobs", 1, "--documents", documents), Tally())
     bundle = convert("table", "--source", source, "--documents", documents, "--as", "is", "--text", "evidence.wording")
     assert golds(bundle) == [(LEASED, "exact", RENT)]

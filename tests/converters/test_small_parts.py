@@ -266,13 +266,13 @@ def test_items_are_left_out_once_and_accounted_for():
     assert tally.left_out == {"first": ["a"], "beyond": ["b: why", "itself"]}
     account = tally.account([three])["rows"]
     assert (account.given, account.kept, account.left_out) == (3, 1, {"first": 1, "beyond": 1})
-    with pytest.raises(BundleError, match="c: neither kept nor left out"):
+    with pytest.raises(BundleError, match="c: this item was neither kept nor left out"):
         tally.account([])
-    with pytest.raises(SourceError, match=r"x: torn; an error because of --strict"):
+    with pytest.raises(SourceError, match=r"x: torn; fix the source, or remove --strict"):
         Tally(strict=True).fault("torn", "x")
-    with pytest.raises(SourceError, match=r"c: torn; an error because of --strict"):
+    with pytest.raises(SourceError, match=r"c: torn; fix the source, or remove --strict"):
         Tally(strict=True).leave_out_all("torn", [three], fault=True)
-    with pytest.raises(SourceError, match=r"itself: torn; an error because of --strict"):
+    with pytest.raises(SourceError, match=r"itself: torn; fix the source, or remove --strict"):
         Tally(strict=True).leave_out_all("torn", [], name="itself", fault=True)
     strict = Tally(strict=True)
     strict.leave_out_all("beyond", [three])
@@ -328,8 +328,8 @@ def test_documents_that_need_a_browser_are_named_where_there_is_none(monkeypatch
     raws = [RawDocument(f"{n}.pdf", "t", original=Path(name)) for n, name in enumerate(("a.html", "b.txt", "c.docx"))]
     check_printers(raws)
     monkeypatch.setattr(press, "HERE", False)
-    with pytest.raises(ServiceError, match=r"^a\.html and 1 more: "):
+    with pytest.raises(ServiceError, match=r"^a\.html and 1 more cannot be printed: "):
         check_printers(raws)
-    with pytest.raises(ServiceError, match=r"^a\.html: "):
+    with pytest.raises(ServiceError, match=r"^a\.html cannot be printed: "):
         check_printers(raws[:2])
     check_printers(raws[1:2])

@@ -100,7 +100,7 @@ def test_the_versions_of_a_day_and_from_a_day_on(samples: Path):
     names = [document.filename for document in read(source, as_of="2020-05-01").documents]
     assert names == ["poplatkova-vyhlaska_2020-01-01.pdf", "pristavni-zakon_2019-07-01.pdf"]
     assert len(read(source, since="2023-01-01").documents) == 2
-    with pytest.raises(SourceError, match="none of 3 versions was in force then"):
+    with pytest.raises(SourceError, match="none of its 3 versions was in force at the dates of --from and --as-of"):
         read(source, as_of="1990-01-01")
 
 
@@ -308,7 +308,9 @@ def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(
     (tmp_path / "mola" / "2021-02-30.md").write_text("no day", encoding="utf-8")
     said: list[tuple[str, str]] = []
     kept = read_versions(tmp_path, skip=lambda *told: said.append(told))
-    assert said == [("a day that no calendar has", "mola/2021-02-30.md")] and len(kept) == len(versions)
+    assert said == [("the date in its name or header does not exist", "mola/2021-02-30.md")] and len(kept) == len(
+        versions
+    )
 
 
 UNITS = "### § 1 Pojem\n\nPřístavem je místo pro lodě.\n\n### § 2 Poplatek\n\nPoplatek je {fee} Kč za den.\n"
@@ -338,9 +340,9 @@ def test_what_cannot_be_used_is_left_out_by_name_and_the_rest_is_asked_about(tmp
     assert tally.left_out == {
         "a pipe, socket or device, not a file": ["pipe.md"],
         "a link that leads out of the folder; not followed": ["secret.md"],
-        "a day that no calendar has": ["lode.md", "mola/2021-13-01.md"],
-        "not UTF-8": ["lode/2020-01-01.md"],
-        "an empty file": ["mola/2022-01-01.md"],
+        "the date in its name or header does not exist": ["lode.md", "mola/2021-13-01.md"],
+        "the file is not in UTF-8": ["lode/2020-01-01.md"],
+        "the file is empty": ["mola/2022-01-01.md"],
     }
     tally.account(item for document in benchmark.documents for item in document.items)
     with pytest.raises(SourceError, match="--strict"):
@@ -384,7 +386,7 @@ def test_in_a_repository_a_moved_law_is_one_law_and_two_of_one_name_are_two(tmp_
     assert [(v.law, v.start and v.start.year) for v in versions] == [
         ("cz-lode", 2001), ("cz-lode", 2004), ("mola", 2001), ("mola", 2002), ("sk-lode", 2003),
     ]  # fmt: skip
-    assert said == ["cz/empty.md: an empty file"]
+    assert said == ["cz/empty.md: the file is empty"]
 
 
 @pytest.mark.parametrize(("most", "changed", "same"), [(1, 1, 0), (3, 2, 1), (6, 4, 2), (50, 6, 3)])

@@ -341,12 +341,12 @@ def test_rows_that_say_too_little_are_counted_by_reason(folder):
     tally = Tally()
     assert len(read(write(folder / "t.jsonl", *rows), tally=tally).rows) == 1
     assert tally.left_out == {
-        "row without a question": ["line 3"],
-        "1 passages and 2 documents: which stands where?": ["line 5"],
+        "the row has no question": ["line 3"],
+        "1 passages, but 2 documents: which passage is in which document?": ["line 5"],
         "passage without a document": ["line 7"],
         "row names no document": ["line 9"],
         "row without an answer or a passage": ["line 11"],
-        "whether it is impossible is neither yes nor no": ["line 13"],
+        "the cell for impossible questions is neither yes nor no": ["line 13"],
     }
 
 
@@ -578,7 +578,7 @@ def test_a_sheet_with_a_title_merged_cells_and_empty_rows_is_read_by_what_its_ce
     assert quotes(benchmark) == [
         [("Alder.txt.pdf", NOTICE)], [("Alder.txt.pdf", "The rent is £900.")], [("Birch.txt.pdf", TERM)],
     ]  # fmt: skip
-    assert tally.left_out == {"row without a question": ["row 8"]}, "as Excel counts"
+    assert tally.left_out == {"the row has no question": ["row 8"]}, "as Excel counts"
     assert tally.noted["row above the header of the table"] == ["q.xlsx: row 1: Lease review, May 2026"]
     told = tally.noted["column guessed from its name or its cells"]
     assert {"document = Agreement", "text = Clause relied on"} <= set(told)

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from exhibit.converters.raw.titles import choose_unique_titles, join_names
-from exhibit.law.profile import tidy, to_title_case
+from exhibit.law.casing import tidy, to_title_case
 
 
 @pytest.mark.parametrize(

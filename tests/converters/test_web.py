@@ -235,8 +235,8 @@ REFUSED = [
     ("nowhere", "/page.html", "failed", "host not found"),
     ("site", "/huge", "unusable", "too large (--max-bytes)"),
     ("site", "/archive", "unusable", "neither a page nor a PDF"),
-    ("site", "/empty", "unusable", "empty"),
-    ("site", "/drafts/practice-direction-4.html", "disallowed", "robots.txt asks to leave it (--ignore-robots)"),
+    ("site", "/empty", "unusable", "the reply is empty"),
+    ("site", "/drafts/practice-direction-4.html", "disallowed", "robots.txt forbids this page (--ignore-robots)"),
 ]
 
 
@@ -479,8 +479,8 @@ def test_no_segment_is_ever_changed(segment):
         (["/x.html?a", "/x.html?b"], "both would be"),
         (["/"], "/: no file name in it"),
         (["/folder/"], "/folder/: no file name in it"),
-        (["/" + "é" * 126], "256 bytes, more than the 255"),
-        (["/app#/route"], "its fragment holds a '/'"),
+        (["/" + "é" * 126], "256 bytes, but the limit is 255"),
+        (["/app#/route"], "the part after '#' has a '/'"),
     ],
 )
 def test_names_that_cannot_be_are_an_error_before_any_download(site, tmp_path, urls, message):
@@ -547,7 +547,7 @@ def test_a_limit_takes_the_first_urls_but_names_are_checked_for_all(listed, tmp_
     assert urls == [A] and tally.left_out == {BEYOND: [A, B]}, "none was fetched"
     assert tally.account([])["rows"].left_out == {BEYOND: 2}
     _, tally = listed(list_of(tmp_path / "urls.txt", "# a comment", A))
-    with pytest.raises(BundleError, match="line 2: neither kept nor left out"):
+    with pytest.raises(BundleError, match="line 2: this item was neither kept nor left out"):
         tally.account([])
     with pytest.raises(SourceError, match="no file name"):
         listed(list_of(tmp_path / "urls.txt", A, "https://a.example/"), limit=1)

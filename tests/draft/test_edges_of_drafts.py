@@ -252,7 +252,7 @@ def test_a_playbook_with_two_questions_of_a_name_or_of_another_size_is_refused(t
     path.write_text(f'title = "P"\nkinds = ["lease"]\n{question}', encoding="utf-8")
     assert read_playbook(path).name == "my-own"
     path.write_text(f'title = "P"\nkinds = ["lease"]\n{question}{question}', encoding="utf-8")
-    with pytest.raises(SourceError, match="questions with the same name: rent"):
+    with pytest.raises(SourceError, match="several questions have the same name \\(rent\\)"):
         read_playbook(path)
     with pytest.raises(SourceError, match="none.toml: cannot be read"):
         read_playbook(tmp_path / "none.toml")

@@ -182,7 +182,7 @@ def test_the_work_on_a_document_needs_its_structure(tmp_path):
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
     worked = folder.PreparationWork(Preparation(Config.preset("routed")))(path)
     assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
-    with pytest.raises(ToolkitError, match="prepared without its section tree"):
+    with pytest.raises(ToolkitError, match="prepared without its sections"):
         folder.PreparationWork(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
 
 

@@ -73,7 +73,7 @@ def test_a_users_own_is_a_file(tmp_path, capsys):
         ("title = ", "not TOML"),
         (OWN.replace('ask = ["Who pays for fuel?"]', "ask = []"), "questions.0.ask"),
         (OWN + 'server = "http://example.org"\n', "questions.0.server"),
-        (OWN + OWN[OWN.index("[[") :], "questions with the same name: fuel"),
+        (OWN + OWN[OWN.index("[[") :], "several questions have the same name \\(fuel\\)"),
     ],
 )
 def test_what_is_wrong_with_one_is_said_with_its_place(text, told, tmp_path):

@@ -199,7 +199,7 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
     info = json.loads((out / "bundle.json").read_text("utf-8"))
     (out / "bundle.json").write_text(json.dumps({**info, "draft": None}), encoding="utf-8")
     assert review([str(out), "--out", str(tmp_path / "page.html")]) == 1
-    assert "not a drafted bundle" in capsys.readouterr().err
+    assert "not a bundle made by exhibit draft" in capsys.readouterr().err
 
 
 def test_ids_are_drawn_in_the_same_order_everywhere(drafted):

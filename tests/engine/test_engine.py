@@ -259,7 +259,7 @@ def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_small_file_that_takes_much_memory_is_set_aside_and_a_large_one_is_not():
-    with pytest.raises(LimitError, match="lease.pdf: needs more than 128 MiB of memory to be read, too much for"):
+    with pytest.raises(LimitError, match="lease.pdf: reading it needs more than 128 MiB of memory, the limit for"):
         run_in_worker(takes_half_a_gigabyte, 700)
     assert run_in_worker(takes_half_a_gigabyte, 4_000_000) == 512 << 20
 

@@ -45,7 +45,7 @@ def test_a_worker_reads_a_file_within_its_share_and_the_clock_is_stopped_after(w
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
         with (
             pytest.raises(
-                LimitError, match=r"a.pdf: needs more than 30 MiB of memory to be read, .* a file of 7 bytes"
+                LimitError, match=r"a.pdf: reading it needs more than 30 MiB of memory, .* a file of 7 bytes"
             ),
             limit_reading("a.pdf", 7),
         ):

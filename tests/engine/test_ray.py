@@ -253,7 +253,9 @@ def test_a_machine_that_does_not_see_a_document_is_named_before_anything_is_done
     fake.machines += [{"NodeID": "c", "NodeManagerHostname": "node-c", "Alive": False}]
     lease, plan = str(tmp_path / "lease.pdf"), str(tmp_path / "annexes" / "plan.pdf")
     fake.blind = {"b": [lease]}
-    with pytest.raises(ServiceError, match=r"ray:auto: 1 of 2 machines do not see .*lease.pdf \(node-b\)"):
+    with pytest.raises(
+        ServiceError, match=r"ray:auto: 1 of 2 machines cannot find .*lease.pdf \(the first is node-b\)"
+    ):
         list(open_engine("ray:auto").map(pages, [item]))
     assert [(given, told) for _, given, told in fake.sent] == [
         ({"num_cpus": 0, "max_retries": 0, "scheduling_strategy": (node, False)}, ([plan, lease],)) for node in "ab"

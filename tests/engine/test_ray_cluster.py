@@ -195,7 +195,7 @@ def test_a_document_that_other_nodes_do_not_see_is_refused_in_a_line(three, tmp_
     monkeypatch.chdir(tmp_path)
     engine = open_engine(three.engine)
     assert [outcome.unwrap() for outcome in engine.map(size_of, [Item(tmp_path / "lease.txt")])] == [14]
-    with pytest.raises(ServiceError, match=r"3 of 3 machines do not see /proc/self/cwd/lease.txt") as caught:
+    with pytest.raises(ServiceError, match=r"3 of 3 machines cannot find /proc/self/cwd/lease.txt") as caught:
         list(engine.map(size_of, [Item(Path("/proc/self/cwd/lease.txt"))]))
     assert "s3://" in str(caught.value) and "\n" not in str(caught.value)
 

@@ -131,7 +131,7 @@ def test_a_file_names_its_own_variables_alone(tmp_path):
         if allowed:
             assert read_system(str(path))["key"] == key
         else:
-            with pytest.raises(ToolkitError, match="a file may name only variables EXHIBIT_TARGET_"):
+            with pytest.raises(ToolkitError, match="a target file may use only variables named EXHIBIT_TARGET_"):
                 read_system(str(path))
     with pytest.raises(ToolkitError, match="the systems are .*nvidia"):
         read_system("none.toml")

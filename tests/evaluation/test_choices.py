@@ -7,15 +7,14 @@ import json
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.cases import (
+from exhibit.evaluation.cases import with_choices, without_choices
+from exhibit.evaluation.label_choices import (
     choose,
     contradicts,
     describe_choices,
     describe_labels,
     find_chosen_label,
     offers_of,
-    with_choices,
-    without_choices,
 )
 from exhibit.evaluation.metrics import measure
 from exhibit.schemas.errors import BundleError
@@ -43,7 +42,7 @@ def test_the_label_that_a_reply_chooses(answer, label):
 def test_where_nothing_was_asked_for_there_is_no_label():
     assert measure([case(answer="Entailment")], names=["label_accuracy"]) == {"label_accuracy": [None]}
     assert with_choices("May it?", ()) == "May it?" and with_choices("May it?", NLI).endswith("NotMentioned.")
-    with pytest.raises(BundleError, match="1 different values; a label must have 2 to 12"):
+    with pytest.raises(BundleError, match="it has 1 different values, but only a label with 2 to 12"):
         offers_of("label", {0: {"label": "x"}}, where="nda")
 
 

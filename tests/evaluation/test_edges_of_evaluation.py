@@ -41,7 +41,8 @@ from exhibit.evaluation.ranking import (
     total_mismatches,
 )
 from exhibit.evaluation.records import compute_breakdown
-from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, Estimate, Overlap
 from exhibit.evaluation.text_tables import choose_metrics, diff_lines, make_mean_notes
 from exhibit.evaluation.verdicts import examine
 from exhibit.evidence import Span

@@ -200,7 +200,7 @@ def test_every_problem_is_told_before_any_work(run, tmp_path):
         run(dataset_paths=[str(tmp_path / "none*"), str(tmp_path)], metrics="bleu", embedder="crystal", splitter="axe")
     for part in ("none*: matches nothing", "train.json: missing", "no metric 'bleu'", "no splitter 'axe'"):
         assert part in str(caught.value)
-    with pytest.raises(ToolkitError, match="no char_recall@64"):
+    with pytest.raises(ToolkitError, match="char_recall@64: its cutoff is too large"):
         run(metrics="char_recall@64", depth=8)
     assert not (tmp_path / "results").exists() and not (tmp_path / "cache").exists()
 

@@ -244,7 +244,10 @@ def test_predictions_for_a_part_are_said_and_counted_as_failures(start, dataset,
     ("rows", "told"),
     [
         ([{"id": 0, "colour": "red"}], "not recognised as replies: {id: number, colour: text}"),
-        ([{"question": "Who else?", "answer": "Nobody."}], "no row is for a question of leases, such as 0: Which law"),
+        (
+            [{"question": "Who else?", "answer": "Nobody."}],
+            "no row answers a question of leases, such as question 0 (Which law",
+        ),
     ],
 )
 def test_predictions_that_cannot_be_used_are_an_error(start, tmp_path, rows, told):

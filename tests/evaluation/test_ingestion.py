@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets
@@ -113,7 +115,7 @@ def test_a_collection_is_found_by_its_name_and_made_where_there_is_none(dataset)
         create=Step(path="/create", method="POST", id="id"),
         list=Step(path="/list?of={collection_id}", items="files"),
     )
-    with pytest.raises(ToolkitError, match="has none of the 3 files"):
+    with pytest.raises(ToolkitError, match="none of the 3 files is ready in the system"):
         none.bring_in(dataset, timeout=0.01)
     assert fetch.asked[:2] == ["/find", "/create"] and "/list?of=9" in fetch.asked and len(held) == 3
     own = collection(Fetch(list=listed()), find=find, list=LIST, id_prefix="le")
@@ -185,6 +187,11 @@ def test_without_a_list_what_was_sent_is_in(dataset):
     told = there.bring_in(dataset, timeout=1)
     assert (told.files, told.set_aside) == (3, []) and told.seconds is not None
     assert fetch.asked == ["/check", *(["/add", "/attach?1"] * 3), "/start", "/check"]
+
+
+def test_a_dataset_without_files_has_no_file_that_failed(dataset):
+    told = collection(Fetch(list=listed()), list=LIST).compare(replace(dataset, files={}))
+    assert (told.files, told.set_aside) == (0, [])
 
 
 def test_what_is_there_is_compared_and_nothing_is_sent(dataset):

@@ -23,6 +23,7 @@ from exhibit.evaluation.ranking import find_gold_ranks
 from exhibit.evaluation.records import list_passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import find_page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import (
     Failures,
     Scoring,
@@ -35,7 +36,7 @@ from exhibit.evaluation.scoring import (
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
 from exhibit.evaluation.settings import Settings, compare_reply_settings, parse_settings, read_config_file
-from exhibit.evaluation.statistics import Estimate, Table
+from exhibit.evaluation.statistics import Estimate
 from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -232,7 +233,7 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
         (HttpError("no", status=418), "none of 5 questions"),
         (
             NoAnswerError("no answer", {"said": "two words"}, blank=False),
-            "would fit: --set target_response_answer",
+            "Try --set target_response_answer",
         ),
         (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in the reply looks like an answer"),
         (NoAnswerError("no answer", {"n": 3}, blank=True), "none of 5 questions"),
@@ -294,11 +295,13 @@ def test_passages_without_words_or_at_another_place_are_told(dataset):
         "srv: the passages have file names but no text ({filename: text}): only document metrics are measured"
     ]
     _, run = probe(dataset, read(answer="a", passages=[{"id": 3}]), values={})
-    with pytest.raises(ToolkitError, match=r"have no text: {id: number}. Name their fields in a target file"):
+    with pytest.raises(
+        ToolkitError, match=r"have no text; the form of one is {id: number}. Name their fields in a target file"
+    ):
         run()
     elsewhere = Read({"answer": "x", "hits": ["by the law of Norway"]}, answer="x", passages=names)
     _, run = probe(dataset, elsewhere)
-    with pytest.raises(ToolkitError, match="This would fit: --set target_response_context_jmespath='hits'"):
+    with pytest.raises(ToolkitError, match="Try --set target_response_context_jmespath='hits'"):
         run()
     _, run = probe(dataset, read(answer="a"), passages=("hits",))
     with pytest.raises(ToolkitError, match=r"no passages at hits in the reply: {answer: text}$"):
@@ -457,10 +460,10 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     with pytest.raises(ToolkitError, match="write NAME=VALUE"):
         parse_set(["chunk_size"])
     with pytest.raises(
-        ToolkitError, match="no setting 'chunk_sise'; did you mean chunk_size\\? exhibit settings lists them"
+        ToolkitError, match="no setting 'chunk_sise' \\(did you mean chunk_size\\?\\); `exhibit settings` lists all"
     ):
         parse_set(["chunk_sise=3"])
-    with pytest.raises(ToolkitError, match="no setting 'qqqqqq'; exhibit settings lists them"):
+    with pytest.raises(ToolkitError, match="no setting 'qqqqqq'; `exhibit settings` lists all"):
         parse_set(["qqqqqq=3"])
     said = []
     words = [

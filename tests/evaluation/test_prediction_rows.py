@@ -124,7 +124,7 @@ def test_rows_are_matched_by_id_and_question_and_two_for_one_are_refused(tmp_pat
     with pytest.raises(ToolkitError, match="rows 1 and 3 are both for 'x'"):
         Predictions(written(tmp_path / "q.json", [{"id": n, "answer": "a"} for n in "xyx"]), TargetOptions())
     strange = Predictions(written(tmp_path / "r.json", [{"id": "none", "answer": "a"}]), TargetOptions())
-    with pytest.raises(ToolkitError, match="no row is for a question of leases"):
+    with pytest.raises(ToolkitError, match="no row answers a question of leases"):
         strange.probe(dataset, dataset.cases)
 
 
@@ -321,7 +321,7 @@ def test_the_notes_on_a_file_of_predictions_say_what_is_taken_for_what(tmp_path,
     none = Predictions(written(tmp_path / "r.json", [{"id": "z", "answer": "a"}]), TargetOptions())
     for length, ending in ((80, "q" * 80), (81, "q" * 79 + "…")):
         long = replace(dataset.cases[0], question="q" * length)
-        with pytest.raises(ToolkitError, match=f"such as 0: {ending}; is the file"):
+        with pytest.raises(ToolkitError, match=rf"such as question 0 \({ending}\); is the file"):
             none.probe(dataset, [long])
 
 

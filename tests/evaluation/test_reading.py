@@ -44,7 +44,7 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
     assert (inside.answer, inside.passages) == ("Yes.", ["p"])
     outside = reader({"answer": "said", "passages": "output.found", "unwrap": True})
     assert outside.read_whole({"output": {"x": 1}, "said": "Yes."}).answer == "Yes."
-    with pytest.raises(NoAnswerError, match="no answer at said in the reply"):
+    with pytest.raises(NoAnswerError, match="no answer in the reply at said"):
         reader({"answer": "said", "passages": "found"}).read_whole(wrapped)
     assert reader({"answer": "x", "passages": ""}).read_whole("Bare words.").answer == "Bare words."
 
@@ -52,8 +52,8 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
 @pytest.mark.parametrize(
     ("paths", "reply", "words", "blank"),
     [
-        (["said"], {"said": " "}, "no answer at said in the reply: {said: text}", True),
-        (["said"], {"other": 1}, "no answer at said in the reply", False),
+        (["said"], {"said": " "}, "no answer in the reply at said; its form is {said: text}", True),
+        (["said"], {"other": 1}, "no answer in the reply at said", False),
         (["said", "told"], {"other": 1}, "no answer in the reply", False),
         (None, {"other": 1}, "no answer in the reply", False),
     ],
@@ -160,24 +160,24 @@ def test_a_stream_that_stops_is_seen_where_others_had_an_end():
     assert streamed(*cut, one=one).answer == "Nor", "nobody has seen how it ends"
     assert streamed(*cut, {"done": False}, one=one).answer == "Nor"
     assert streamed(*cut, {"done": True}, {"answer": "way."}, one=one).answer == "Norway."
-    with pytest.raises(HttpError, match="the stream ended before its end mark") as caught:
+    with pytest.raises(HttpError, match="the reply is incomplete: its stream has no end mark") as caught:
         streamed(*cut, one=one)
     assert caught.value.transient
     marked = reader()
     assert streamed(*cut, "data: [DONE]", one=marked).answer == "Nor"
-    with pytest.raises(HttpError, match="ended before its end mark"):
+    with pytest.raises(HttpError, match="its stream has no end mark"):
         streamed(*cut, one=marked)
     assert marked.read_whole({"answer": "Yes.", "passages": []}).answer == "Yes.", "a whole reply has no end"
 
 
 def test_a_stream_without_words_has_no_answer():
-    with pytest.raises(NoAnswerError, match="no answer in the reply: {answer: text}") as caught:
+    with pytest.raises(NoAnswerError, match="no answer in the reply; its form is {answer: text}") as caught:
         streamed({"answer": " "}, {"answer": " "})
     assert caught.value.blank and caught.value.reply == {"answer": " "}
-    with pytest.raises(NoAnswerError, match="at said in the reply: {other: number}") as lost:
+    with pytest.raises(NoAnswerError, match="at said; its form is {other: number}") as lost:
         streamed({"other": 1}, reply={"answer": "said"})
     assert not lost.value.blank
-    with pytest.raises(NoAnswerError, match=r"no answer in the reply: \[\]"):
+    with pytest.raises(NoAnswerError, match=r"no answer in the reply; its form is \[\]"):
         reader().read(response("", NDJSON))
 
 

@@ -246,7 +246,7 @@ def flags(tmp_path, url: str) -> list[str]:
 
 def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("exhibit.evaluation.evaluate.Client", lambda folder, **_: Client(folder, delay=0.0))
+    monkeypatch.setattr("exhibit.evaluation.metric_options.Client", lambda folder, **_: Client(folder, delay=0.0))
     assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
     place = tmp_path / "results" / "r" / "limits"
     rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]

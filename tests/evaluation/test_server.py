@@ -221,7 +221,7 @@ def test_the_interface_for_documents_is_where_the_file_says(tmp_path):
     side = FILE.replace('default = ""\n[ask]', 'default = "http://other.example"\n[ask]')
     named = side + INGEST.replace("port = 8082", 'url = "{side}"')
     with pytest.raises(
-        ToolkitError, match="names another server for documents; confirm it with --set target_side=http://o"
+        ToolkitError, match="sends documents to another server; to allow this, add --set target_side=http://o"
     ):
         server(tmp_path, text=named).documents("c")
     given = server(tmp_path, text=named, side="http://other.example", client=(client := Client(list={"f": []})))

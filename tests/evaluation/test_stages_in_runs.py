@@ -89,7 +89,7 @@ def test_a_parsed_folder_with_the_table_in_markup_loses_nothing(run: Run, parsed
 def test_a_folder_of_another_bundle_stops_the_run_before_it_begins(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "lease.md").write_text("A lease.", encoding="utf-8")
-    with pytest.raises(ToolkitError, match="no file has the name of a document"):
+    with pytest.raises(ToolkitError, match="has the name of a document of the bundle"):
         run(parsed=tmp_path / "other")
     assert not (tmp_path / "results" / "run").exists()
 

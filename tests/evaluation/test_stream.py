@@ -15,9 +15,10 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.score_table import Column
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import Column, summarise_run
+from exhibit.evaluation.statistics import summarise_run
 from exhibit.evidence.pieces import Placement
 from tests.rag.bundles import contract, rows_of, write_bundle
 

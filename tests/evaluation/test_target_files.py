@@ -147,7 +147,7 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         pieces.pop()
         replies += [reply for _, reply in target.ask(dataset, dataset.cases[:1])]
     assert replies[0].answer == "Norway" and replies[0].first_token is not None
-    assert replies[1].error == "the stream ended before its end mark", "it has marked the end before"
+    assert replies[1].error == "the reply is incomplete: its stream has no end mark", "it has marked the end before"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         ("[ask]\npath = '@elsewhere.example/'", "ask.path.*pattern"),
         ("[ask]\npath = ['/a', '.elsewhere.example']", "ask.path.*pattern"),
         ("[ingest]\nadd = { path = '@elsewhere.example', file = 'f' }", "ingest.*add.path.*pattern"),
-        ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; for OPENAI_API_KEY, add --set target_key=OPENAI_API_KEY"),
+        ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; to allow OPENAI_API_KEY, add --set target_key=OPENAI_API_KEY"),
         ("".join(f"key{n} = 1\n" for n in range(100_000)), "settings file"),
         (".".join(["a"] * 100_000) + " = 1", "settings file|nested too deep"),
         ("a = " + "[" * 50_000, "nested too deep|not TOML"),
@@ -206,7 +206,7 @@ shelf = {{ default = "http://127.0.0.2:9" }}
 """
     with imitating(lambda system, asked: {"answer": "x y"}, dataset.cases) as system:
         target = opened(write(text), system, ingest="auto")
-        with pytest.raises(ToolkitError, match="its file names another server for documents"):
+        with pytest.raises(ToolkitError, match="its file sends documents to another server"):
             target.probe(dataset, dataset.cases)
         assert not system.asked
         if setting:
@@ -237,9 +237,11 @@ def test_advice_goes_to_the_fields_inside_a_passage_and_was_tried(dataset, tmp_p
         target, notes = probe(system, dataset, response_answer_jmespath=answer, response_context_jmespath=passages)
         cases = list(ask(tmp_path / "run", dataset, target))
         assert notes == []
-        with pytest.raises(ToolkitError, match=r"have no text: \{snip: text, doc_title: text, n: number\}") as caught:
+        with pytest.raises(
+            ToolkitError, match=r"have no text; the form of one is \{snip: text, doc_title: text, n: number\}"
+        ) as caught:
             probe(system, dataset, response_answer_jmespath=answer, response_context_jmespath="data.ev")
-        assert f"This would fit: --set target_response_context_jmespath='{passages}'" in str(caught.value)
+        assert f"Try --set target_response_context_jmespath='{passages}'" in str(caught.value)
     values = measure(cases, Options(), names=["char_recall@8"])["char_recall@8"]
     assert {value for value in values if value is not None} == {1.0}
 
@@ -252,7 +254,7 @@ def test_passages_of_names_alone_are_said_and_of_nothing_stop_the_run(dataset):
             "the passages have file names but no text ({filename: text, rank: number})" in note for note in notes
         )
         held[0] = {"rank": 1, "weight": 0.5}
-        with pytest.raises(ToolkitError, match=r"have no text: \{rank: number, weight: number\}"):
+        with pytest.raises(ToolkitError, match=r"have no text; the form of one is \{rank: number, weight: number\}"):
             probe(system, dataset)
 
 

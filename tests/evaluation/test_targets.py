@@ -206,9 +206,9 @@ FAULTS = {
     "a redirect": (302, "HTTP 302 Found"),
     "not json": (b"<html>down for repairs", "the reply is not JSON: down for repairs"),
     "nothing": (b"", "the reply is empty"),
-    "an array": ([1, 2], "no answer in the reply: [2 × number]"),
-    "a number": (b"7", "no answer in the reply: number"),
-    "no answer": ({"message": {}}, "no answer in the reply: {message: {}}"),
+    "an array": ([1, 2], "no answer in the reply; its form is [2 × number]"),
+    "a number": (b"7", "no answer in the reply; its form is number"),
+    "no answer": ({"message": {}}, "no answer in the reply; its form is {message: {}}"),
     "blank": (chat("  ", []), "no answer in the reply"),
     "an answer that is no text": (chat({"a": 1}, []), "no answer in the reply"),  # type: ignore[arg-type]
     "passages that are none": (chat("x", 7), "passages are int, not a list"),

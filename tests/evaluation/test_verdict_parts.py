@@ -8,24 +8,19 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
-from exhibit.evaluation.cases import (
-    Case,
-    GoldPassage,
-    Passage,
-    Reply,
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, with_choices, without_choices
+from exhibit.evaluation.confidence import compute_calibration, compute_risk_at_coverage
+from exhibit.evaluation.label_choices import (
     choose,
     contradicts,
     describe_choices,
     describe_labels,
     find_chosen_label,
-    list_choices,
     offers_of,
-    with_choices,
-    without_choices,
 )
-from exhibit.evaluation.confidence import compute_calibration, compute_risk_at_coverage
 from exhibit.evaluation.missing import Evidence, notes_on, passage_lacks, question_lacks
 from exhibit.evaluation.regression import is_regression
+from exhibit.evaluation.scoring import list_choices
 from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evaluation.text_tables import format_cell
 from exhibit.evaluation.verdicts import examine, find_cited
@@ -63,7 +58,7 @@ def test_two_to_twelve_values_can_be_chosen_from(values, offered):
         assert len(offers_of("kind", rows, where="x")[0].choices) == values
     else:
         with pytest.raises(
-            BundleError, match=f"x: --ask-label kind: {values} different values; a label must have 2 to 12"
+            BundleError, match=f"x: --ask-label kind: it has {values} different values, but only a label with 2 to 12"
         ):
             offers_of("kind", rows, where="x")
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from bench.unseen_font import _compute_checksum
 from exhibit.evidence import Span
-from exhibit.evidence.locate import Match, join_matches
+from exhibit.evidence.matches import Match, join_matches
 from exhibit.evidence.readers import excel, picture
 from exhibit.schemas.errors import DocumentError
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, fold, locate
-from exhibit.evidence.locate import Match, find_tightest, find_windows, prefer_whole_words
+from exhibit.evidence.locate import find_windows
+from exhibit.evidence.matches import Match, find_tightest, prefer_whole_words
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -220,7 +221,7 @@ def test_forty_characters_may_differ_in_two_and_fewer_in_none():
 
 def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypatch):
     def last_tried(places: int, pieces: int) -> int:
-        monkeypatch.setattr(sys.modules["exhibit.evidence.locate"], "MOST_PLACES", places)
+        monkeypatch.setattr(sys.modules["exhibit.evidence.matches"], "MOST_PLACES", places)
         first, *rest = ([Match((Span(at, at + 1),), "exact")] for at in range(10, 10 + pieces))
         [chain] = find_tightest([[*(Match((Span(at, at + 1),), "exact") for at in range(5)), *first], *rest])
         return chain[0].span.start

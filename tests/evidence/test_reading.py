@@ -19,8 +19,8 @@ from exhibit.evidence.check import compute_similarity
 from exhibit.evidence.document import Page
 from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold, align, edit_distance
-from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.markup import split_markup
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.read import read_attachments, read_printable
 from exhibit.evidence.readers.html import extract_text
 from tests.evidence.files import docx, eml, epub, msg, odt, paragraph, xlsx

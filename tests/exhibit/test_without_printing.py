@@ -87,7 +87,10 @@ def test_what_must_be_printed_names_the_extra(told, folder):
 
 def test_drafting_says_so_before_it_begins(told):
     assert told["draft"].code == 1 and "drafts: " not in told["draft"].err
-    assert "error: lease.md and 1 more: " in told["draft"].err and "exhibit-rag[print]" in told["draft"].err
+    assert (
+        "error: lease.md and 1 more cannot be printed: " in told["draft"].err
+        and "exhibit-rag[print]" in told["draft"].err
+    )
 
 
 def test_the_doctor_counts_printing_as_optional(told):

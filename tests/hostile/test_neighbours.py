@@ -114,7 +114,7 @@ def test_two_names_of_an_archive_that_are_one_file_elsewhere_are_refused(tmp_pat
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         for name in names:
             file.writestr(name, name)
-    with pytest.raises(SourceError, match="one file on many systems"):
+    with pytest.raises(SourceError, match="the same file name on many systems"):
         unpack(tmp_path / "a.zip", tmp_path / "out")
     assert not (tmp_path / "out").exists(), "nothing is unpacked before all is looked at"
 

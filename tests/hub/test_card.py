@@ -307,7 +307,7 @@ def test_a_page_that_cannot_be_drawn_is_named_and_another_shown(tmp_path):
     undrawn: list[str] = []
     example = cards.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
     assert example.row.id == 1 and (tmp_path / "page.png").is_file()
-    assert undrawn == ["town.pdf: page 1 is 1.44e+07 by 1.44e+07 points, too large to draw"]
+    assert undrawn == ["town.pdf: page 1 is 1.44e+07 by 1.44e+07 points, which is too large to draw"]
 
 
 def test_five_pages_are_tried_and_no_more(tmp_path):

@@ -368,7 +368,7 @@ def test_an_upload_that_stays_cut_publishes_nothing_and_is_not_sent_again_when_i
     fault = hub.fault("PUT", f"/upload/{digest}", cut=True, times=None)
     assert run(folder) == 1
     err = capsys.readouterr().err
-    assert "nothing was published: run the same command again; uploaded files are not sent twice" in err
+    assert "nothing was published; run the same command again (uploaded files are not sent twice)" in err
     assert published(hub) == {} and ours(hub) == [] and fault.hits > 1
     hub.faults.clear()
     before = len(hub.requests)
@@ -483,7 +483,7 @@ def test_a_conflict_is_told_and_the_second_try_builds_on_it(hub, waits, bundle, 
 
     monkeypatch.setattr(publish, "send", late)
     assert run(bundle) == 1
-    assert "another user committed to me/charters (main) meanwhile" in capsys.readouterr().err
+    assert "me/charters (main): another user has published the commit" in capsys.readouterr().err
     assert published(hub) == {"theirs.md": b"meanwhile"}
     assert run(bundle) == 0
     assert published(hub) == expected(bundle) | {"theirs.md": b"meanwhile"} and len(ours(hub)) == 2

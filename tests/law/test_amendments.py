@@ -90,6 +90,21 @@ def test_an_amendment_belongs_to_the_contract_of_its_title_parties_and_date():
     assert find_amended_contract(amendment, "amendment.pdf", twins) is None
 
 
+@pytest.mark.parametrize(
+    ("amendment", "contract", "expected"),
+    [
+        ("lease - Amendment No. 1.pdf", "lease.pdf", True),
+        ("Lease_second_amendment.docx", "Lease.pdf", True),
+        ("lease 2 - Amendment No. 1.pdf", "lease.pdf", False),
+        ("leasehold amendment.pdf", "lease.pdf", False),
+        ("lease - Annex.pdf", "lease.pdf", False),
+    ],
+)
+def test_an_amendment_belongs_to_the_contract_whose_file_name_it_repeats(amendment, contract, expected):
+    names = [ContractName("ours", contract, "IP Agreement", (), ""), ContractName("other", "x.pdf", "Lease", (), "")]
+    assert (find_amended_contract(read_amendment(FIRST), amendment, names) == "ours") is expected
+
+
 def test_amendments_of_an_absent_contract_are_one_family():
     members = [
         FamilyMember(name, f"quillfeather-{name}.pdf", text, read_amendment(text))

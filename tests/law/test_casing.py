@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.profile import tidy, to_title_case
+from exhibit.law.casing import tidy, to_title_case
 
 
 @pytest.mark.parametrize(

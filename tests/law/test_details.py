@@ -8,7 +8,8 @@ import pytest
 
 from exhibit.evidence import Document
 from exhibit.law.citations import find_citations
-from exhibit.law.profile import parties_of, title_of
+from exhibit.law.opening import parties_of
+from exhibit.law.profile import title_of
 from exhibit.law.references import credit, find_references
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.headings import Heading, find_headings

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from exhibit.law.casing import to_title_case
 from exhibit.law.figures import MONTH, MONTHS
 from exhibit.law.names import FORM, ends_in_form, keep_letters, make_file_key, normalise_name, without_ending
-from exhibit.law.profile import parties_of, to_title_case
+from exhibit.law.opening import parties_of
 from exhibit.law.sentences import split_sentences
 
 

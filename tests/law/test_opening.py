@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.profile import date_of, kind_of, parties_of
+from exhibit.law.opening import date_of, kind_of, parties_of
 
 
 @pytest.mark.parametrize(

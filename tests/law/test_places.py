@@ -6,7 +6,8 @@ import pytest
 
 from exhibit.evaluation.registers import find_case_path, instrument_path, is_covered, list_provision_paths
 from exhibit.evidence import Document, Span
-from exhibit.law.profile import parties_of, title_of
+from exhibit.law.opening import parties_of
+from exhibit.law.profile import title_of
 from exhibit.law.references import Reference
 from exhibit.law.references.reference import read_numbers
 from exhibit.law.structure import read_structure

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from exhibit.evidence import Document, Span
+from exhibit.law.casing import tidy, to_title_case
 from exhibit.law.citations import claims_of, find_citations, normalise
 from exhibit.law.figures import find_figures
 from exhibit.law.language import list_content_words, search_terms
-from exhibit.law.profile import date_of, kind_of, parties_of, read_profile, tidy, to_title_case
+from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.law.profile import read_profile
 from exhibit.law.references import find_references
 from exhibit.law.references.corpus import list_own_places
 from exhibit.law.sentences import split_sentences, tile_clauses

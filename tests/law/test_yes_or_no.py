@@ -49,4 +49,20 @@ def test_any_other_question_does_not(question):
     ],
 )
 def test_a_clause_that_withholds_or_permits_says_the_contrary_of_its_kind(clause, contrary):
-    assert says_contrary(clause) is contrary
+    assert says_contrary("is there such a clause?", clause) is contrary
+
+
+@pytest.mark.parametrize(
+    ("question", "clause", "contrary"),
+    [
+        ("does a party deal exclusively with the other?", "The Licensor grants a non-exclusive right.", True),
+        ("is the distributor exclusive?", "Oakhurst appoints the Dealer on a nonexclusive basis.", True),
+        ("is the distributor exclusive?", "The right is exclusive in Ohio and non‑exclusive elsewhere.", False),
+        ("may the licensee sublicense it?", "a non-transferable, non-sublicensable licence", True),
+        ("may the licensee sublicense it?", "a non-exclusive licence, which it may sublicense", False),
+        ("is the licensee limited in sublicensing it?", "a non-sublicensable licence", False),
+        ("is the licence non-exclusive?", "The Licensor grants a non-exclusive right.", False),
+    ],
+)
+def test_a_right_that_the_clause_withholds_is_no_ground_for_a_yes(question, clause, contrary):
+    assert says_contrary(question, clause) is contrary

@@ -88,7 +88,7 @@ def test_a_query_of_ten_thousand_words_is_read_to_the_limit(model):
 
 def test_a_vector_that_is_none_is_an_error_that_names_the_text(model, monkeypatch):
     monkeypatch.setattr(model, "run", lambda ids: np.full((1, model.dimensions), np.nan if ids.shape[1] > 9 else 0.1))
-    with pytest.raises(ServiceError, match=r"no finite numbers for .*Either party may terminate"):
+    with pytest.raises(ServiceError, match=r"numbers that are not finite for .*Either party may terminate"):
         model.embed(["Notices.", CLAUSE], role="passage")
 
 
@@ -150,7 +150,7 @@ def test_the_prepare_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").touch()
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file"))
     assert minilm.main(["--prepare"]) == 1
-    assert "set EXHIBIT_CACHE elsewhere" in capsys.readouterr().err
+    assert "set EXHIBIT_CACHE to another folder" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- on an accelerator
@@ -293,7 +293,7 @@ def test_hashing_needs_a_dimension_for_words_and_one_for_none(argument):
     ("rows", "message"),
     [
         ([[1, 0], [0, 0]], "zeros for .*'second text'"),
-        ([[1, 0], [float("inf"), 0]], "no finite numbers for .*'second text'"),
+        ([[1, 0], [float("inf"), 0]], "numbers that are not finite for .*'second text'"),
         ([[1, 0]], "1 x 2 numbers for 2 texts"),
         ([[1, 0, 0], [1, 0, 0]], "2 x 3 numbers"),
         ([1, 0], "2 numbers for 2 texts"),

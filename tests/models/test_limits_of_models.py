@@ -30,7 +30,9 @@ def test_sixty_characters_of_a_text_are_quoted(length, mark):
     text = "x" * length
     with pytest.raises(ServiceError) as caught:
         to_unit([[0.0, 0.0]], [text], name="n")
-    assert str(caught.value).endswith(f"a vector of zeros for the text of {length} characters {text[:60]!r}{mark}")
+    assert str(caught.value).endswith(
+        f"a vector with only zeros for the text of {length} characters {text[:60]!r}{mark}"
+    )
 
 
 def test_unit_vectors_stay_as_they_are_and_others_are_made_so():
@@ -38,9 +40,9 @@ def test_unit_vectors_stay_as_they_are_and_others_are_made_so():
     assert to_unit(nearly, ["a"], name="n").tolist() == nearly.tolist()
     assert to_unit([[3.0, 4.0]], ["a"], name="n", dimensions=2) == pytest.approx(np.array([[0.6, 0.8]]))
     for rows, words in {
-        ((1.0, 2.0),): "returned 1 x 2 numbers for 1 texts, expected 1 x 3",
+        ((1.0, 2.0),): "returned 1 x 2 numbers for 1 texts instead of 1 x 3",
         (1.0, 2.0, 3.0): "returned 3 numbers",
-        ((math.inf, 1.0, 1.0),): "no finite numbers",
+        ((math.inf, 1.0, 1.0),): "numbers that are not finite",
     }.items():
         with pytest.raises(ServiceError, match=words):
             to_unit(rows, ["a"], name="n", dimensions=3)
@@ -122,7 +124,7 @@ def test_a_model_must_be_named_and_its_options_known(monkeypatch):
         openai_llm.open(None, {})
     with pytest.raises(ToolkitError, match="no option a, b; there are"):
         openai_llm.options_of({"b": 1, "a": 2})
-    with pytest.raises(ToolkitError, match="max_cost needs the price of m"):
+    with pytest.raises(ToolkitError, match="max_cost needs the prices of m"):
         openai_llm.open("m", {"max_cost": 1.0})
     assert openai_llm.options_of({"timeout": None}).timeout == 60.0
 
@@ -135,7 +137,7 @@ def test_a_budget_counts_requests_and_money():
     assert (budget.requests, budget.spent) == (1, 0.5)
     with (
         pytest.raises(
-            CapError, match=r"the cap on cost of 3 is reached: 0\.500000 spent, and one more request may cost 3\.0"
+            CapError, match=r"the limit max_cost = 3 is reached: 0\.500000 is spent, and the next request may cost 3\.0"
         ),
         budget.reserve_request(tokens_in=1, tokens_out=1),
     ):
@@ -143,7 +145,7 @@ def test_a_budget_counts_requests_and_money():
     with budget.reserve_request(tokens_in=0, tokens_out=1):
         pass
     with (
-        pytest.raises(CapError, match="the cap of 2 requests is reached"),
+        pytest.raises(CapError, match="the limit of 2 requests is reached"),
         budget.reserve_request(tokens_in=0, tokens_out=0),
     ):
         pass

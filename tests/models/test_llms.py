@@ -397,14 +397,14 @@ def test_no_more_requests_than_allowed_go_out(llm, server, tmp_path):
     replies = ask(model, *"abcde")
     assert len(server.asked) == 3
     assert [bool(reply.text) for reply in replies].count(True) == 3
-    assert all("cap of 3 requests" in reply.error for reply in replies if not reply.text)
+    assert all("limit of 3 requests" in reply.error for reply in replies if not reply.text)
 
 
 def test_retries_count_and_the_cache_is_free(llm, server, tmp_path):
     ask(llm(cache=tmp_path), "kept")
     server.faults = {"q": [500] * 9}
     replies = ask(llm(max_requests=2, cache=tmp_path, concurrency=1), "q", "kept")
-    assert "cap of 2 requests" in replies[0].error and replies[1].text == "echo: kept"
+    assert "limit of 2 requests" in replies[0].error and replies[1].text == "echo: kept"
     assert len(server.asked) == 3
 
 
@@ -415,7 +415,7 @@ def test_cost_never_passes_its_cap(llm, server):
     answered = [reply for reply in replies if reply.text]
     assert model.budget.spent == pytest.approx(0.0012 * len(answered))
     assert 0 < model.budget.spent <= 0.01 and 3 <= len(answered) < 9
-    assert all("cap on cost of 0.01" in reply.error for reply in replies if not reply.text)
+    assert all("limit max_cost = 0.01" in reply.error for reply in replies if not reply.text)
 
 
 def test_a_refused_request_costs_nothing_and_a_lost_one_its_worst_case(llm, server):
@@ -442,7 +442,7 @@ def test_usage_that_is_not_given_is_estimated(llm, server):
 
 
 def test_a_cap_of_nothing_asks_nothing(llm, server):
-    assert "cap of 0 requests" in ask(llm(max_requests=0), "q")[0].error
+    assert "limit of 0 requests" in ask(llm(max_requests=0), "q")[0].error
     assert server.asked == []
 
 
@@ -462,7 +462,7 @@ def test_the_budget_waits_for_what_is_in_flight():
         receipt.cost = 0.0
     thread.join(120)
     assert admitted.is_set() and budget.spent == 0.5
-    with pytest.raises(CapError, match="0.500000 spent"), budget.reserve_request(tokens_in=0, tokens_out=1):
+    with pytest.raises(CapError, match="0.500000 is spent"), budget.reserve_request(tokens_in=0, tokens_out=1):
         pass
 
 
@@ -515,7 +515,7 @@ def test_set_up_says_what_is_missing(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8000/v1")
     with pytest.raises(ToolkitError, match="no option colour; there are backoff"):
         openai.open("tiny", {"colour": "red"})
-    with pytest.raises(ToolkitError, match="max_cost needs the price of tiny"):
+    with pytest.raises(ToolkitError, match="max_cost needs the prices of tiny"):
         openai.open("tiny", {"max_cost": 1.0})
     with pytest.raises(ToolkitError, match="concurrency"):
         openai.open("tiny", {"concurrency": 0})

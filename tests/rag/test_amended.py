@@ -75,6 +75,19 @@ def test_the_answerer_is_asked_without_the_day_that_chose_the_passages(ask):
     assert strip_asked_day(Retrieved(LAW, (), (), {"amendments": {}})) == LAW
 
 
+def test_a_question_for_the_contract_searches_it_also_where_only_its_amendment_has_the_names(ask):
+    bare = CONTRACT.replace("Quillfeather Systems, Inc., a Delaware corporation", "the Provider").replace(
+        "Marrowdale Clinics LLC", "the Customer"
+    )
+    files = {"host.txt": bare, "host - Amendment No. 1.txt": FIRST, "osprey.txt": OTHER}
+    question = f"As of February 1, 2019: {ABOUT}; what interest does an overdue amount bear?"
+    answered = ask(question, files)
+    assert "five percent" in answered.answer.text
+    assert answered.retrieved.selected[0].chunk.document == "host.txt"
+    itself = ask(f"Consider Amendment No. 1 to {ABOUT[13:]}; what interest does an overdue amount bear?", files)
+    assert {hit.chunk.document for hit in itself.retrieved.selected} == {"host - Amendment No. 1.txt"}
+
+
 def test_a_contract_without_amendments_is_left_as_it_is(ask):
     answered = ask(f"As of May 3, 2022: {FEE}", {"hosting.txt": CONTRACT, "osprey.txt": OTHER})
     assert "$4,000" in answered.answer.text and "changed by" not in answered.answer.text

@@ -14,8 +14,9 @@ from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index import Entry, Index, open_index
+from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, make_section_key
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import lock_folder
@@ -170,7 +171,7 @@ def test_what_it_says_of_itself_is_for_people_too(bare, tmp_path):
     assert json.loads(text)["counts"] == {
         "documents": 1, "chunks": 2, "document vectors": 0, "section vectors": 0, "chunk vectors": 2
     }  # fmt: skip
-    with pytest.raises(BundleError, match="built without words; build the index again with --lexicon true"):
+    with pytest.raises(BundleError, match="built without a lexicon; build the index again with --lexicon true"):
         Index(tmp_path / "w", Config(lexicon=False, routing=False), embedder="x", dimensions=4).lexicon  # noqa: B018
 
 

@@ -17,7 +17,8 @@ from exhibit.rag.lexicon import Lexicon, read_words
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as module
 from exhibit.rag.lexicon.bm25 import Words, compute_rarity, count_terms
-from exhibit.rag.lexicon.documents import DocumentNames, read_names
+from exhibit.rag.lexicon.documents import DocumentNames
+from exhibit.rag.lexicon.name_words import read_names
 from exhibit.rag.lexicon.postings import Postings, TermCounts, digest
 from exhibit.rag.questions import Query
 from exhibit.schemas.errors import BundleError

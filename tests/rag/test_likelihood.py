@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from exhibit.law.profile import Profile
-from exhibit.rag.lexicon.documents import Choice, DocumentNames, read_names
+from exhibit.rag.lexicon.documents import Choice, DocumentNames
+from exhibit.rag.lexicon.name_words import read_names
 from exhibit.rag.questions import Query
 
 WORDS = "the parties agree that the rent is due. "

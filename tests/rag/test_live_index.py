@@ -15,10 +15,10 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
 from exhibit.rag.config import Weights
 from exhibit.rag.database import RECORD, Waiting
-from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.retrieval.passages import Library, score_rows, standardise
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import find_unfinished_folder

@@ -17,8 +17,8 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Prompt
 from exhibit.rag import Config, Pipeline
 from exhibit.rag import pipeline as module
-from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
+from exhibit.rag.saved_index import open_index
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
@@ -243,7 +243,7 @@ def test_a_damaged_index_is_refused_with_what_to_do(ready, make, tmp_path, name)
 def test_an_index_made_otherwise_is_refused(ready, make, tmp_path):
     with pytest.raises(BundleError, match=r"built with other settings \(chunk_size\); build the index again"):
         make("sac-multilayer", chunk_size=300).open(tmp_path / "index")
-    with pytest.raises(BundleError, match="vectors of the embedder hashing-256, not of hashing-64"):
+    with pytest.raises(BundleError, match="built with the embedder hashing-256, but the embedder is now hashing-64"):
         make("sac-multilayer", chunk_size=120, embedder=Hashing(64)).open(tmp_path / "index")
     with pytest.raises(BundleError, match="no index here"):
         make().open(tmp_path / "nowhere")
@@ -349,7 +349,7 @@ class Broken(Hashing):
 
 
 def test_an_embedder_that_gives_nan_is_found_out(make, corpus, tmp_path):
-    with pytest.raises(ToolkitError, match="no finite numbers for the text"):
+    with pytest.raises(ToolkitError, match="numbers that are not finite for the text"):
         make(embedder=Broken(32)).index(corpus, tmp_path / "index")
     assert not (tmp_path / "index").exists()
 

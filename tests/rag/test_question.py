@@ -239,3 +239,20 @@ def test_small_letters_are_meant_where_a_known_name_is_written_as_one():
 
 def test_a_question_may_begin_with_am():
     assert understand("Am I the product at Groupon?").names == "Groupon"
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("As of May 3, 2022: Under the Alder lease, who pays the rent?", "who pays the rent?"),
+        ("As at 1 March 2021; who pays the rent?", "who pays the rent?"),
+    ],
+)
+def test_a_day_before_the_question_is_not_searched_for(question, asks):
+    query = understand(question)
+    assert (query.question, query.asks) == (question, asks)
+    assert query.lead.startswith("As ") and "20" not in query.names
+
+
+def test_a_lead_that_is_no_day_may_name_a_document():
+    assert understand("As of the Closing Date: who pays the rent?").lead == ""

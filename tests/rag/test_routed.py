@@ -12,9 +12,9 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.config import DEFAULT, Weights
-from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.retrieval.routed import choose_likely_documents
+from exhibit.rag.saved_index import open_index
 from exhibit.schemas.errors import BundleError, ToolkitError
 
 LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}

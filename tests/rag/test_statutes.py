@@ -12,8 +12,9 @@ import pytest
 
 from exhibit.law.citations import claims_of
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.retrieval.statutes import route
+from exhibit.rag.saved_index import open_index
 from tests.conftest import Convert
 
 

@@ -14,8 +14,8 @@ import pytest
 from exhibit.rag import Config, Pipeline, database
 from exhibit.rag import ingest as ingest_module
 from exhibit.rag.__main__ import main
-from exhibit.rag.index import open_index
 from exhibit.rag.inspect import main as inspect_main
+from exhibit.rag.saved_index import open_index
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import Cache, key_of

@@ -143,7 +143,9 @@ def test_two_processes_write_at_once(tmp_path):
 def test_nonsense_from_an_embedder_is_an_error_and_is_not_kept(tmp_path, monkeypatch):
     inner, embedder = opened(tmp_path)
     monkeypatch.setattr(inner, "embed", lambda texts, role: np.full((len(texts), 5), np.nan, np.float32))
-    with pytest.raises(ServiceError, match="counting: a vector of no finite numbers for .*'clause 4'"):
+    with pytest.raises(
+        ServiceError, match="counting: returned a vector with numbers that are not finite for .*'clause 4'"
+    ):
         embedder.embed(["clause 4"], role="passage")
     monkeypatch.setattr(inner, "embed", lambda texts, role: np.ones((1, 5), np.float32))
     with pytest.raises(ServiceError, match="1 x 5 numbers for 2 texts"):
@@ -154,5 +156,7 @@ def test_nonsense_from_an_embedder_is_an_error_and_is_not_kept(tmp_path, monkeyp
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
     _, embedder = opened(tmp_path / "file" / "vectors")
-    with pytest.raises(ToolkitError, match=r"file/vectors/.*: the cache cannot be used: .*set EXHIBIT_CACHE elsewhere"):
+    with pytest.raises(
+        ToolkitError, match=r"file/vectors/.*: the cache cannot be used: .*set EXHIBIT_CACHE to another folder"
+    ):
         embedder.embed(["a"], role="query")

@@ -136,7 +136,7 @@ def test_what_is_put_aside_on_disk_gives_the_same(tmp_path, monkeypatch, pending
 def test_words_of_no_text_are_damage():
     words = made(["oak", "elm"], first=4)
     words._postings.add(*(np.array([value]) for value in (postings.digest("oak"), 9, 1)))
-    with pytest.raises(BundleError, match="words of an unknown text"):
+    with pytest.raises(BundleError, match="the table of words names a text that is not in the index"):
         words.search(["oak"], 3)
 
 

@@ -132,7 +132,8 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_word():
     [
         (
             'ulimit -v 300000; "$PYTHON" -m exhibit validate nowhere',
-            "error: this shell allows 292 MiB of memory (ulimit -v); at least 680 MiB are needed: ulimit -v unlimited",
+            "error: this shell allows 292 MiB of memory (ulimit -v); "
+            "at least 680 MiB are needed; run `ulimit -v unlimited` first",
         ),
         (
             'LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "$PYTHON" -c "$PROGRAM"',

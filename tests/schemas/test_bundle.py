@@ -45,7 +45,7 @@ def test_a_bom_is_no_error(tmp_path):
         ([{"question": " ", "answer": "A"}], "row 0: question"),
         ([{"id": 1.5, "question": "a?", "answer": "A"}], "row 0: id"),
         ([{"question": "a?", "answer": "A", "is_impossible": "no"}], "is_impossible"),
-        ([{"question": "a?", "answer": "A", "contexts": ["s", {"filename": "f"}]}], "mixes strings and objects"),
+        ([{"question": "a?", "answer": "A", "contexts": ["s", {"filename": "f"}]}], "has both strings and objects"),
         ([{"question": "a?", "answer": "A", "contexts": [{"text": "t"}]}], "contexts.0.filename"),
         ([{"id": 1, "question": "a?", "answer": "A"}] * 2, "id 1 occurs more than once"),
     ],

@@ -82,7 +82,7 @@ def test_what_a_row_leaves_out_has_its_usual_value(tmp_path):
         ({**ROW, "id": 1.5}, "id.int: Input should be a valid integer"),
         ({**ROW, "is_impossible": 0}, "is_impossible: Input should be a valid boolean"),
         ({**ROW, "contexts": {}}, "contexts: Input should be a valid list"),
-        ({**ROW, "contexts": ["a", {"filename": "b"}]}, "contexts: mixes strings and objects"),
+        ({**ROW, "contexts": ["a", {"filename": "b"}]}, "contexts: has both strings and objects"),
         ({**ROW, "contexts": [5]}, "contexts.0: Input should be a dictionary"),
         ({**ROW, "contexts": [{"filename": ""}]}, "contexts.0.filename: a non-empty string is required"),
         ({**ROW, "contexts": [{"filename": "a", "text": 5}]}, "contexts.0.text: Input should be a valid string"),
@@ -226,7 +226,7 @@ def test_a_span_has_its_start_before_its_end(span, fits):
 def test_an_account_adds_up():
     assert Account(given=5, kept=3, left_out={"empty": 1, "broken": 1}).given == 5
     for kept in (2, 4):
-        with pytest.raises(ValidationError, match="given is not the sum"):
+        with pytest.raises(ValidationError, match="given must be the sum"):
             Account(given=5, kept=kept, left_out={"empty": 1, "broken": 1})
 
 

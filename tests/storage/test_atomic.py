@@ -115,7 +115,7 @@ def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.doc").touch()
     with (
-        pytest.raises(BundleError, match="something else than a bundle"),
+        pytest.raises(BundleError, match="does not contain a bundle"),
         replace_folder(tmp_path / "home", force=True),
     ):
         pass

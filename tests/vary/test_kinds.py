@@ -21,7 +21,8 @@ from exhibit.vary.kinds.amended import NOT_AMENDED
 from exhibit.vary.kinds.contradiction import NOT_ALONE
 from exhibit.vary.kinds.injection import WAYS
 from exhibit.vary.kinds.negated import SHARED
-from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
+from exhibit.vary.new_values import UNSURE_WORDING
+from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, ValueChanger
 from tests.law.contracts import CONTRACT, FIRST, SECOND
 from tests.vary.bundles import ROWS, read_parent, varied
 

@@ -17,10 +17,12 @@ import pytest
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import Table, summarise, summarise_run
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import summarise, summarise_run
 from exhibit.evaluation.verdicts import STAGES
+from exhibit.viewer.metric_tables import make_metric_rows, run_columns
 from exhibit.viewer.plots import make_plots
-from exhibit.viewer.report import make_metric_rows, run_columns, write_headlines
+from exhibit.viewer.report import write_headlines
 from exhibit.viewer.results import main
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.trend.changes import make_series, read_runs

@@ -13,7 +13,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.validate import main as validate
-from exhibit.viewer.listing import Outcomes
+from exhibit.viewer.matching import Outcomes
 from exhibit.viewer.report import choose_worth_looking_at, make_tiles, write_opening
 from exhibit.viewer.results import main
 from tests.viewer.trend_data import write, write_sums_again
@@ -49,8 +49,8 @@ def test_runs_on_other_questions_or_documents_of_the_same_name_are_not_comparabl
     one, two = permits(tmp_path / "one", [1.0] * 24), permits(tmp_path / "two", [0.0] * 24, **other)
     for words in (["diff"], ["compare", "--jobs", "1"]):
         assert main([*words, str(one), str(two)]) == 1
-        assert "are not comparable: both have a dataset named quarry" in capsys.readouterr().err
-    with pytest.raises(ToolkitError, match="not comparable"):
+        assert "cannot be compared: both have a dataset named quarry" in capsys.readouterr().err
+    with pytest.raises(ToolkitError, match="cannot be compared"):
         exhibit.compare(one, two)
 
 

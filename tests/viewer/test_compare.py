@@ -15,8 +15,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.listing import find_change
-from exhibit.viewer.page import CHANGES
+from exhibit.viewer.matching import CHANGES, find_change
 from exhibit.viewer.results import main
 from tests.viewer.report_data import (
     Tab,

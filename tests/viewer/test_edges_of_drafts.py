@@ -114,7 +114,7 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, bundle_of, monkeypatc
     folder = bundle_of(a_draft(0)).folder
     for info in (None, BundleInfo.model_construct(draft=None)):
         monkeypatch.setattr(drafts, "open_bundle", lambda path, info=info: replace(open_bundle(path), info=info))
-        with pytest.raises(BundleError, match="not a drafted bundle; review a run of it"):
+        with pytest.raises(BundleError, match="not a bundle made by exhibit draft; evaluate it"):
             DraftedBundle(folder)
 
 

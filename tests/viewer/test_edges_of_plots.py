@@ -13,7 +13,15 @@ from exhibit.evaluation.bands import Bands, Bound, Scale
 from exhibit.evaluation.statistics import Estimate
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer import report
-from exhibit.viewer.listing import Outcomes
+from exhibit.viewer.matching import Outcomes
+from exhibit.viewer.metric_tables import (
+    MetricRow,
+    group_rows,
+    make_breakdowns,
+    make_cell,
+    make_metric_rows,
+    run_columns,
+)
 from exhibit.viewer.plots import (
     BOTTOM,
     HEIGHT,
@@ -32,18 +40,7 @@ from exhibit.viewer.plots import (
     plot_over_k,
     stack_shares,
 )
-from exhibit.viewer.report import (
-    MetricRow,
-    choose_worth_looking_at,
-    format_start,
-    group_rows,
-    headline_of,
-    make_breakdowns,
-    make_cell,
-    make_metric_rows,
-    run_columns,
-    write_headlines,
-)
+from exhibit.viewer.report import choose_worth_looking_at, format_start, headline_of, write_headlines
 from exhibit.viewer.trend.index import draw
 
 SCALE = Scale({}, {})

@@ -12,19 +12,22 @@ import pytest
 
 from exhibit.engine import Limits
 from exhibit.evaluation.bands import Bands, Bound, Scale
-from exhibit.evaluation.statistics import Difference, Estimate, Table
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer import drawing
 from exhibit.viewer.drawing import Sheets, Wanted, draw_sheets, mark_spans
-from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet, Matching, Outcomes, PieceWriter
-from exhibit.viewer.page import Cases, as_json, escape_markdown, format_page, read_words, say, translate
+from exhibit.viewer.listing import CASES, LINES, Cases, Catalogue, PieceWriter, as_json
+from exhibit.viewer.matching import Facet, Matching, Outcomes
+from exhibit.viewer.page import escape_markdown, format_page, read_words, say, translate
 from exhibit.viewer.page_output import find_dataset_roots
 from exhibit.viewer.results import format_gold, main
 from exhibit.viewer.trend.changes import Fall, Regression, Series, choose_watched_metrics, find_regressions, make_series
-from exhibit.viewer.trend.summary import check_gates, explain, find_changes, list_figures, parse_gate
+from exhibit.viewer.trend.gates import check_gates, parse_gate
+from exhibit.viewer.trend.summary import explain, find_changes, list_figures
 from tests.evidence import files
 from tests.rag.bundles import write_bundle
 from tests.viewer.report_data import piece

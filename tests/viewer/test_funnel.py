@@ -8,9 +8,9 @@ import pytest
 
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stage_losses import StageCounts
+from exhibit.viewer.comparison import write_comparison
 from exhibit.viewer.funnel import describe_case_stages, make_funnel_rows
 from exhibit.viewer.report import write_report
-from exhibit.viewer.results import write_comparison
 from tests.evaluation.ferry import CLAUSES, FARES, TEXT, halves, honest, nothing_told, run_ferry, write_chunks
 from tests.viewer.report_data import opened
 

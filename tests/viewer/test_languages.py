@@ -11,7 +11,8 @@ import pytest
 
 from exhibit import viewer
 from exhibit.evaluation.metrics import GROUPS, describe_metric, list_metrics
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, OUTCOMES, list_languages
+from exhibit.viewer.matching import CHANGES, OUTCOMES
+from exhibit.viewer.page import GROUP_MEANINGS, list_languages
 from exhibit.viewer.results import main
 from tests.viewer.report_data import Tab
 

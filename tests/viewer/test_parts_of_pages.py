@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from exhibit.evaluation.bands import Bands, Bound, Scale
-from exhibit.evaluation.statistics import Difference, Estimate, Table
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
@@ -25,44 +26,43 @@ from exhibit.viewer.drawing import (
     mark_spans,
     meets,
 )
-from exhibit.viewer.listing import Catalogue, Facet, Inlined, Outcomes, find_change, pack, write_piece
-from exhibit.viewer.page import (
-    cut,
-    explain_outcome,
+from exhibit.viewer.listing import (
+    Catalogue,
+    Inlined,
     fields_of,
-    find_error_kind,
     find_gold_recall,
-    find_nearest,
-    find_outcome,
-    is_right,
     labels_of,
     make_brief,
     number_value,
+    pack,
+    write_piece,
 )
+from exhibit.viewer.matching import (
+    Facet,
+    Outcomes,
+    cut,
+    explain_outcome,
+    find_change,
+    find_error_kind,
+    find_nearest,
+    find_outcome,
+    is_right,
+)
+from exhibit.viewer.metric_tables import Cell, compare_cell, make_breakdowns, make_cell, make_metric_rows
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, compute_x, compute_y, format_outline, plot_latency
-from exhibit.viewer.report import (
-    Cell,
-    Tile,
-    choose_worth_looking_at,
-    compare_cell,
-    make_breakdowns,
-    make_cell,
-    make_metric_rows,
-    make_tiles,
-)
-from exhibit.viewer.results import filter_records, write_table
+from exhibit.viewer.question_export import filter_records, write_table
+from exhibit.viewer.report import Tile, choose_worth_looking_at, make_tiles
 from exhibit.viewer.review.source import agree, compute_kappa, compute_weights, draw_sample, stratify
 from exhibit.viewer.trend.changes import Fall, Regression
+from exhibit.viewer.trend.gates import check_gates, parse_gate
 from exhibit.viewer.trend.index import draw
 from exhibit.viewer.trend.summary import (
     ChangedSetting,
     Explanation,
     FallenGroup,
-    check_gates,
     fall_in_words,
     format_metric_title,
     format_value,
-    parse_gate,
     sentences,
     shorten_digest,
     write_headline,
@@ -280,7 +280,7 @@ def test_gates_hold_or_not_on_the_newest_run():
     assert checked(*gates) == [(f"not {gate}", holds) for gate, holds in gates.items()]
     assert checked("d: failed > 0.25") == [("not failed > 0.25", True)]
     for empty in ("other: answer_f1 < 1", "map < 1", "band"):
-        with pytest.raises(ToolkitError, match="no newest run has these figures"):
+        with pytest.raises(ToolkitError, match="the newest runs have no such figure"):
             checked(empty)
     bands = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.6))}, {})
     assert checked("band", scale=bands) == [("answer_f1 is not poor", False)]

@@ -18,7 +18,8 @@ from playwright.sync_api import Page
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer import write_report
-from exhibit.viewer.page import OUTCOMES, as_json, explain_outcome, find_outcome
+from exhibit.viewer.listing import as_json
+from exhibit.viewer.matching import OUTCOMES, explain_outcome, find_outcome
 from tests.rag.bundles import rows_of
 from tests.viewer.report_data import (
     Tab,

@@ -26,8 +26,8 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer import write_report
 from exhibit.viewer.drawing import Wanted, choose_pages, cut_windows, find_gold_ranges, mark_spans
-from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
-from exhibit.viewer.page import OUTCOMES, find_error_kind
+from exhibit.viewer.listing import CASES, LINES, Catalogue
+from exhibit.viewer.matching import OUTCOMES, Facet, find_error_kind
 from exhibit.viewer.results import main
 from tests.viewer.report_data import block_of, cases_of, make_results, piece
 

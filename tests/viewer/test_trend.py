@@ -19,8 +19,8 @@ from exhibit.evaluation.bands import Bound, read_scale
 from exhibit.evaluation.evaluate import describe_run, evaluate
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import commit_of
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import Table
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import escape_markdown
@@ -314,7 +314,7 @@ def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path,
         main(["index", str(folder), "--fail-on", "worse"])
     assert ended.value.code == 2 and "answer_f1 < 0.5" in capsys.readouterr().err
     assert main(["index", str(folder), "--fail-on", "bleu < 1", "--out", str(tmp_path / "i.html")]) == 1
-    assert "would never fail" in capsys.readouterr().err
+    assert "could never fail" in capsys.readouterr().err
     assert main(["index", str(folder), "--metrics", "bleu", "--out", str(tmp_path / "i.html")]) == 1
     assert main(["index", str(tmp_path / "nothing")]) == 1
     with pytest.raises(ToolkitError, match="not a bound"):

@@ -214,7 +214,7 @@ class RawRow:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Everything that a converter read."""
+    """The output of a converter's reader: documents, questions, source checksums and applied patches."""
 
     documents: list[RawDocument]
     rows: list[RawRow]
@@ -256,10 +256,10 @@ class Tally:
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
-        """Count as left out all items from which a document or a row was made.
+        """Count all items (files or table rows of the source) of a document or a question as left out.
 
-        If there are no items, count the document or the row itself under `name`. With `fault`, count the items as
-        faults of the source.
+        `reason` is the reason, and `more` adds details to it. If there are no items, `name` is counted instead.
+        With `fault`, the items are counted as faults of the source, which are an error with --strict.
         """
         detail = f": {more}" if more else ""
         count = self.fault if fault else self.leave_out
@@ -271,7 +271,7 @@ class Tally:
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
         if self.strict:
-            raise SourceError(f"{name}: {reason}; an error because of --strict")
+            raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
         self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:
@@ -286,7 +286,7 @@ class Tally:
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:
-            raise BundleError(f"{forgotten[0].name}: neither kept nor left out; please report this bug")
+            raise BundleError(f"{forgotten[0].name}: this item was neither kept nor left out; please report this bug")
         accounts: dict[str, Account] = {}
         for kind in dict.fromkeys(item.kind for item in self._items):
             mine = {item: reason for item, reason in self._items.items() if item.kind == kind}

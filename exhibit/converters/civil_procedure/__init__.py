@@ -1,1 +1,4 @@
-"""Modules of the CPR converter: they read the documents, parse citations and resolve them to sections."""
+"""Modules of the converter for the Civil Procedure Rules (CPR) of England and Wales.
+
+They read the documents, parse the citations in the answers, and find the cited sections.
+"""

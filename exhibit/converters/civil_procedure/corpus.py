@@ -16,11 +16,10 @@ from exhibit.converters.civil_procedure.names import (
     read_citation,
     read_name,
 )
+from exhibit.converters.civil_procedure.resolution import CitedSection, Method, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
 from exhibit.law.names import normalise_name
 
-Method = Literal["exact", "normalised", "section", "unresolved"]
-METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
 _SPACES = re.compile(r"\s+")
 
 # The weights of the evidence for a candidate, beside the similarity of its name (0.8 to 1). They were set by hand so
@@ -48,41 +47,6 @@ _MARGIN = 0.12
 """If the weights of two documents differ by less than this, a person must decide."""
 LONGEST_WHOLE = 25_000
 """Characters, about ten printed pages: a longer document that is cited as a whole has no location as gold."""
-
-
-@dataclass(frozen=True)
-class RowEvidence:
-    """The texts of a row other than its citation.
-
-    These texts are evidence for or against a candidate document; they never select a document alone.
-    """
-
-    source_type: str = ""
-    fields: tuple[str, ...] = ()
-    """All texts of the row other than question and answer: category, court …"""
-    prose: str = ""
-
-
-@dataclass(frozen=True)
-class CitedSection:
-    """A cited section of a document: its start and end offsets, its heading as printed, its text and its page."""
-
-    start: int
-    end: int
-    heading: str
-    text: str
-    page: int = 0
-
-
-@dataclass(frozen=True)
-class Resolution:
-    """The result of resolving a citation: the document, the section and the method, or the reason for no result."""
-
-    source: RulesFile | None
-    how: Method
-    reason: str = ""
-    place: CitedSection | None = None
-    score: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -136,9 +100,10 @@ class Corpus:
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
-        """Yield the documents that a name can mean, each with `exact` or `normalised`.
+        """Yield each document that a name can mean, with `exact` if it has exactly this name, else `normalised`.
 
-        Documents are matched by the whole name, else by the number in the name, else by the court in the name.
+        Documents are searched by the whole name. If none is found, they are searched by the number in the name, and
+        then by the court in the name.
         """
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(normalise_name(name), ()), self._find_by_number(name), self._find_by_court(name))
@@ -170,10 +135,10 @@ class Corpus:
     # ------------------------------------------------------------ resolving a citation
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the citations in a square bracket of an answer, each with its resolution.
+        """Return the citations in a square bracket of an answer, each with the document and section it refers to.
 
-        If the bracket cannot be resolved as one citation, it is split at its semicolons. If no part can be resolved
-        either, the bracket remains one citation.
+        If no document is found for the bracket as one citation, the bracket is split at its semicolons. If no
+        document is found for any part either, the bracket remains one citation.
         """
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
@@ -210,7 +175,10 @@ class Corpus:
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
     def _choose_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Return the best candidate of each document, best first."""
+        """Return the best candidate of each document, sorted from best to worst.
+
+        A candidate is a possible target of a citation.
+        """
         best: dict[str, _Candidate] = {}
         for candidate in candidates:
             name = candidate.source.raw.filename
@@ -275,7 +243,8 @@ class Corpus:
     ) -> Iterator[_Candidate]:
         """Yield the headings that match `section` in each document that matches `document`.
 
-        If no heading of a document matches, the document itself may be a candidate.
+        A document without a matching heading is itself yielded in two cases: the citation states a section, or the
+        name `document` contains a digit or the word "guide".
         """
         for how, source in self.documents(document):
             score = _INSIDE + self._weigh_evidence(source, row)
@@ -292,9 +261,10 @@ class Corpus:
                 yield _Candidate(source, how, 1.0, score + paged)
 
     def _find_rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield candidates for rules and paragraphs such as `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`.
+        """Yield the documents and headings that a citation of a rule or a paragraph may mean.
 
-        The number of a rule also names its Part: rule 44.2 is in Part 44.
+        Examples are `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`. The number of a rule also names its
+        Part: rule 44.2 is in Part 44.
         """
         match = _RULE.fullmatch(citation.document)
         if match:
@@ -322,7 +292,11 @@ class Corpus:
     # ------------------------------------------------------------ further evidence
 
     def _weigh_evidence(self, source: RulesFile, row: RowEvidence) -> float:
-        """Return the weight of the row's evidence for or against a document."""
+        """Return how strongly a row's texts suggest that the row cites a document; negative if they contradict it.
+
+        The citation itself is not used. The texts suggest a document if they name its court, its kind of source or
+        its number. They contradict it if they name another court.
+        """
         total = self._weigh_court(source, row)
         if source.kind and source.kind == _read_kind(row.source_type) and total >= 0:
             total += _KIND
@@ -346,9 +320,9 @@ class Corpus:
         return _FOREIGN if foreign else 0.0
 
     def weigh_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
-        """Return the weight of the cited page as evidence for a heading.
+        """Return how strongly a citation's page number supports a heading (positive) or contradicts it (negative).
 
-        The cited page may be a page of the file or a printed page number, and it is often slightly wrong.
+        The number may be a page of the file or a printed page number, and it is often slightly wrong.
         """
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
@@ -407,5 +381,9 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
 
 
 def _order(heading: RuleHeading | None) -> float:
-    """Return a small penalty for a paragraph without a title, so that a titled heading of the same number wins."""
+    """Return -0.01 for a heading without a title, else 0.
+
+    Added to a score, it prefers a heading with a title to a heading without a title and with the same
+    number.
+    """
     return -0.01 if heading is not None and not heading.titled else 0.0

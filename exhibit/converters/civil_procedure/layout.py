@@ -1,39 +1,29 @@
-"""The layout of a document for resolving citations: its lines, headings, sections and pages.
+"""The layout of a document (lines, headings, sections and pages), to find the section that a citation names.
 
-Headings are detected by `law.structure`, the same code that other documents use.
+Headings are detected by `law.structure`, as in the rest of the project.
 """
 
 import re
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
+from exhibit.converters.civil_procedure.layout_lines import SourceLine, lines_of
 from exhibit.converters.civil_procedure.names import Name, compare_names, read_name
 from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
-from exhibit.evidence import Document, Span
+from exhibit.evidence import Document
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import FOOTNOTE
-from exhibit.law.structure.lines import Outline, find_contents
+from exhibit.law.structure.lines import Outline
 from exhibit.law.structure.tree import Section
 from exhibit.schemas.errors import DocumentError, LimitError
-
-
-class SourceLine(NamedTuple):
-    """A line of an extracted text, or a paragraph of a document that has no file yet and will be printed to PDF."""
-
-    start: int
-    end: int
-    text: str
-    page: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,115 +44,17 @@ class RuleHeading:
     last_page: int = 0
 
 
-_LONGEST = 150  # characters: a longer line is a sentence
-_LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
-_LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
 _LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
 """The number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`."""
 _FEWEST = 3
 """Fewest characters below a heading that make it a section."""
-_DIGITS = 10  # digits of a page number: Python refuses to parse thousands
-
-
-class LayoutLines(NamedTuple):
-    """The lines of a document without running heads, page numbers and table of contents.
-
-    Other fields hold the entries of the contents, the printed page numbers and the offsets of running heads.
-    """
-
-    kept: Sequence[SourceLine]
-    entries: Mapping[str, str]
-    """The entries of the contents, by their letters."""
-    printed: Mapping[int, int]
-    """The number printed on each page."""
-    running: frozenset[int]
-    """The offsets of running heads and page numbers."""
-
-
-def lines_of(document: Document) -> LayoutLines:
-    """Split a document into lines, and separate running heads, page numbers and the table of contents from them."""
-    spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
-    pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
-    contents, furniture, running = find_contents(document.text), document.furniture, _find_running(pages)
-    skipped = running | {span.start for span in furniture if not read_name(document.text[slice(*span)]).number}
-    printed = {
-        line.page: int(line.text) for page in pages for line in reversed(_find_edges(page)) if _is_page_number(line)
-    }
-    listed = [line for page in pages for line in page if contents.start <= line.start < contents.end]
-    kept = [
-        line for page in pages for line in page
-        if line.start not in skipped and not contents.start <= line.start < contents.end
-    ]  # fmt: skip
-    return LayoutLines(kept, _read_entries(listed), printed, running)
-
-
-def _is_page_number(line: SourceLine) -> bool:
-    # isdecimal: `²` is a digit, but not a number; and no page number has ten digits
-    return line.text.isdecimal() and len(line.text) < _DIGITS
-
-
-def _find_edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
-    return [*lines[:2], *lines[2:][-2:]]
-
-
-_LABEL = 14
-"""Most letters before a title that the running head repeats: a page number and `Section 12`."""
-
-
-def _find_running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
-    """Return the offsets of page numbers and running heads.
-
-    On a page with a printed number, a line at the edge of the page that occurs twice counts as a running head,
-    because a chapter may have only a few pages.
-    """
-    # the first page of a chapter has its title below the running head
-    tops = [[*_find_edges(lines), *lines[2:3]] for lines in pages]
-    counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
-    repeated: set[int] = set()
-    for before, lines in zip([[], *pages], pages, strict=False):
-        above = keep_letters("".join(line.text for line in before[:6]))
-        edges = _find_edges(lines)
-        numbered = any(line.text.isdigit() for line in edges)
-        for at, line in enumerate(edges):
-            below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
-            twice = at < 2 and (0 <= below.find(keep_letters(line.text)) <= _LABEL or keep_letters(line.text) in above)
-            again = counted[keep_letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
-            if line.text.isdigit() or (numbered and (again or twice)):
-                repeated.add(line.start)
-    return frozenset(repeated)
-
-
-def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
-    for match in re.finditer(r"[^\r\n]+", text[start:end]):
-        words = match.group().strip()
-        at = start + match.start() + match.group().index(words) if words else start + match.start()
-        yield SourceLine(at, at + len(words), words, page)
-
-
-def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
-    """Return the entries of the table of contents, keyed by their letters and digits alone.
-
-    An entry may take two lines, and its page number may be missing.
-    """
-    entries: list[str] = []
-    pending = ""
-    for line in lines:
-        words = _LEADERS.sub("", line.text)
-        if pending and read_name(words, loose=False).number:
-            entries.append(pending)
-            pending = ""
-        if _LISTED.search(line.text):
-            entries.append(f"{pending} {words}".strip())
-            pending = ""
-        else:
-            pending = f"{pending} {line.text}".strip() if len(pending) < _LONGEST else ""
-    return {keep_letters(entry): entry for entry in entries if len(keep_letters(entry)) > 2}
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
     """Return the headings in document order, each with the end of its section.
 
-    A heading with almost no text below it is left out as an entry of a list, unless it is a short rule itself.
+    A heading with almost no text below it is left out, because it is probably an entry of a list. A numbered
+    rule is kept even if its whole text is one word, such as "Omitted".
     """
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
@@ -221,7 +113,7 @@ class Layout:
         return " ".join(line.text for line in self.lines if line.page == 1)
 
     def find_alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield each heading that a name can mean, with its similarity to the name, in document order."""
+        """Yield each heading to which a cited name may refer, with its similarity to the name, in document order."""
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
@@ -278,10 +170,10 @@ class Layout:
             yield None, 1.0, False
 
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
+        """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
 
-        An exact match of `right` can also count without such a parent heading: if its number begins with the number
-        in `left`, or if `left` is only the number of a Part.
+        An exact match of `right` needs no matching parent in two cases: its number begins with the number in
+        `left`, or `left` is only the number of a Part.
         """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
@@ -302,10 +194,10 @@ class Layout:
                         yield heading, 1.0
 
     def _find_section(self, heading: RuleHeading) -> RuleHeading:
-        """Return a heading that `headings` does not contain, with the end of its section.
+        """Return a copy of a heading that is not in `headings`, with the end and the last page of its section.
 
-        Let A be the last titled heading before the section. The section ends at the next titled heading that is at
-        most one level deeper than A.
+        Let A be the last titled heading before the given heading. The section ends at the next titled heading that
+        is at most one level deeper than A.
         """
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
@@ -377,9 +269,10 @@ def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
 
 
 def read_bookmark_levels(path: Path) -> dict[str, float]:
-    """Return the rank of each title in a PDF's bookmarks, keyed by the title's letters.
+    """Return a rank for each title in a PDF's bookmarks: 3 for a chapter, 0 for a lower heading.
 
-    A title has the rank of a chapter if it is at the depth of the highest numbered title or above it, else 0.
+    The chapters are the titles on the outermost level that has a numbered title, and on all levels above that
+    level. The keys are the titles reduced to their letters and digits.
     """
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]

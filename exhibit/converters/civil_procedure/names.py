@@ -56,7 +56,7 @@ class Name:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The first three letters of each content word; a misspelling rarely changes them in every word."""
+        """The first three letters of each content word; a misspelt name usually still has some of them."""
         return frozenset(word[:3] for word in self.words)
 
 
@@ -225,7 +225,10 @@ def find_citations(truth: str) -> list[RuleCitation]:
 
 
 def read_citation(text: str) -> RuleCitation:
-    """Return a citation's parts: a document or a heading, a section, pages."""
+    """Split a citation into the name of its document or heading, its section, and its pages.
+
+    Parts that the citation does not have are empty.
+    """
     document, _, section = text.partition("#page=")
     page = ""
     if re.fullmatch(r"[\d\s,–-]+", section.strip()):
@@ -294,9 +297,10 @@ def find_courts(text: str, *, guides_only: bool = False, any_case: bool = False)
 
 
 def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the courts that the names of a guide contain, as `{distinguishing words: possible initials}`.
+    """Return the courts in the names of a guide, each with its possible initials in lower case.
 
-    There may be several courts, because a guide may incorporate another guide.
+    A key is the word that distinguishes the court, such as `commercial` for the Commercial Court; the value is
+    a set of initials, such as `cc`. There may be several courts, because a guide may incorporate another guide.
     """
     courts: dict[str, set[str]] = {}
     for name in names:

@@ -133,7 +133,7 @@ def make_document_key(record: Record) -> str:
 
 
 def cut_body(content: str) -> str:
-    """Return a chunk's own text, without the lines that the exporter added above it."""
+    """Return the text of an exported chunk without the header lines that the export program added."""
     return _CHUNK_HEAD.sub("", content).strip()
 
 

@@ -26,7 +26,7 @@ from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
 from exhibit.engine import run_in_worker
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
-from exhibit.law.profile import tidy
+from exhibit.law.casing import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
 from exhibit.storage.atomic import list_left_out
 
@@ -237,7 +237,10 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
             )
             sources.append(_make_source(raw, names, page.url))
     if not sources:
-        raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; run `python -m converters.web` on it")
+        raise SourceError(
+            f"{path}: none of its {len(urls)} URLs gave a document; to see why, run "
+            f"`python -m converters.web --source {path}`"
+        )
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
     return _keep_distinct(sources), digest.hexdigest()
 
@@ -267,7 +270,7 @@ _LONGEST_EXCERPT = 600  # characters of an excerpt: a paragraph
 
 
 def make_candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
-    """Yield a candidate row of ground truth for each distinct query in the files.
+    """Yield a proposed ground-truth row for each distinct query in exported search results.
 
     An export without queries gives one row per document.
     """

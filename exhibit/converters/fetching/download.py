@@ -88,10 +88,10 @@ class FetchError(HttpError):
 
     def __init__(
         self,
-        fate: Fate,
         reason: str,
         detail: str = "",
         *,
+        fate: Fate,
         url: str = "",
         status: int | None = None,
         wait: float = 0.0,
@@ -147,12 +147,12 @@ def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchError("failed", "host not found", host) from error
+        raise FetchError("host not found", host, fate="failed") from error
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     private = next((one for one in addresses if not allow_private and not is_public(one)), None)
     if private is not None:
         detail = private if private == host else f"{host} is {private}"
-        raise FetchError("refused", "a private or local address (--allow-private)", detail)
+        raise FetchError("a private or local address (--allow-private)", detail, fate="refused")
     return addresses
 
 
@@ -270,18 +270,18 @@ class Downloader:
             if not (target := _find_target(reply)):
                 return reply
             url = urljoin(url, target)
-        raise FetchError("failed", "redirects without end", f"more than {_MOST_HOPS}", url=url)
+        raise FetchError("redirects without end", f"more than {_MOST_HOPS}", fate="failed", url=url)
 
     def _check_host(self, url: str, *, robots: bool) -> Host:
         flaw = flaw_of(url)
         if flaw is not None:
-            raise FetchError("refused", flaw, f"redirected to {url}")
+            raise FetchError(flaw, f"redirected to {url}", fate="refused")
         parsed = httpx.URL(url)
         name = parsed.raw_host.decode("ascii")
         self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
         host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
         if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
-            raise FetchError("disallowed", "robots.txt asks to leave it (--ignore-robots)")
+            raise FetchError("robots.txt forbids this page (--ignore-robots)", fate="disallowed")
         return host
 
     def _fetch_rules(self, host: Host, url: str) -> Rules:
@@ -306,8 +306,8 @@ class Downloader:
             if error.fate == "unusable" or (error.status or 500) < 500:
                 return Rules()
             if error.fate == "failed" and error.status is None:  # the host fails: its pages would fail in the same way
-                raise FetchError("failed", error.reason, error.detail or "robots.txt", url=url) from error
-            raise FetchError("failed", "robots.txt cannot be read", str(error), url=url) from error
+                raise FetchError(error.reason, error.detail or "robots.txt", fate="failed", url=url) from error
+            raise FetchError("robots.txt cannot be read", str(error), fate="failed", url=url) from error
 
     def _ask(self, url: str, host: Host, limit: int, sift: bool, cookies: dict[str, dict[str, str]]) -> PageReply:
         """Send one request; stop reading as soon as the body is too large or clearly not a document."""
@@ -340,10 +340,12 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
     if response.status >= 400:
         wait = parse_retry_after(response.headers.get("retry-after", ""))
         if wait > LONGEST_WAIT and response.status in TRANSIENT:
-            raise FetchError("failed", "the server asks to come back later", f"in {wait:g} s")
+            raise FetchError("the server asks to come back later", f"in {wait:g} s", fate="failed")
         known = response.status in {status.value for status in HTTPStatus}
         reason = f"HTTP {response.status} {HTTPStatus(response.status).phrase.lower() if known else ''}".rstrip()
-        raise FetchError("failed", reason, status=response.status, wait=wait, transient=response.status in TRANSIENT)
+        raise FetchError(
+            reason, fate="failed", status=response.status, wait=wait, transient=response.status in TRANSIENT
+        )
     data = bytearray()
     kind: Kind | None = None
     for block in response.read_parts():
@@ -358,12 +360,12 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
 def _make_failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
     """Convert an HTTP error to a FetchError with one of the fixed reasons by which failures are counted."""
     if isinstance(error, TooLargeError):
-        return FetchError("unusable", "too large (--max-bytes)", f"more than {limit} bytes", url=url)
+        return FetchError("too large (--max-bytes)", f"more than {limit} bytes", fate="unusable", url=url)
     if isinstance(error, BodyError):
-        return FetchError("unusable", "its encoding cannot be undone", str(error), url=url)
+        return FetchError("the reply cannot be decompressed", str(error), fate="unusable", url=url)
     if isinstance(error, LateError):  # do not retry now: a page that never ends would take this long every time
-        return FetchError("failed", "timed out", f"after {timeout:g} s", url=url)
-    return FetchError("failed", "no connection, or a broken one", str(error), url=url, transient=error.transient)
+        return FetchError("timed out", f"after {timeout:g} s", fate="failed", url=url)
+    return FetchError("no connection, or a broken one", str(error), fate="failed", url=url, transient=error.transient)
 
 
 def _kind_of(reply: PageReply, head: bytes) -> Kind:
@@ -372,7 +374,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
     if not head.strip():
-        raise FetchError("unusable", "empty", url=reply.url, status=reply.status)
+        raise FetchError("the reply is empty", fate="unusable", url=reply.url, status=reply.status)
     if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
         if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_skip_comments(head)):
             return "html"
@@ -382,7 +384,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
     if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:
         return "file"
     shown = declared or "unknown type"
-    raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
+    raise FetchError("neither a page nor a PDF", shown, fate="unusable", url=reply.url, status=reply.status)
 
 
 def _skip_comments(head: bytes) -> bytes:

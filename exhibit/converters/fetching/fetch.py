@@ -63,11 +63,13 @@ def filename_of(url: str) -> str:
     if not stem:
         raise SourceError(f"{url}: no file name in it, its path ends in '/'; use the address of one page")
     if "/" in stem or "\0" in stem:
-        raise SourceError(f"{url}: its fragment holds a '/', which no file name can; leave the fragment off")
+        raise SourceError(f"{url}: the part after '#' has a '/', which no file name can have; remove this part")
     name = stem if stem.lower().endswith(".pdf") else f"{stem}.pdf"
     size = len(name.encode("utf-8", "surrogatepass"))
     if size > _LONGEST:
-        raise SourceError(f"{url}: its file name would have {size} bytes, more than the {_LONGEST} a disk can hold")
+        raise SourceError(
+            f"{url}: its file name would have {size} bytes, but the limit is {_LONGEST}; leave this URL out"
+        )
     return name
 
 
@@ -226,14 +228,19 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
         fetched = {url: pages[url] for url in flaws}
         manifest = store.write_manifest(fetched.values())
     except OSError as error:
-        raise SourceError(f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+        raise SourceError(
+            f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        ) from error
     if tell:
         tqdm.write(f"{len(missing)} of {len(flaws)} URLs asked for; what became of each: {manifest}", file=sys.stderr)
     return fetched
 
 
 async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
-    """Fetch the URLs and store their PDFs; URLs that differ only in their fragment are downloaded once."""
+    """Fetch the URLs and store their PDFs; return the result for each URL.
+
+    URLs that differ only in their fragment (`#…`) are downloaded once.
+    """
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)
@@ -307,7 +314,7 @@ def _as_page(reply: PageReply) -> PageReply:
             page = run_in_worker(read_office_page, path).html
         except DocumentError as error:
             reason = str(error).removeprefix(f"{path}: ")
-            raise FetchError("unusable", "cannot be read", reason, url=reply.url, status=reply.status) from error
+            raise FetchError("cannot be read", reason, fate="unusable", url=reply.url, status=reply.status) from error
     return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
 
 

@@ -1,6 +1,7 @@
-"""Prints web pages with Chromium: one browser without network access, a new profile for each page.
+"""Prints web pages with one Chromium, which has no network access and uses a new profile for each page.
 
-Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to the browser.
+Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to
+the browser.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class PagePrinter:
             async with run_browser(tell=True) as browser:
                 with suppress(GoneError):
                     return await self._attempt(browser, reply, url)
-            raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
+            raise FetchError("the browser cannot print the page", "it makes the browser crash", fate="failed", url=url)
 
     async def _attempt(self, browser: Browser, reply: PageReply, url: str) -> tuple[bytes, str, str]:
         context = None
@@ -80,12 +81,12 @@ class PagePrinter:
                 return await self.print_page(await context.new_page(), reply, url)
         except (TimeoutError, import_browser_error(late=True)):
             detail = f"in the browser, after {self._timeout:g} s"
-            raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
+            raise FetchError("timed out", detail, fate="failed", url=url, status=reply.status) from None
         except import_browser_error() as error:
             if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
                 raise GoneError from error
             detail = error.message.splitlines()[0]
-            raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
+            raise FetchError("the browser cannot print the page", detail, fate="failed", url=url) from error
         finally:
             if context is not None:
                 # a page in an endless loop may not answer; its process ends with the browser
@@ -105,7 +106,7 @@ class PagePrinter:
         if visit.astray is not None:
             raise visit.astray
         if not page.url.startswith(("http://", "https://")):
-            raise FetchError("refused", _NOWHERE, page.url, url=page.url, status=reply.status)
+            raise FetchError(_NOWHERE, page.url, fate="refused", url=page.url, status=reply.status)
         data = await page.pdf(**make_pdf_options(margins="15mm"))
         return restore_order(fix_dates(data), await page.content()), page.url, note
 
@@ -160,14 +161,16 @@ class _Visit:
                 status, headers, body = await asyncio.to_thread(self._downloader.resource, asked)
             except HttpError as error:
                 if leads:
-                    self.astray = FetchError("refused", _NOWHERE, str(error), url=request.url)
+                    self.astray = FetchError(_NOWHERE, str(error), fate="refused", url=request.url)
                 await route.abort()
                 return
             target = headers.get("location", "") if moves and status in REDIRECTS else ""
             if leads and not target:
                 wrong = f"leads to a page with HTTP {status}"
                 self.astray = (
-                    FetchError("failed", wrong, request.url, url=request.url, status=status) if status >= 400 else None
+                    FetchError(wrong, request.url, fate="failed", url=request.url, status=status)
+                    if status >= 400
+                    else None
                 )
             if target:  # the browser does not follow a redirect that we return, but it follows a refresh
                 page = f'<meta http-equiv="refresh" content="0;url={escape(urljoin(request.url, target))}">'

@@ -143,7 +143,7 @@ def refresh(root: Path, options: Namespace) -> list[PageState]:
         if entry.source.startswith(("http://", "https://"))
     }
     if not urls:
-        raise SourceError(f"{root}: none of its documents comes from a web address")
+        raise SourceError(f"{root}: none of its documents comes from a web address, so there is nothing to refresh")
     bundle = open_bundle(root)
     options.refetch = True
     with ExitStack() as stack:

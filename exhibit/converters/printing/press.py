@@ -93,7 +93,7 @@ class Printer:
 
     @property
     def browser(self) -> str:
-        """The browser's version."""
+        """The version of the browser that prints the pages."""
         return self._browser.version
 
     def __exit__(self, *error: object) -> None:
@@ -180,7 +180,10 @@ def restore_order(data: bytes, html: str) -> bytes:
 
 
 def _fix_date(match: re.Match[bytes]) -> bytes:
-    """Return a fixed date of the same length, so that the file's offsets stay valid."""
+    """Return a fixed date in place of a creation date in a PDF.
+
+    The result has the same length as the match, so that the byte offsets in the PDF stay valid.
+    """
     name = match.group(1)
     room = len(match.group()) - len(name) - 4
     return b"/" + name + b" (" + _EPOCH[:room].ljust(room, b"0") + b")"
@@ -195,7 +198,7 @@ def check_printers(documents: Iterable[RawDocument]) -> None:
         needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
         if needing:
             more = f" and {len(needing) - 1} more" if needing[1:] else ""
-            raise ServiceError(f"{needing[0]}{more}: {NEEDED}")
+            raise ServiceError(f"{needing[0]}{more} cannot be printed: {NEEDED}")
 
 
 def _needs_page(path: Path) -> bool:
@@ -239,7 +242,7 @@ class _Sheet:
     limits: Limits
 
     def __str__(self) -> str:
-        """Return the document's name in error messages."""
+        """Return the name by which error messages refer to this document."""
         return str(self.document.original or self.document.filename) if self.document else "the end of printing"
 
 
@@ -285,7 +288,10 @@ class _Text(NamedTuple):
 
 
 def _read_text(raw: RawDocument) -> _Text | None:
-    """Return a document's text blocks, and its reader's remarks on the file; None if printing needs a browser."""
+    """Return the text blocks of a document and the notes on its file; None if printing needs a browser.
+
+    The notes come from the module that reads the file, such as `converted by LibreOffice`.
+    """
     if raw.html is not None:
         return None
     if raw.original is None:
@@ -334,7 +340,10 @@ _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; h
 
 
 def read_office_page(path: Path) -> Printable:
-    """Return the HTML page from which a file, such as a Word document, is printed, and its reader's remarks."""
+    """Return a file, such as a Word document, as an HTML page to print.
+
+    The result also has notes on the file, such as the number of accepted tracked changes.
+    """
     if path.suffix.lower() in HTML:
         return Printable(decode(path))  # an HTML file has its own style
     page = page_of(path)

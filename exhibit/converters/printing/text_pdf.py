@@ -92,7 +92,7 @@ def needs_browser(text: str) -> bool:
 
 
 def name_printer() -> str:
-    """Return the name of this printer in bundle.json."""
+    """Return the name and version of the program that prints texts to PDF, for `bundle.json`: `ReportLab 4.2`."""
     import reportlab
 
     return f"ReportLab {reportlab.__version__}"
@@ -319,7 +319,10 @@ def _read_forms() -> dict[str, dict[str, str]]:
 
 @cache
 def read_style(name: str) -> str:
-    """Return the style sheet of our own pages: `text`, or `office` for Word documents and similar files."""
+    """Return the CSS style sheet for pages that this project makes and prints.
+
+    `name` is `text` for plain text, or `office` for Word documents and similar files.
+    """
     return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 
@@ -337,7 +340,7 @@ def find_font(name: str) -> Path:
     path = (_find_cjk_folder() if file == _CJK_FILE else _FOLDER) / file
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     if digest != read_font_hashes()[file]:
-        problem = "is not the font that documents are printed with" if digest else "is missing"
+        problem = "is not the font that documents are printed with" if digest else "the font is missing"
         again = "install the project again (make, or pip install --force-reinstall 'exhibit-rag[print]')"
         raise ServiceError(f"{path}: {problem}; {again}")
     return path

@@ -1,4 +1,7 @@
-"""Assigns roles to the columns of a table: named by the user, or recognised by their names and cells."""
+"""Finds the column of a table for each role, such as `question` or `answer`.
+
+The user names the column, or it is recognised by its name or its cells.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,7 +127,7 @@ def _compute_mean_length(records: Sequence[Record], column: str) -> float:
 
 
 def list_columns(columns: Sequence[str]) -> str:
-    """Return the columns that a table has, for an error message."""
+    """Return a table's column names as one text for an error message: " (its columns: id, question)"."""
     return f" (its columns: {', '.join(columns) or 'none'})"
 
 
@@ -160,10 +163,10 @@ def correct_columns(columns: Columns, named: Iterable[str], records: Sequence[Re
 
 
 def _check_columns(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
-    """Return the columns after two checks of their cells.
+    """Return the column of each role after two checks of the cells; roles in `given` are not changed.
 
-    A numeric role, such as `page`, is removed if a cell of its column is not a number. A column of verdicts
-    becomes the column `impossible` if each cell says whether the question must be refused.
+    A numeric role, such as `page`, loses its column if a cell of the column is not a number. A column of
+    verdicts gets the role `impossible` if each cell says whether the question must be refused.
     """
     for role in _NUMERIC:
         column = columns.get(role)
@@ -182,9 +185,10 @@ def _is_true_of_all(records: Sequence[Record], column: str, check: Callable[[Any
 
 
 def _assign_by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns; the one whose cells name provisions gets the role `provision`.
+    """Return the roles of the columns; the column whose cells name provisions gets the role `provision`.
 
-    This may be the column with the role `document`, if its cells name no file.
+    The column with the role `document` gets the role `provision` instead only if its cells name provisions but
+    no files, the user did not choose it, and no other column names provisions.
     """
     free = [name for name in columns_of(records) if name not in columns.values()]
     best = _choose_best(free, lambda name: _measure_naming_provisions(records, name), _MOST)
@@ -196,7 +200,10 @@ def _assign_by_provisions(columns: Columns, given: set[str], records: Sequence[R
 
 
 def _assign_by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
-    """Return the columns with missing roles given to fields of nested objects, such as `evidence.text`."""
+    """Return the columns by role; a role without a column may get a nested field: `text` gets `evidence.text`.
+
+    Roles in `given` stay as they are.
+    """
     columns = dict(columns)
     for role in _NESTED:
         if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
@@ -206,7 +213,11 @@ def _assign_by_nesting(columns: Columns, given: set[str], nested: Sequence[str])
 
 
 def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns; the one whose cells most often name files of the folder gets the role `document`."""
+    """Choose the column `document`, whose cells name files of the folder; return all columns.
+
+    The column with the largest share of such cells is chosen. The share must be at least 50% (90% for a column
+    that has another role), and larger than that of the present column `document`.
+    """
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
     shares = {name: _measure_naming(records, name, shelf) for name in columns_of(records)}

@@ -35,7 +35,7 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Shelf:
-    """The location of a table's documents, and the options for reading them."""
+    """The documents to which a table of questions refers: where they are searched, and how they are read."""
 
     table: Path
     folder: Path | None
@@ -46,12 +46,12 @@ class Shelf:
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """Every file of the folder, with the attachments of its mails."""
+        """All files in the folder, and all attachments of the mails in the folder; empty if no folder is given."""
         return files_of(self.folder) if self.folder else []
 
     @cached_property
     def names(self) -> FileNames:
-        """The files by all names that a table may use for them."""
+        """An index of the documents, to find a document by its file name or by another name that a table uses."""
         return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
 
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
@@ -102,9 +102,10 @@ class Shelf:
     def find_others(
         self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
     ) -> dict[str, RawDocument]:
-        """Return the documents of the folder that no question is about.
+        """Return the documents of the folder that no question is about, by file name.
 
-        Without `take`, or with `limited`, return none of them. Every document that is left out is counted.
+        The result is empty if `take` is false or `limited` is true. Every such document that is not returned is
+        counted in `tally`.
         """
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
@@ -154,7 +155,10 @@ class Shelf:
         return files | self._find_alike(rest, files.values(), tally)
 
     def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
+        """Return, for each of `names`, a file with a similar name; there is no file with exactly this name.
+
+        Two spellings of one name get the same file. Without a similar file, the reason is stored in `self.lost`.
+        """
         files = {file.path: file for file in self.files}
         used = {make_file_key(file.path.name): file for file in taken}
         pairs_by_name = {
@@ -199,7 +203,9 @@ def files_of(folder: Path) -> list[NamedFile]:
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
     files = list_folder(folder)
     if not any(is_readable(file.path) for file in files):
-        raise SourceError(f"{folder}: no documents in it that can be read; {len(files)} other files")
+        raise SourceError(
+            f"{folder}: none of its {len(files)} files can be read as a document; give --documents another folder"
+        )
     return files
 
 
@@ -307,9 +313,9 @@ class Texts:
         return None
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
-        """Return whether a document may contain a provision such as `§ 3 StGB`: its start must name the code `StGB`.
+        """Return whether a document may contain a provision such as `§ 3 StGB`: its start must contain `StGB`.
 
-        A provision that is cited without the code of a law may be in any document.
+        A provision without a law's abbreviation, or with a dotted number (`CPR 36.14`), may be in any document.
         """
         if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
             return True  # `the Agreement` fits any document, and so does CPR 36.14, whose number decides
@@ -318,7 +324,7 @@ class Texts:
         return document is None or provision.source in document.text[: _OPENINGS[-1]]
 
     def find_having(self, provision: NamedProvision) -> list[str]:
-        """Return the files in which a provision occurs, whatever law they contain."""
+        """Return the files that have a provision with this number, such as `§ 5`; the name of the law is ignored."""
         having = []
         for file in self.shelf.files:
             document = self.document(file)

@@ -33,7 +33,11 @@ class CitedPassage(NamedTuple):
 
 @dataclass
 class GoldReader:
-    """Reads the gold of rows from the chosen columns; records the objects that gave no passage."""
+    """A reader that returns the gold passages of each table row, from the columns that the user chose.
+
+    A cell may hold a JSON object. The reader records the fields of objects in which it finds no passage, for
+    the error message of `check`.
+    """
 
     columns: Columns
     seen: Sequence[str]
@@ -74,7 +78,10 @@ class GoldReader:
         return [passage for group in cited for passage in group]
 
     def check(self, table: object) -> None:
-        """Raise if a column of passages contains only objects in which no field is known to be the text."""
+        """Raise SourceError if a column of passages has objects, but no known field name for their text.
+
+        The error names the fields that may hold the text, as flags such as `--text evidence.words`.
+        """
         for column, fields in self._unknown.items():
             if self._yields.get(column):
                 continue
@@ -82,8 +89,8 @@ class GoldReader:
             if likely:
                 flags = ", or ".join(f"--text {column}.{name}" for name in likely[:_FLAGS])
                 raise SourceError(
-                    f"{table}: column {column!r} was taken for the passages, but no field of its objects is known as "
-                    f"their text (its fields: {', '.join(fields)}); name it: {flags}"
+                    f"{table}: column {column!r} has objects as passages, but no field of them is known as the text "
+                    f"(the fields: {', '.join(fields)}); name the field: {flags}"
                 )
 
     # ------------------------------------------------------------ columns
@@ -111,7 +118,7 @@ class GoldReader:
     def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that a row names, each with the page that is stated with its name, else None.
 
-        Documents that are named in the objects of the passages are not included.
+        Nothing is yielded if the row has an object for each passage and these objects name the documents.
         """
         column, inner = self._split_path("document")
         if inner and column in (self._split_path("text")[0], self._split_path("provision")[0]):
@@ -135,7 +142,10 @@ class GoldReader:
         return [found for one in held if (found := read_number(one)) is not None]
 
     def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
-        """Return a field of an object: the one that the user named for its column, else one with a common name."""
+        """Return the value of an object's field for a role, such as `document`; None if there is no such field.
+
+        The field is the one that the user named within this column, else one with a common name for the role.
+        """
         own, inner = self._split_path(role)
         if inner and own == column:
             return fields.get(inner)
@@ -149,8 +159,9 @@ class GoldReader:
     ) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
 
-        The document is the one in the passage's object, else the row's only document. If the row lists several
-        documents, there must be one for each passage, in the same order; otherwise, raise ValueError.
+        A passage that is an object may name its document. Any other passage belongs to the row's only document. If
+        the row lists several documents, there must be one for each passage, in the same order; otherwise, raise
+        ValueError.
         """
         column, _ = self._split_path("text")
         beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}
@@ -163,7 +174,9 @@ class GoldReader:
             if passage is None:
                 continue
             if not passage.document and len(named) not in (0, 1, len(items)):
-                raise ValueError(f"{len(items)} passages and {len(named)} documents: which stands where?")
+                raise ValueError(
+                    f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
+                )
             document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
             numbers = {role: _choose_nth(found, at, len(items)) for role, found in beside.items()}
             ends = (numbers["start"], numbers["end"])
@@ -233,9 +246,10 @@ class GoldReader:
     def _document_of(
         self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
     ) -> str | None:
-        """Return the document of a provision; None, with a note, if there is none or several are possible.
+        """Return the document that has a provision; None, with a note, if no document or several are possible.
 
-        It is the file of the named law, else the row's only document, else the only document with the provision.
+        The document is the file of the named law, else the only document that the row names, else the only document
+        that contains the provision.
         """
         for source in filter(None, (law, provision.source)):
             file = self.texts.find_law_file(source)
@@ -253,10 +267,11 @@ class GoldReader:
 
 
 def name_unplaced(passages: Sequence[CitedPassage], acceptable: Sequence[CitedPassage]) -> list[str]:
-    """Return the names of the accepted passages that cannot become alternatives to the gold.
+    """Return the names of the passages in `acceptable` that cannot be stored as alternatives to the gold.
 
-    An accepted provision can become an alternative if its document contains gold. An accepted document without
-    a provision can become an alternative only if the document is gold as a whole, not just a passage of it.
+    `passages` is the gold; `acceptable` are passages that a row accepts instead of it. An acceptable provision
+    can be stored if its document contains gold. An acceptable whole document can be stored only if the whole
+    document is gold.
     """
     gold, whole = {one.document for one in passages}, {one.document for one in passages if not _is_part(one)}
     return [
@@ -274,7 +289,10 @@ _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
 def _choose_nth(found: Sequence[int], at: int, count: int) -> int | None:
-    """Return the number in `found` for the passage at position `at`; None unless `found` has `count` numbers."""
+    """Return `found[at]`, the number that belongs to the passage at position `at`.
+
+    Return None if `found` does not have exactly one number for each of the `count` passages.
+    """
     return found[at] if len(found) == count else None
 
 

@@ -44,14 +44,18 @@ def find_judged_folder(source: Path) -> JudgedFolder | None:
 
 
 def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
-    """Return the judged queries as questions; their gold is every document with a grade above 0."""
+    """Return the queries of a folder with relevance judgments as questions.
+
+    The gold of a question is every document that the judgments give a grade above 0 and that is available. A
+    question without such a document is left out.
+    """
     sha256: dict[str, str] = {}
     judged = _read_judgments(folder.judgments, sha256, tally)
     documents = dict(_read_corpus(folder.corpus, sha256, tally)) if folder.corpus and shelf.folder is None else {}
     if not documents:
         if shelf.folder is None:
             raise SourceError(
-                f"{folder.queries.parent}: judgments and no corpus file; pass the documents with --documents"
+                f"{folder.queries.parent}: has relevance judgments, but no corpus; pass the documents with --documents"
             )
         documents = shelf.find(list(dict.fromkeys(name for grades in judged.values() for name in grades)), tally)
     others = {} if not shelf.folder else shelf.find_others(documents, take=True, limited=False, tally=tally)
@@ -108,7 +112,10 @@ def _read_corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[t
 
 
 def _read_queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, str, Item]]:
-    """Yield the id, the text and the item of each query, from a table or from lines of `id<TAB>text`."""
+    """Yield each query's id, its text, and its `Item` (the entry that counts it as kept or left out).
+
+    The file is a table, or a text file with lines of the form `id<TAB>text`.
+    """
     if path.suffix.lower() in (".tsv", ".txt"):
         data = path.read_bytes()
         sha256[path.name] = hashlib.sha256(data).hexdigest()

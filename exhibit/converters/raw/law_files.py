@@ -64,7 +64,10 @@ def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of:
     ]
     kept = [version for version in dated if _is_wanted(version, since, as_of)]
     if not kept:
-        raise SourceError(f"{source}: none of {len(dated)} versions was in force then; see --from and --as-of")
+        raise SourceError(
+            f"{source}: none of its {len(dated)} versions was in force at the dates of --from and --as-of; "
+            "choose other dates"
+        )
     return kept
 
 
@@ -75,7 +78,8 @@ def _is_wanted(version: Version, since: date | None, as_of: date | None) -> bool
 def _date_versions(versions: list[Version]) -> list[Version]:
     """Return the versions of a law, each with its last day: the day before the next version starts.
 
-    If two versions start on the same day, only the later one is returned.
+    The versions must be sorted by their first day. If two versions start on the same day, the one that is later
+    in the list is returned.
     """
     last = {version.start: version for version in versions}
     ordered = list(last.values())
@@ -87,19 +91,19 @@ def _date_versions(versions: list[Version]) -> list[Version]:
 def _parse_file(data: bytes, dated: str) -> tuple[str, date | None]:
     """Return a file's text and the day in its name or header; raise ValueError with the reason if it is invalid."""
     if len(data) > _LARGEST:
-        raise ValueError(f"more than {_LARGEST:,} bytes")
+        raise ValueError(f"the file has more than {_LARGEST:,} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("not UTF-8") from None
+        raise ValueError("the file is not in UTF-8") from None
     if not text.strip():
-        raise ValueError("an empty file")
+        raise ValueError("the file is empty")
     stated = _IN_FORCE.search(text[:_HEADER_LENGTH])
     day = dated or (stated[1] if stated else "")
     try:
         return text, date.fromisoformat(day) if day else None
     except ValueError:
-        raise ValueError("a day that no calendar has") from None
+        raise ValueError("the date in its name or header does not exist") from None
 
 
 def _is_law(name: str) -> bool:
@@ -134,7 +138,10 @@ def _read_files(folder: Path, skip: Skip) -> Iterator[Version]:
 
 
 def _make_distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
-    """Return a name for each law: the last part of its path, or the whole path if several laws share it."""
+    """Return a distinct name for each law, by the law's key: the last part of its path.
+
+    If several laws have the same last part, the name is the whole path, joined by hyphens.
+    """
     sharing = defaultdict(set)
     for path in paths.values():
         sharing[path.name].add(path)
@@ -151,7 +158,7 @@ def _make_distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
 
 @dataclass(frozen=True)
 class _Written:
-    """A law's file after a commit."""
+    """A version of a law's file in Git: the commit that wrote the file, its date, the path, and the law's number."""
 
     commit: str
     day: str
@@ -161,9 +168,10 @@ class _Written:
 
 
 def _read_history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
-    """Yield a version for each law that a commit changed, commit by commit.
+    """Yield a law's version for each commit that changed the law's file, in the order of the commits.
 
-    A date of effect in the file's header overrides the commit's date.
+    A version takes effect on the date in the file's header or, if the header has no date, on the commit's
+    date.
     """
     written = list(_read_writings(repository))
     last = {one.law: PurePosixPath(one.path).with_suffix("") for one in written}

@@ -26,7 +26,7 @@ _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
 
 @dataclass(frozen=True)
 class PrintedEdition:
-    """A version of a law as it is printed."""
+    """A version of a law as a document of the bundle: its name and dates, and below them the text of the law."""
 
     version: Version
     law: Law
@@ -52,7 +52,10 @@ class PrintedEdition:
 
     @cached_property
     def own(self) -> list[Paragraph]:
-        """The law's own paragraphs; a § inside an article is left out, because it belongs to a law that is amended."""
+        """The paragraphs of the law itself, without paragraphs (§) that are quoted inside an article.
+
+        A § inside an article belongs to another law, which the article amends.
+        """
         units = {word for level in self.law.system.units for word in level.words}
         return [p for p in self.law.paragraphs if not any(part.split()[0].lower() in units for part in p.path)]
 
@@ -250,9 +253,10 @@ class QuestionMaker:
         )
 
     def _name_law(self, at: int) -> str:
-        """Return the name of the law for a question: its code, else its title; the hash `at` selects among several.
+        """Return a name of the law for a question: a code such as `BGB` or, if it has no code, the title.
 
-        An English question about a foreign law may use the law's English name.
+        If the question is in English and the law is foreign, the law's English name is also possible. The hash `at`
+        selects one of the possible names.
         """
         names = (
             list_english_names(make_law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
@@ -261,14 +265,21 @@ class QuestionMaker:
         return codes[at // 7 % len(codes)]
 
     def _name_unit(self, unit: str, at: int) -> str:
-        """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
+        """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`.
+
+        If the question and the law are in different languages, the label is in the question's language for some
+        questions, and as the law writes it for the others. `at`, a hash of the question's data, decides this.
+        """
         level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
         words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
         word = [None, *words][at // 11 % (1 + len(words))]
         return f"{word} {unit.partition(' ')[2]}" if word else unit
 
     def _list_near_misses(self, gold: Sequence[tuple[PrintedEdition, Paragraph]]) -> str:
-        """Return the locations of the same § in every other version: `file#start-end`, separated by spaces."""
+        """Return where the gold § is in the other versions of the law; these locations are wrong answers.
+
+        The result is a text of locations in the form `file#start-end`, separated by spaces.
+        """
         if not gold:
             return ""
         given = {edition.filename for edition, _ in gold}

@@ -100,7 +100,10 @@ class _Reader:
             self.at += len(line) + 1
 
     def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
-        """Add a heading to the law; below a § without a title, a heading with text after it is the title of the §."""
+        """Add a heading to the law.
+
+        If the last § has no title yet, and text follows the heading, the heading becomes the title of that §.
+        """
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
             self.unit = replace(self.unit, title=heading.text, body=self.at)
@@ -125,10 +128,10 @@ class _Reader:
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
     """Add a new heading to the stack of open headings, after removing the headings that it closes.
 
-    A heading is open until its division ends; the outermost is first in the stack. Whether the new heading ends
-    a division is decided by the rank of their levels and by their numbers of `#` marks, as neither is enough.
-    Czech laws use the same number of marks for divisions and titles of every level. German laws use one name
-    for divisions of several levels.
+    A heading is open until its division ends; the outermost open heading is first in the stack. Two criteria
+    decide what the new heading closes: the rank of its level, and its number of `#` marks. One criterion alone
+    is not enough. Czech laws use the same number of marks for divisions and titles of every level. German laws
+    use one name for divisions of several levels.
     """
     rank = _rank(heading)
     if heading.level is None:
@@ -172,7 +175,7 @@ def _make_heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
 
 
 def _find_unmarked_depth(text: str, system: LegalSystem) -> int:
-    """Return the heading depth of a part's label that has no `#` marks, such as `Pododdíl 1`; 0 for other text."""
+    """Return the heading depth of a line such as `Pododdíl 1`, a part's label without `#`; 0 for other lines."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
     return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0

@@ -12,10 +12,10 @@ from exhibit.converters.benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
+from exhibit.evidence.matches import chain_in_order, measure_stretch, prefer_whole_words
+from exhibit.law.casing import tidy, to_title_case
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
-from exhibit.law.profile import tidy, to_title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
 from exhibit.storage.atomic import make_scratch_folder
@@ -32,7 +32,10 @@ _MADE_UP = frozenset({"abridged", "rare_answers"})
 
 @dataclass
 class Labels:
-    """The content of the label files: the agreements that contain each definition, and the experts' answers."""
+    """The content of MAUD's label files: which agreements have each MAE definition, and the experts' answers.
+
+    MAE means material adverse effect.
+    """
 
     owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Agreements by the key of their MAE definition."""
@@ -133,7 +136,10 @@ _MOST = 3  # parties: if there are more, those formed for the merger are left ou
 
 @dataclass(frozen=True)
 class DealPointCell:
-    """The cell of one row for one deal point."""
+    """The content of a table cell of MAUD: the excerpts of one agreement for one deal point, and their pages.
+
+    A deal point is a question about a merger agreement; the table has one row per agreement.
+    """
 
     excerpts: tuple[str, ...]
     """The texts between the `<omitted>` marks."""
@@ -143,7 +149,7 @@ class DealPointCell:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A text of a cell, and its location in the agreement if it has one."""
+    """One of the texts that a table cell quotes from an agreement, with its location if it was found there."""
 
     text: str
     match: Match | None = None
@@ -199,7 +205,10 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return, for each excerpt, the locations that allow all excerpts to be in order; [] if no order is possible."""
+    """Return `places` with only the locations at which all excerpts can follow one another in the text.
+
+    `places` has all locations of each excerpt. Return [] if the excerpts cannot follow one another.
+    """
     earliest = [0]
     for choices in places:
         ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
@@ -217,7 +226,11 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Return the excerpts without those inside the location of another: some cells repeat a part of a text."""
+    """Return the excerpts without those that repeat a part of another excerpt.
+
+    An excerpt repeats a part of another if it occurs inside the location of the other in the agreement. Of two
+    excerpts with the same location, the first is kept.
+    """
     taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
     return [
         excerpt
@@ -259,9 +272,10 @@ def _meet(first: Span, second: Span, text: str) -> bool:
 
 
 def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
-    """Yield candidate titles of an agreement, from the shortest to the most precise.
+    """Yield possible titles of a merger agreement, each longer and more specific than the one before.
 
-    The parties are taken from `deal` if the first page does not name them.
+    The first has the type of agreement and the parties, the second adds the date, and the last adds the
+    file's name (`stem`). The parties are taken from `deal` if the first page does not name them.
     """
     page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)

@@ -1,4 +1,7 @@
-"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet; each record has its position."""
+"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet.
+
+Each record has its position in the file, such as `row 7`, for error messages.
+"""
 
 import csv
 import io
@@ -45,7 +48,7 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The item under which the record is counted as kept or left out."""
+        """The record as an `Item`: the name by which a conversion counts it as kept or left out."""
         return Item("rows", self.place)
 
 
@@ -132,7 +135,7 @@ def _read_rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     try:
         rows = split_cells(text, delimiter)
     except csv.Error as error:
-        raise SourceError(f"{path}: not a delimited table: {error}") from error
+        raise SourceError(f"{path}: not a valid CSV or TSV table: {error}") from error
     yield from _cut(path, _keep_filled_rows(rows), tally)
 
 
@@ -178,7 +181,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
     missing = sum(max(0, len(header) - len(row)) for _, row in records)
     if missing > _MOST_MISSING:
         raise SourceError(
-            f"{path}: {len(header)} columns, and rows that lack {missing} cells; is row {rows[at][0]} a header?"
+            f"{path}: row {rows[at][0]} has {len(header)} columns, but rows below lack {missing} cells; is it a header?"
         )
     for index, (number, row) in enumerate(records, first):
         place = f"{sheet}, row {number}" if sheet else f"row {number}"
@@ -273,7 +276,7 @@ def _read_json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
     if rows is None and isinstance(data, dict):
         lists = [key for key, value in data.items() if isinstance(value, list)]
         raise SourceError(
-            f"{path}: expected a list of objects, or an object with one such list; lists: {', '.join(lists) or 'none'}"
+            f"{path}: expected a list of objects, or one in an object; its lists: {', '.join(lists) or 'none'}"
         )
     if rows is None:
         raise SourceError(f"{path}: expected a list of objects, one per question")
@@ -291,7 +294,7 @@ def read_yaml(text: str, path: Path) -> Any:
     """Return the content of a YAML file; no Python objects are created, and aliases are refused."""
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_SafeLoader)):
-            raise SourceError(f"{path}: YAML with aliases (*name), which may stand for a great deal; write them out")
+            raise SourceError(f"{path}: uses YAML aliases (*name), which are not allowed; write the values in full")
         loader = _DatelessLoader(text)
         try:
             return loader.get_single_data()
@@ -366,7 +369,7 @@ def read_parquet(path: Path) -> list[Any]:
             for batch in table.iter_batches(batch_size=_ROWS, use_threads=False):
                 left, most = measure_memory_left(), sum(map(_estimate_most_bytes, batch.columns))
                 if left is not None and most + _SPARE > left:
-                    raise MemoryError(f"{left} bytes are left, and the next {batch.num_rows} rows may take {most}")
+                    raise MemoryError(f"{left} bytes of memory are left, but {batch.num_rows} rows may need {most}")
                 rows += batch.to_pylist()
     except pyarrow.ArrowMemoryError as error:
         raise MemoryError(str(error)) from error

@@ -93,25 +93,28 @@ def read_csv(
     finally:
         csv.field_size_limit(usual)
     if len(records) < 2:
-        raise SourceError(f"{path}: no rows")
+        raise SourceError(f"{path}: the table has no rows; get it again from {info.url}")
     names = [header(name) for name in records[0]]
     missing = [name for name in wanted if name not in names]
     if missing:
         raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this {info.benchmark}?")
     short = next((n for n, record in enumerate(records, 1) if record and len(record) != len(names)), None)
     if short is not None:
-        raise SourceError(f"{path}: record {short} has {len(records[short - 1])} fields, the header {len(names)}")
+        raise SourceError(
+            f"{path}: record {short} has {len(records[short - 1])} fields, but the header has {len(names)}; "
+            f"get the file again from {info.url}"
+        )
     return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
 
 
 def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict[str, Any]:
-    """Return the object in a release's JSON file; raise if it has no list under the key `lists`."""
+    """Return the object in a release's JSON file; raise unless the field named by `lists` is a list."""
     try:
         content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {info.url}") from error
     if not isinstance(content, dict) or not isinstance(content.get(lists), list):
-        raise SourceError(f"{path}: no list of {lists!r} in it; is this {info.benchmark}?")
+        raise SourceError(f"{path}: no list under the key {lists!r}; is this file from {info.benchmark}?")
     return content
 
 
@@ -171,8 +174,8 @@ def _check_twins(archive: Path, names: list[str]) -> None:
         key = unicodedata.normalize("NFC", name).casefold()
         if key in firsts:
             raise SourceError(
-                f"{archive}: {firsts[key]!r} and {name!r} are one file on many systems: one of the two would be lost; "
-                "rename it, and pack them again"
+                f"{archive}: {firsts[key]!r} and {name!r} are the same file name on many systems, such as macOS; "
+                "rename one of the files, and pack the archive again"
             )
         firsts[key] = name
 
@@ -207,7 +210,9 @@ def _fetch_one(download: Download, path: Path) -> None:
         _verify(download, partial)
         partial.replace(path)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+        raise SourceError(
+            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        ) from error
 
 
 def _download(download: Download, partial: Path) -> None:

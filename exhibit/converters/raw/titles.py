@@ -1,4 +1,7 @@
-"""Pairs files with the rows that name them, and makes titles that distinguish documents."""
+"""Finds the file that each row of a table names, and makes a unique title for each document.
+
+File names may differ slightly from the names in the table.
+"""
 
 import json
 import os
@@ -72,7 +75,10 @@ def _find_alike(name: str, left: Iterable[Path]) -> Path | None:
 
 
 def _find_longer(name: str, left: Iterable[Path]) -> Path | None:
-    """Return the only file for which one of the two names is the beginning of the other; else None."""
+    """Return the only file whose name is a shorter or longer form of `name`; None if there is not exactly one.
+
+    The longer name must begin with the shorter name. Case, spaces and punctuation are ignored.
+    """
     key = make_file_key(name)
     keys = {path: make_file_key(path.name) for path in left}
     return _choose_only(
@@ -160,7 +166,10 @@ def read_own_title(path: Path) -> str:
 
 
 def read_title(path: Path) -> str:
-    """Return the title in a PDF's metadata, empty if it is damaged; called in a worker."""
+    """Return the title in a PDF's metadata; empty if the file cannot be opened or the title is not valid text.
+
+    This function runs in a worker. Raise DocumentError if the PDF is damaged.
+    """
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
             return escape_surrogates(pdf.read_title(path)).replace("\0", "").strip()
@@ -190,15 +199,15 @@ def ask_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
 
 def _read_title(reply: Completion, model: str) -> str:
     if reply.error:
-        raise ServiceError(f"no title: {reply.error}; titles so far are kept, run it again")
+        raise ServiceError(f"the model gave no title: {reply.error}; run the command again: finished titles are kept")
     title = _SPACES.sub(" ", _find_title(reply.text)).strip(" \"'“”.")[:_LONGEST]
     if not title:
-        raise ServiceError(f"model {model} gave an empty title; titles so far are kept, run it again")
+        raise ServiceError(f"model {model} gave an empty title; run the command again: finished titles are kept")
     return title
 
 
 def _find_title(text: str) -> str:
-    """Return the title in a reply that follows the schema, else the whole reply."""
+    """Return the field `title` of a reply that is a JSON object; return the whole reply if it has no such field."""
     try:
         held = json.loads(text)
     except (ValueError, RecursionError):

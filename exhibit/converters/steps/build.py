@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from exhibit.converters.benchmark import (
     PAST_A_LIMIT,
@@ -19,38 +19,20 @@ from exhibit.converters.benchmark import (
     Tally,
 )
 from exhibit.converters.printing.press import PdfPrinter, describe_printing
+from exhibit.converters.steps.description import finish, list_content_options, make_card_text
 from exhibit.converters.steps.families import FAMILY, mark_families
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, SharedDocuments, make_tasks, materialise
 from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
 from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
-from exhibit.hub.card import CardText, write_card
+from exhibit.hub.card import write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
-from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, escape_surrogates
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, drafts_text, write_gold, write_train
+from exhibit.schemas.errors import LimitError, ServiceError, SourceError, ToolkitError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
-from exhibit.schemas.models import (
-    FORMAT,
-    HOWS,
-    BundleInfo,
-    Counts,
-    DocumentEntry,
-    DraftInfo,
-    FileEntry,
-    SourceEntry,
-    Tool,
-)
-from exhibit.schemas.validate import validate
-from exhibit.storage.bundle import sha256_of
+from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, DraftInfo, SourceEntry, Tool
 from exhibit.storage.removal import remove_below
-
-_MACHINE_OPTIONS = frozenset(
-    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
-    | {"per_host", "delay", "timeout", "retries", "refetch"}
-    | {"patch"}  # bundle.json records patches by their content
-)
-"""Options that do not change the bundle: where and how it is made."""
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files from which its documents were printed."""
@@ -67,7 +49,10 @@ def build(
     folder: Path,
     shared: SharedDocuments | None = None,
 ) -> BundleInfo:
-    """Write a whole bundle into an empty folder and validate it; a document in `shared` is not printed again."""
+    """Write a whole bundle into an empty folder and validate it.
+
+    A document that `shared` already has from another bundle is copied instead of being printed to PDF again.
+    """
     converter = info.name  # the bundle of a table has the name that its user gives it
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
@@ -106,17 +91,6 @@ def build(
     return finish(bundle.model_copy(update={"printing": printers}), folder)
 
 
-def finish(info: BundleInfo, folder: Path) -> BundleInfo:
-    """Write bundle.json, which lists every other file, and validate the bundle."""
-    info = info.model_copy(update={"files": _list_files(folder)})
-    write_info(info, folder / INFO)
-    problems = validate(folder)
-    if problems:
-        listing = "\n".join(f"  {problem}" for problem in problems[:20])
-        raise BundleError(f"the new bundle has {len(problems)} problems; please report this bug:\n{listing}")
-    return info
-
-
 def _materialise_all(
     benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, options: Namespace, shared: SharedDocuments
 ) -> dict[str, Done]:
@@ -144,7 +118,7 @@ def _materialise_all(
                 tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
-        raise SourceError(f"no document could be used; {reasons}")
+        raise SourceError(f"no document could be used: {reasons}")
     return done
 
 
@@ -187,7 +161,7 @@ def _is_writable(raw: RawDocument, tally: Tally) -> bool:
 
 
 def _is_sound(row: RawRow, tally: Tally) -> bool:
-    """Return whether a row's texts can be written as UTF-8; count the row if not."""
+    """Return whether a row's texts can be written as UTF-8; if they cannot, count the row as left out."""
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
     try:
@@ -219,7 +193,10 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether every passage of a row is located; count the row if not."""
+    """Return whether every quoted passage of a row was located in its document.
+
+    If not, record the row in `tally` as left out.
+    """
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
     reason = "passage not found in the document"
@@ -270,7 +247,10 @@ def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
 
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
-    """Return a line of gold.jsonl."""
+    """Return a line of gold.jsonl: the gold of question `id`, located at `place` in the file `filename`.
+
+    If words of the gold are invisible on the page, the label `hidden` states the reason.
+    """
     fields = {"id": id, "context": context, "filename": filename, **vars(place)}
     hidden = fields.pop("hidden")
     del fields["text"], fields["remark"], fields["not_accepted"]
@@ -278,6 +258,7 @@ def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlac
 
 
 def _note_hidden(gold: Sequence[Gold], tally: Tally) -> None:
+    """Record a note for each line of gold.jsonl whose gold has words that are invisible on the page."""
     for line in gold:
         if "hidden" in line.labels:
             name = f"{line.filename}: row {line.id}: {line.labels['hidden']}"
@@ -285,6 +266,10 @@ def _note_hidden(gold: Sequence[Gold], tally: Tally) -> None:
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
+    """Record a note for each quote that was not found in its document, and for one of few words and many locations.
+
+    With `--strict`, raise SourceError for a quote that was not found.
+    """
     words = {row.id: row.contexts for row in rows}
     for line in gold:
         if line.context is not None and line.how == "absent":
@@ -293,7 +278,7 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
                 continue  # a file without a quote: nothing to locate
             name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
             if tally.strict:
-                raise SourceError(f"{name}: quote not found in the document; an error because of --strict")
+                raise SourceError(f"{name}: quote not found in the document; fix the source, or remove --strict")
             tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
         elif line.context is not None and is_ambiguous(
             quote := words[line.id][line.context].text or "", 1 + len(line.alternatives)
@@ -303,7 +288,11 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
-    """Record a note for each provision, expected or accepted, that is absent or ambiguous in its document."""
+    """Record a note for each provision that is absent or ambiguous in its document.
+
+    Both the provisions of the gold and the alternatives that a row accepts are checked. With `--strict`, raise
+    SourceError for a provision of the gold that has no location.
+    """
     for row in rows:
         for quote in row.quotes:
             for accepted in done[quote.filename].places[quote].not_accepted:
@@ -312,7 +301,7 @@ def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally
             if remark:
                 name = f"{row.name}: {quote.provision} in {quote.filename}"
                 if tally.strict and not done[quote.filename].places[quote].spans:
-                    raise SourceError(f"{name}: provision {remark}; an error because of --strict")
+                    raise SourceError(f"{name}: provision {remark}; fix the source, or remove --strict")
                 tally.note(f"provision {remark}", name)
 
 
@@ -343,7 +332,7 @@ def _describe(
         documents=documents,
         files={},
         tool=Tool(name="exhibit-rag", version=__version__),
-        options=_list_content_options(options),
+        options=list_content_options(options),
         patches=list(benchmark.patches),
         draft=_draft_info(benchmark, rows),
     )
@@ -373,28 +362,3 @@ def _draft_info(benchmark: Benchmark, rows: Sequence[Row]) -> DraftInfo | None:
         return None
     unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)
     return benchmark.draft.model_copy(update={"sure": len(rows), "unsure": unsure})
-
-
-def _list_content_options(options: Namespace) -> dict[str, Label]:
-    chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
-    ocr = read_ocr_flags(options)
-    if ocr is not None:
-        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
-    else:
-        chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
-    if not options.keep_originals:
-        del chosen["keep_originals"]
-    return chosen
-
-
-def make_card_text(info: DatasetInfo, converter: str) -> CardText:
-    """Return the texts for the dataset card that are not in the bundle's files, such as tags and limits."""
-    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
-    return CardText(converter=converter, **texts)
-
-
-def _list_files(folder: Path) -> dict[str, FileEntry]:
-    """Return every file of the bundle with its size and checksum."""
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
-    return dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))

@@ -7,19 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from exhibit.converters.benchmark import Benchmark, Quote, RawDocument, RawRow, read_source_text
 from exhibit.converters.printing.press import PdfPrinter, Printed
+from exhibit.converters.steps.contract_facts import ContractFacts, find_contract_facts
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
-from exhibit.evidence.locate import prefer_whole_words
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
-from exhibit.law.amendments import ContractName, is_amendment, read_amendment
-from exhibit.law.families import FamilyMember
-from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import DocumentError
@@ -29,7 +26,7 @@ from exhibit.storage.atomic import write_whole
 
 @dataclass(frozen=True)
 class Task:
-    """A document's file and the quotes to locate in it."""
+    """A work item of the conversion: a document's file, and the quotes to locate in this document."""
 
     document: RawDocument
     quotes: tuple[Quote, ...]
@@ -78,17 +75,10 @@ class Done:
     notes: tuple[str, ...]
     page_starts: tuple[int, ...] = ()
     """The offsets of its pages, for a source that states pages."""
-    contract: "ContractFacts | None" = None
+    contract: ContractFacts | None = None
     """The names of a contract, or the facts of an amendment; None for other documents."""
     printer: str = ""
     """The printer; empty for a file that was not printed."""
-
-
-class ContractFacts(NamedTuple):
-    """The facts by which contracts and their amendments are linked, without the text."""
-
-    name: ContractName[str]
-    member: FamilyMember[str]
 
 
 Spans = Sequence[tuple[int, int]]
@@ -106,9 +96,9 @@ def make_tasks(
     ocr: Ocr | None = None,
     texts: Path | None = None,
 ) -> Iterator[Task]:
-    """Yield a task for each document; a document without a file is printed before its task is yielded.
+    """Yield a task for each document; if the document has no file yet, first print or write the file.
 
-    Workers locate the gold of earlier documents at the same time.
+    While a file is printed, workers already locate the gold of earlier documents.
     """
     for raw in documents:
         target = corpus / raw.filename
@@ -168,16 +158,7 @@ def materialise(task: Task) -> Done:
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     printed = task.printed or Printed(raw.printer)
     notes = (*printed.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, starts, _find_contract_facts(raw.filename, document), printed.printer)
-
-
-def _find_contract_facts(name: str, document: Document) -> ContractFacts | None:
-    profile = read_profile(document)
-    if profile.kind not in AGREED:
-        return None
-    amendment = read_amendment(document.text, profile.title) if is_amendment(document.text, profile.title) else None
-    named = ContractName(name, name, profile.title, profile.parties, profile.date)
-    return ContractFacts(named, FamilyMember(name, name, "", amendment))
+    return Done(entry, places, notes, starts, find_contract_facts(raw.filename, document), printed.printer)
 
 
 _LETTERS = 3
@@ -259,9 +240,9 @@ class _Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Return a location with the quote's acceptable provisions as alternatives.
+        """Return a quote's location, with the locations of equally right provisions added as alternatives.
 
-        `not_accepted` lists the acceptable provisions that are absent or ambiguous in the document.
+        Provisions that are absent or ambiguous in the document are listed in the field `not_accepted`.
         """
         named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
         found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
@@ -270,15 +251,18 @@ class _Finder:
         return replace(where, alternatives=[*where.alternatives, *alternatives], not_accepted=tuple(lost))
 
     def place(self, quote: Quote) -> QuotePlace:
-        """Return the location of a quote, with the locations of accepted passages as alternatives."""
+        """Return the location of a quote in the document.
+
+        The locations of provisions that are acceptable instead of the quote are added as alternatives.
+        """
         where = self._place_alone(quote)
         return self._with_acceptable(where, quote) if quote.acceptable else where
 
     def _place_alone(self, quote: Quote) -> QuotePlace:
-        """Return the location of a quote, without the acceptable provisions as alternatives.
+        """Return the location of a quote, without the alternative locations that the source also accepts.
 
-        The location of a cited section has the method `section`. A quote that is the answer itself has the method
-        `answer`, and it has a location only if it is long enough and occurs exactly once.
+        A cited section is located with the method `section`. The expected answer, where it serves as the quote, is
+        located with the method `answer`, and only if this answer is long enough and occurs exactly once.
         """
         if quote.provision and not quote.text:
             return self._find_provision(quote)
@@ -353,33 +337,40 @@ def _place(spans: Spans, document: Document, how: How, score: float, alternative
     return QuotePlace(pages, [(start, end) for start, end in spans], others, how, score)
 
 
-# ---------------------------------------------------------------- documents of two bundles
-
-
 class SharedDocuments:
-    """The documents of a first bundle that a second bundle reuses, such as those of a variant and its control."""
+    """The documents of one bundle, kept so that the next bundle can copy those that are identical.
+
+    For example, a variant of a bundle and its control have documents in common.
+    """
 
     def __init__(self, texts: Path, corpus: Path, later: Sequence[RawRow]) -> None:
-        """Store the folder for texts, the final corpus folder of the first bundle, and the rows of the next bundle."""
+        """Prepare to reuse the documents of a first bundle in a second bundle.
+
+        `texts` is the folder for the documents' texts, `corpus` the folder in which the first bundle's
+        documents will finally be, and `later` the rows of the second bundle.
+        """
         self.texts = texts
         self._corpus, self._later = corpus, _quotes_of(later)
         self._done: dict[str, tuple[RawDocument, Done]] = {}
 
     def quotes_of(self, benchmark: Benchmark) -> dict[str, list[Quote]]:
-        """Return the quotes to locate in each document: those of the benchmark and those of the next bundle."""
+        """Return the quotes to locate in each document, by file name.
+
+        They are the quotes of `benchmark` and those of the next bundle, which will reuse the located quotes.
+        """
         quotes = _quotes_of(benchmark.rows)
         for name, more in self._later.items():
             quotes[name] += more
         return quotes
 
     def keep(self, raw: RawDocument, done: Done) -> None:
-        """Store a document of the first bundle, so that `place` can reuse it."""
+        """Store a document of the first of two bundles, so that `place` can copy it into the second bundle."""
         self._done.setdefault(raw.filename, (raw, done))
 
     def place(self, raw: RawDocument, quotes: Sequence[Quote], corpus: Path) -> Done | None:
-        """Copy a document of the first bundle into the next bundle's corpus and return its result.
+        """Copy a document of an earlier bundle into the next bundle's folder `corpus`; return its located quotes.
 
-        Return None if the first bundle has no identical document, or has not located all the quotes in it.
+        Return None if the earlier bundle has no identical document, or has not located all of `quotes` in it.
         """
         known, done = self._done.get(raw.filename, (None, None))
         if known != raw or done is None or not done.places.keys() >= set(quotes):

@@ -17,7 +17,7 @@ ELSEWHERE = "quote that does not stand on the page that the source states (its w
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
     """Choose, among the locations of each quote, those on the page that the source states.
 
-    The quotes themselves decide whether the source counts pages from 0 or from 1.
+    The source may count pages from 0 or from 1. The count that puts more quotes on their stated pages is used.
     """
     stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None and quote.filename in done]
     # a quote that fits both ways of counting does not decide
@@ -43,7 +43,7 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
 
 
 def _on_page(quote: Quote, done: Done, base: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the locations of a quote on the page that it states, if the first page has the number `base`."""
+    """Yield each location (a list of spans) of a quote on its stated page; pages are counted from `base` (0 or 1)."""
     place: QuotePlace = done.places[quote]
     wanted = (quote.stated or 0) + 1 - base
     for spans in (place.spans, *place.alternatives):

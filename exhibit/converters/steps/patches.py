@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.steps.build import ORIGINALS, counts_of, finish, gold_of, make_card_text
+from exhibit.converters.steps.build import ORIGINALS, counts_of, gold_of
+from exhibit.converters.steps.description import finish, make_card_text
 from exhibit.converters.steps.materialise import NOWHERE, find_marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
@@ -28,7 +29,7 @@ SHIPPED = "shipped"
 """The value of a flag for the patch, or the list of addresses, that comes with a converter."""
 _KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
-UNFIT = "correction not applied: the gold is not what was reviewed"
+UNFIT = "correction not applied: the gold has changed since the review"
 ELSEWHERE = "in a patch, and not in the source as it was read"
 
 
@@ -49,7 +50,9 @@ def _patch_path(name: str, info: DatasetInfo) -> Path:
         return Path(name)
     path = _KNOWN / f"{info.name}.json"
     if not path.is_file():
-        raise SourceError(f"--patch {SHIPPED}: nothing is known to be wrong with {info.name}'s source; give a file")
+        raise SourceError(
+            f"--patch {SHIPPED}: no patch is shipped for {info.name}; give a patch file, or leave --patch out"
+        )
     return path
 
 
@@ -92,7 +95,7 @@ def _fix_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
     name = row.name
     if fix.was != digest_gold((quote.filename, quote.text) for quote in row.quotes):
         if tally.strict:
-            raise SourceError(f"{name}: {UNFIT}; an error because of --strict")
+            raise SourceError(f"{name}: {UNFIT}; leave the correction out of the patch, or remove --strict")
         tally.note(UNFIT, name)
         return row
     tally.note(CORRECTED, f"{name}: by {', '.join(fix.reviewers)}" + (f": {fix.reason}" if fix.reason else ""))
@@ -130,13 +133,16 @@ class ChangedBundle:
 
 
 def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
-    """Write the bundle with the patch applied to its questions and drafts; it appears complete or not at all."""
+    """Write the bundle `root` to `out`, with the patch applied to its questions and drafts.
+
+    The new bundle appears complete or not at all.
+    """
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:
         raise BundleError(f"{root}: no {INFO}; a patch is for a bundle that a converter made")
     if info.name != patch.dataset:
-        raise BundleError(f"{path}: is a patch for {patch.dataset}, but {root} is {info.name}")
+        raise BundleError(f"{path}: is a patch for {patch.dataset}, but {root} is {info.name}; give another patch")
     lines: dict[int, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
         lines[line.id].append(line)
@@ -222,11 +228,15 @@ def replace_gold(
     for at, passage in enumerate(passages):
         name = passage.filename
         if name not in bundle.files:
-            raise BundleError(f"row {row.id}: {name} is not in {bundle.root}/{CORPUS}")
+            raise BundleError(
+                f"row {row.id}: the document {name} is not in {bundle.root}/{CORPUS}; is this the right bundle?"
+            )
         place = find_marked_place(passage.text, passage.spans, read_within(bundle.files[name]))
         if place is None:
-            other = f"has other words at {passage.spans}; run its converter with --patch"
-            raise BundleError(f"row {row.id}: {name} {other}")
+            raise BundleError(
+                f"row {row.id}: {name} has other words at {passage.spans} than the correction; "
+                "run the bundle's converter with --patch instead"
+            )
         gold.append(gold_of(row.id, at, name, place, labels))
     contexts = [Context(filename=passage.filename, text=passage.text) for passage in passages]
     return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold

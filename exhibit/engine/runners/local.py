@@ -20,7 +20,7 @@ from exhibit.engine.worker import Workplace, dump, pack_work, read_outcome
 
 
 class Runner:
-    """Applies the function in worker processes."""
+    """An engine that applies a function to items in worker processes on this machine."""
 
     takes_address = False
 
@@ -72,7 +72,7 @@ class _Crew:
                 future.set_exception(error)
 
     def close(self) -> None:
-        """Stop the items in flight; keep idle workers for the next map."""
+        """Stop the items that are being processed; keep idle worker processes for the next call of `map`."""
         with suppress(Empty):
             while True:
                 self._jobs.get_nowait()

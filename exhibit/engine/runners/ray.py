@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class Runner:
-    """Applies the function in the workers of a Ray cluster."""
+    """An engine that applies a function to items in the workers of a Ray cluster."""
 
     takes_address = True
 
@@ -111,7 +111,7 @@ class _Work:
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Run an item in a child process of a Ray worker, and wait for the result: a child process can be killed.
+    """Process an item in a child process of a Ray worker, because a child process can be killed at its limits.
 
     The outcome is returned as bytes, because arrays that Ray's store returns without copying would be
     read-only.
@@ -147,7 +147,7 @@ def connect(address: str, jobs: int | None) -> None:
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise ServiceError(
             f"--engine ray:{address}: no cluster there ({_read_first_line(error)}); "
-            "start one with 'ray start --head', or let --engine ray start its own"
+            "start one with 'ray start --head', or use --engine ray, which starts its own"
         ) from error
 
 
@@ -191,8 +191,8 @@ def check_seen(item: Any, function: Any, address: str) -> None:
     if blind:
         name, missing = blind[0]
         raise ServiceError(
-            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines do not see {missing[0]} ({name}); "
-            "put the documents on a disk that all of them have under the same path, or give them as an s3:// URL"
+            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines cannot find {missing[0]} "
+            f"(the first is {name}); put the documents under the same path on all machines, or give an s3:// URL"
         )
 
 

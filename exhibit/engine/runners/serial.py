@@ -8,7 +8,7 @@ from exhibit.schemas.errors import LimitError
 
 
 class Runner:
-    """Applies the function in this process."""
+    """An engine's runner without worker processes: it handles one item after another in this process."""
 
     takes_address = False
 

@@ -1,23 +1,22 @@
 """Metrics, one file each. On the command line a metric is named by its file, or by a figure that it returns.
 
-A metric is a module with `NAMES`, the figures that it returns with the default options; `ABOUT`, an `About`
-for each figure without its `@k` (ours are in the TOML file beside the module); and
-`measure(cases, options)`. `measure` is called only with cases that meet the needs in the `About`, and with
-only the gold that the metric may use (`limit_gold`). Its keyword-only arguments are the metric's
-parameters: `--metrics 'ndcg(cutoff=20)'`.
+A metric is a module with `NAMES`, `ABOUT` and `measure(cases, options)`. `NAMES` lists the figures that the
+metric returns with the default options. `ABOUT` maps each figure's name, without `@k`, to an `About` (a
+description); Exhibit's own metrics have a TOML file beside the module instead. `measure` is called only
+with cases that meet the needs in the `About`, and only with gold that the metric may use (`limit_gold`).
+Its keyword-only arguments are the metric's parameters: `--metrics 'ndcg(cutoff=20)'`.
 
-`HEADLINE` names the figure that represents the metric; without it, the first of `NAMES` does. A metric that
-needs a judge or the corpus lists it in its needs. A metric that asks a judge has `PROMPT_VERSION`. No other
-file has to be edited: tables, report and `diff` call `describe_metric`. Metrics of other distributions
-import from here.
+`HEADLINE` names the figure that represents the metric; by default it is the first of `NAMES`. A metric that
+needs a judge or the corpus says so in the needs of its `About`. A metric that asks a judge has
+`PROMPT_VERSION`. A new metric needs no change in other files: tables, report and `diff` call
+`describe_metric`. A metric in another distribution imports what it needs from this module.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, cast, get_args
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from pydantic import Field, TypeAdapter
 
@@ -25,6 +24,13 @@ from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
+from exhibit.evaluation.metric_about import GROUPS as GROUPS
+from exhibit.evaluation.metric_about import About as About
+from exhibit.evaluation.metric_about import Better as Better
+from exhibit.evaluation.metric_about import Group as Group
+from exhibit.evaluation.metric_about import K as K
+from exhibit.evaluation.metric_about import Need as Need
+from exhibit.evaluation.metric_about import Unit as Unit
 from exhibit.evaluation.metrics._brought import check_names_are_own, values_of
 from exhibit.evaluation.metrics._requests import Request, check_parameters, parse_request
 from exhibit.evaluation.metrics._requests import name_request as name_request
@@ -38,82 +44,6 @@ from exhibit.schemas.parsing import read_beside
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The cutoffs at which retrieval is measured; each is a prefix of one ranking."""
-
-K = 10
-"""The cutoff of recall@K, nDCG@K and the chunk economy."""
-
-Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
-"""`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: without a unit."""
-Better = Literal["more", "less", "neither"]
-Group = Literal["Retrieval", "Stages", "Answers", "Citations", "Cost", "Other"]
-GROUPS: tuple[Group, ...] = get_args(Group)
-Need = Literal[
-    "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "impossible",
-    "answerable", "passages", "passage files", "judge", "corpus", "pages", "usage", "clock", "registers", "confidence",
-]  # fmt: skip
-"""What a question, its reply or the run must have for the metric to apply; `limit_gold` enforces it."""
-
-_UNITS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
-
-
-@dataclass(frozen=True)
-class About:
-    """The description of a metric, in words for readers who are not engineers."""
-
-    title: str
-    meaning: str
-    group: Group = "Other"
-    unit: Unit = "share"
-    better: Better = "more"
-    needs: tuple[Need, ...] = ()
-    depths: tuple[int, ...] = (K,)
-    """The cutoffs that a short table shows, for a metric with several (`drm@8`)."""
-    short: bool = True
-    """Whether a short table shows the metric; the files and the long table always do."""
-    gate: bool = True
-    """Whether a change for the worse fails `--fail-on-regression`; False for figures that depend on the machine."""
-
-    @property
-    def sign(self) -> str:
-        """The unit sign that is shown after a value; empty for shares, counts and metrics without a description."""
-        return _UNITS.get(self.unit, "")
-
-    def improves(self, change: float) -> bool | None:
-        """Return whether a change is an improvement; None where neither direction is better."""
-        if self.better == "neither":
-            return None
-        return change < 0 if self.better == "less" else change > 0
-
-    def figure(self, value: float | None, *, signed: bool = False) -> str:
-        """Return a value as a terminal shows it, without its unit; shares as 0.123."""
-        if value is None or not math.isfinite(value):
-            return "–"
-        return f"{value:{'+' if signed else ''}{self._format_places(value)}}"
-
-    def in_words(self, value: float | None) -> str:
-        """Return a value as the report shows it, without its unit; shares in per cent."""
-        if self.unit != "share" or value is None or not math.isfinite(value):
-            return self.figure(value)
-        return f"{100 * value:.1f}"
-
-    @property
-    def unit_behind(self) -> str:
-        """The unit that the report shows after a value: `%` for a share."""
-        return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
-
-    def change_in_words(self, change: float) -> str:
-        """Return a change as the report shows it, with plus or minus; for a share, in percentage points."""
-        return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
-
-    def _format_places(self, value: float) -> str:
-        if self.unit in ("share", "number"):
-            return ".3f" if abs(value) < 10 else ",.0f"
-        if self.unit in ("tokens", "characters"):
-            return ",.0f"
-        if self.unit == "currency":
-            return ",.6f" if abs(value) < 0.01 else ",.4f"
-        return ".2f"
-
 
 _FOLDER = Path(__file__).parent
 _ABOUTS = TypeAdapter(dict[str, About])
@@ -136,10 +66,13 @@ class Citable(Protocol):
 
 
 class Registers(Protocol):
-    """A source that knows which references exist, such as `evaluation.registers.Register`."""
+    """An object that looks up whether a legal reference exists, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
-        """Return `found` or `absent`; any other text means that the register cannot decide."""
+        """Look up a reference: return `found` if it exists and `absent` if it does not.
+
+        Any other text means that the register cannot decide.
+        """
 
 
 @dataclass(frozen=True)
@@ -270,7 +203,7 @@ def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
 
 
 class MetricModule(Protocol):
-    """A module in `evaluation/metrics/`."""
+    """The interface of a metric: every module in `evaluation/metrics/` has these names."""
 
     __file__: str
     NAMES: tuple[str, ...]
@@ -284,7 +217,10 @@ class MetricModule(Protocol):
 
 @cache
 def import_metrics() -> dict[str, MetricModule]:
-    """Return every metric by its file name, in order; raise an error where two metrics return the same figure."""
+    """Return every metric module by its file name, sorted by name.
+
+    Raise an error if two modules return a metric of the same name.
+    """
     modules = {name: cast(MetricModule, module) for name, module in import_plugins(__name__).items()}
     check_names_are_own(modules, own=list_own_plugins(__name__))
     return modules
@@ -401,13 +337,15 @@ def _measure_with_parameters(cases: Sequence[Case], options: Options, request: R
     given = {"cutoff": depth, **request.parameters} if depth else request.parameters
     parameters = check_parameters(Request(family, given), module)
     if parameters.get("cutoff", 0) > max(options.ks):
-        raise ToolkitError(f"no {request}: the rankings of this run have only {max(options.ks)} passages")
+        raise ToolkitError(
+            f"{request}: its cutoff is too large: only {max(options.ks)} passages are ranked; give a smaller one"
+        )
     values = _measure_module(module, cases, options, **parameters)
     return {name: own for name, own in values.items() if family in (file, _find_family(name))}
 
 
 def find_headline(file: str) -> str:
-    """Return the figure that represents a metric."""
+    """Return the name of the main figure of a metric module: `char_recall@8` for `characters`."""
     return str(getattr(module := import_metrics()[file], "HEADLINE", module.NAMES[0]))
 
 

@@ -1,4 +1,7 @@
-"""Check the metrics of other installed distributions: their names must be unique, and their failures become errors."""
+"""Checks on metrics from other installed packages: their names must be unique, and their values valid.
+
+If such a metric fails, a ToolkitError names its file.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +11,10 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def check_names_are_own(modules: Mapping[str, Any], *, own: Collection[str]) -> None:
-    """Raise an error where two metrics return the same figure: its values would depend on the order of the files."""
+    """Raise an error if two metric modules return a figure with the same name.
+
+    The order of the files would otherwise decide which of the two figures is used.
+    """
     owners: dict[str, str] = {}
     # our metrics come first, so that the error asks to rename the other distribution's metric
     for file in sorted(modules, key=lambda name: (name not in own, name)):

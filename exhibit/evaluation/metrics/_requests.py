@@ -50,7 +50,7 @@ def parse_request(text: str) -> Request:
 
 
 def name_request(text: str) -> str:
-    """Return the name of a request in results: `ndcg@20` for `ndcg(cutoff=20)`."""
+    """Return the name of a requested metric in the results: `ndcg@20` for `ndcg(cutoff=20)`."""
     name, parameters = parse_request(text)
     return f"{name}@{parameters['cutoff']}" if "cutoff" in parameters and "@" not in name else name
 

@@ -27,9 +27,10 @@ def is_varied(case: Case, *kinds: str) -> bool:
 
 
 def find_stated_values(case: Case) -> StatedValues:
-    """Return the typed values in the question's labels `new` and `old`, and in the reply.
+    """Return the amounts, dates and other values in the reply and in the question's labels `new` and `old`.
 
-    A value that both labels have counts only as new.
+    `new` has the right values, and `old` has wrong values, such as the value before a change. A value in both
+    labels counts only as new.
     """
     new, old = (keys_of(str(case.labels.get(name) or "")) for name in ("new", "old"))
     return StatedValues(new, old - new, keys_of(case.reply.answer or ""))

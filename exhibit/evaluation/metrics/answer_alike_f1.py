@@ -1,9 +1,9 @@
-"""Answer F1, like with like: compare the expected answer with the part of the reply that is of the same kind.
+"""Answer F1 of the expected answer and the part of the reply that is of the same kind.
 
-A short answer is compared with the words of the reply before its first quotation or, if the reply quotes
-nothing, with its first sentence. A yes or no is compared with the reply's first word. A longer text is
-compared with the quotations in the reply or, if it has none, with the whole reply. `answer_f1` always
-compares the whole reply, even with a `Yes`.
+A short expected answer is compared with the text before the reply's first quotation or, if the reply has no
+quotation, with its first sentence. An expected yes or no is compared with the reply's first word. A longer
+expected answer is compared with the quotations in the reply or, if there are none, with the whole reply.
+The metric `answer_f1` always compares the whole reply.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Answer contained: whether the reply, or one of the passages that it was made from, contains the expected answer.
+"""Answer contained: whether the reply, or a passage that it was made from, contains the expected answer.
 
-The expected answer occurs word for word, or all its numbers, dates, amounts, names and terms do (`law.figures`). The
-metric needs no gold passage and no judge, but misses paraphrases. The passages are those that the answer was made from,
-where they are known, else the first K.
+A text contains the expected answer if it has the answer word for word, or if it has all numbers, dates,
+amounts, names and terms of the answer (`law.figures`). The metric needs no gold passage and no judge, but
+misses paraphrases. If it is unknown which passages the reply was made from, the first K passages are used.
 """
 
 from exhibit.evaluation.metrics import Case, score_per_case

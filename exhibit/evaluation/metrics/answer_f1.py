@@ -1,7 +1,8 @@
-"""Answer F1: the words that the answer and the expected answer share; repeated words count each time.
+"""Answer F1: the overlap of the words of the answer with those of the expected answer.
 
-Impossible questions are None; they are scored by `abstention_accuracy`. Parity "squad" scores as SQuAD 2.0 does:
-without articles, against the gold texts only, and a refusal is right where the question is impossible.
+A repeated word counts each time. The value is None for an impossible question, which `abstention_accuracy`
+scores. With parity "squad", the score is that of SQuAD 2.0: articles are removed, the answer is compared
+only with the gold texts, and a refusal is right if the question is impossible.
 """
 
 from exhibit.evaluation.answer_words import compute_multiset_f1, list_squad_golds, score_against, score_squad_f1

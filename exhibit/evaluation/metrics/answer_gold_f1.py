@@ -1,6 +1,7 @@
 """Answer F1 against the gold: the words that the answer shares with the best-matching gold passage.
 
-Benchmarks of contract clauses expect quotes as answers; `answer_f1` always compares with the expected answer.
+It suits benchmarks of contract clauses, in which the right answer is a quote. The metric `answer_f1`
+compares the answer with the expected answer instead.
 """
 
 from exhibit.evaluation.answer_words import compute_multiset_f1, score_against

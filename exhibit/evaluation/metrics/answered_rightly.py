@@ -6,13 +6,13 @@ rules of `evaluation.correctness` decide. The mark of a judge, if there is one, 
 searches for the expected words.
 """
 
-from exhibit.evaluation.cases import find_chosen_label
 from exhibit.evaluation.correctness import decide_case
+from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import Case, score_per_case
 
 
 def _is_right(case: Case) -> float | None:
-    """Return 1 for a right answer, 0 for a wrong one or a refusal, None for one that is not judged."""
+    """Return 1 if the answer is right, 0 if it is wrong or a refusal, and None if the answer is not judged."""
     if case.choices and case.label is not None and not case.is_impossible:
         return float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
     right = decide_case(case).right
@@ -20,7 +20,10 @@ def _is_right(case: Case) -> float | None:
 
 
 def _is_judged(case: Case) -> float | None:
-    """Return 1 if the answer is judged, else 0; None where no answer is expected."""
+    """Return 1 if the answer is judged as right or wrong, and 0 if it is not judged.
+
+    An answer that is not judged gives None, not 0, if the question is impossible or has no expected answer.
+    """
     right = _is_right(case)
     return None if right is None and (case.is_impossible or not case.truth.strip()) else float(right is not None)
 

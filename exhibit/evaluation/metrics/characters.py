@@ -33,7 +33,7 @@ HEADLINE = "char_recall@8"
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return character precision and recall at each k."""
+    """Return the metrics `char_precision@k` and `char_recall@k` for each k, with one value per case."""
     depths = (cutoff,) if cutoff else options.ks
     score = _score_as_published if options.parity == "legalbenchrag" else _score_union
     rows = [score(case, depths, options.count_added) for case in cases]
@@ -92,7 +92,10 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
 
 
 def _list_golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
-    """Yield each located gold as its file and its places (lists of spans)."""
+    """Yield, for each located gold passage, its file name and the list of its locations in the file.
+
+    A location is a list of spans. A passage that occurs several times in the file has several locations.
+    """
     for gold in golds_of(case):
         places = [spans for place in gold.places if (spans := [one for one in place if one.start < one.end])]
         if places and gold.filename is not None:

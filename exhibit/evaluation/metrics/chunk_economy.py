@@ -24,10 +24,11 @@ NAMES = (*(f"{kind}@{K}" for kind in KINDS), *_CONTEXT.values())
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the shares of essential, complementary and other passages.
+    """Return the shares of passages that are essential, complementary, or neither, for each question.
 
-    They are computed for the first k passages, and for the passages that the answer was made from. A share is
-    None if there are no such passages, or if they are unknown.
+    An essential passage overlaps gold. A complementary passage does not overlap gold, but is close to it in the
+    same file. The shares are computed twice: over the first k passages, and over the passages that the answer
+    was made from. A share is None if there are no passages, or if their content is unknown.
     """
     depth = cutoff or options.k
     shares: dict[str, Values] = {}
@@ -48,7 +49,11 @@ def _compute_share(kind: str, case: Case, passages: Sequence[Passage]) -> float 
 
 
 def kind_of(passage: Passage, case: Case) -> str:
-    """Return which of `KINDS` a retrieved passage is; `chunk_neither` if its position is unknown."""
+    """Return the kind of a retrieved passage: how far it is from the nearest gold in the same file.
+
+    `chunk_essential` overlaps gold, `chunk_complementary` is at most 500 characters away, and
+    `chunk_neither` is farther away, or its position is unknown.
+    """
     golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
     gaps = [_measure_gap(own, one) for own in passage.spans for gold in golds for place in gold.places for one in place]
     nearest = min(gaps, default=math.inf)

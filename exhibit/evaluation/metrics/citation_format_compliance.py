@@ -28,7 +28,7 @@ _LISTS = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
 def _score(case: Case) -> float | None:
-    """Return the share of well-formed citations; None where the answer cites nothing."""
+    """Return the share of the answer's citations that are well-formed; None if the answer has no citation."""
     good, bad = count_citations(case.reply.answer or "")
     return good / (good + bad) if good + bad else None
 

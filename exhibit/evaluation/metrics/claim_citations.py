@@ -31,7 +31,11 @@ class _Source:
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return precision and recall; None where nothing is cited or nothing is claimed."""
+    """Return, for each case, the precision and the recall of the citations in the reply's claims.
+
+    Precision is None without a citation, and recall is None without a claim. Both are None for a refusal, and
+    for a reply without answer or passages.
+    """
     scores = list(map(_score_claims, cases))
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 

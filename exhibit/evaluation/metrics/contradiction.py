@@ -1,8 +1,9 @@
 """Contradictions in the documents: whether a reply states both contradictory values, or only one of them.
 
-`both_named` is 1 if the reply states both values, and `one_silently` is 1 if it states only one. Typed
-values are compared exactly. If the reply states neither value, or refuses, both figures are 0. Both figures
-are None if one of the labels `old` and `new`, which have the two values, has no typed value.
+`both_named` is 1 if the reply states both values, and `one_silently` is 1 if it states only one. Otherwise
+they are 0; both are 0 if the reply states neither value or refuses. The labels `old` and `new` have the two
+values. Both figures are None if one of these labels states no amount, period, date, percentage or place, or
+if no contradiction was added to the question's documents.
 """
 
 from exhibit.evaluation.metrics import Case, score_per_case
@@ -13,8 +14,8 @@ from exhibit.law.values import keys_of
 def _count_named(case: Case) -> int | None:
     """Return how many of the two contradictory values a reply states.
 
-    None if no contradiction was added to the question's documents, or if one of the labels `old` and `new`,
-    which have the two values, has no typed value.
+    The labels `old` and `new` have the two values. None if no contradiction was added to the question's
+    documents, or if one of these labels has no amount, period, date, percentage or place.
     """
     if not is_varied(case, "contradiction"):
         return None

@@ -15,6 +15,9 @@ NAMES = tuple(f"drm@{k}" for k in KS)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the share of mismatched passages at each k."""
+    """Return, for each `drm@k`, the share of the first k passages that are from a file without gold.
+
+    There is one value per question; it is None if no passage can be counted.
+    """
     counted = count_mismatches(cases, replace(options, ks=(cutoff,)) if cutoff else options)
     return {name: [None if m is None else m.wrong / m.passages for m in column] for name, column in counted.items()}

@@ -1,9 +1,10 @@
 """Exact match: whether the top passage equals a gold passage, and whether the answer equals the expected one.
 
 Two texts are equal if they have the same words in the same order. `exact_match` compares the top passage
-with each gold passage, and `answer_exact_match` the answer with the expected answer. Impossible questions
-are None (see `abstention_accuracy`). Parity "seed" compares the top passage in lower case, trimmed, with
-its punctuation. Parity "squad" compares the answer as SQuAD 2.0 does (`evaluation.answer_words`).
+with each gold passage, and `answer_exact_match` compares the answer with the expected answer. For an
+impossible question, the value is None (see `abstention_accuracy`). The option `parity` sets another rule.
+With "seed", passages are equal if only letter case or outer white space differs: punctuation counts. With
+"squad", answers are compared as in SQuAD 2.0 (`evaluation.answer_words`).
 """
 
 from exhibit.evaluation.answer_words import compare_words, list_squad_golds, score_against, score_squad_exact

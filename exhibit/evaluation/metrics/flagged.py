@@ -8,7 +8,11 @@ NAMES = ("flagged",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, below: Share | None = None) -> dict[str, Values]:
-    """Return 1 for a reply with a confidence below the limit, else 0; None for a reply without a confidence."""
+    """Return the figure `flagged` of each case: 1 if the reply's confidence is below the limit, else 0.
+
+    The limit is `below` or, if it is None, `options.flag_below`. The figure is None if there is no limit or the
+    reply has no confidence.
+    """
     limit = options.flag_below if below is None else below
 
     def score(case: Case) -> float | None:

@@ -5,7 +5,7 @@ questions. Impossible questions count: their label means that nothing is mention
 this label. Macro F1 and the confusion table are in `labels.json`.
 """
 
-from exhibit.evaluation.cases import find_chosen_label
+from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import score_per_case
 
 NAMES, measure = score_per_case(

@@ -1,8 +1,9 @@
-"""Legal terminology accuracy: the share of the expected UK terms that an answer uses, halved for each US term.
+"""Legal terminology accuracy: the share of the expected answer's UK terms that an answer uses.
 
-A term counts once, in the singular or plural. A US term is no fault inside a quotation, in a name (the Attorney
-General, Discovery Holdings Ltd), in a use that is also English (power of attorney, the discovery of a fraud), or where
-the expected answer has it. None where the expected answer has no UK term. Parity "seed" also treats `lawyer` and
+The share is halved for each different US term in the answer. A term counts once, in the singular or plural.
+A US term is ignored inside a quotation, in a name (the Attorney General, Discovery Holdings Ltd), in a use
+that is also English (power of attorney, the discovery of a fraud), and if the expected answer has it as
+well. The metric is None if the expected answer has no UK term. Parity "seed" also treats `lawyer` and
 `settlement offer` as US terms, although English lawyers use them.
 """
 
@@ -50,9 +51,10 @@ _SEED_TERMS = _US_TERMS | _compile_terms(_TERMS["us_in_the_seed"])
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the share of the expected answer's UK terms that the answer uses, halved for each US term.
+    """Return the share of the expected answer's UK terms that are also in the reply, reduced by US terms.
 
-    None if the expected answer has no UK term. A US term that the expected answer also has does not count.
+    Each US term that is in the reply but not in the expected answer halves the share. The result is None if
+    the expected answer has no UK term.
     """
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = find_uk_terms(case.truth), case.reply.answer or ""

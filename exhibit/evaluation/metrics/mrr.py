@@ -1,6 +1,6 @@
-"""Mean reciprocal rank@10: one over the rank of the first gold; 0 where none is among the first ten.
+"""Mean reciprocal rank@10: one over the rank of the first gold; 0 if no gold is among the first ten items.
 
-`evaluation.ranking` defines the ranked items: passages, or files where a case has grades.
+`evaluation.ranking` defines the items: gold passages or, if a question has relevance grades, files.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,10 @@ NAMES = (f"mrr@{DEPTH}",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:
-    """Return the reciprocal ranks; None where there is no gold."""
+    """Return, for each question, 1 / the rank of the first passage with gold; None if the question has no gold.
+
+    The value is 0 if none of the first `cutoff` passages has gold.
+    """
     return {f"mrr@{cutoff}": score_each(cases, partial(_compute_reciprocal, cutoff=cutoff))}
 
 

@@ -1,8 +1,9 @@
 """nDCG@K: how early the gold is in the ranking.
 
-For passages, each gold is credited once, at the rank where the passages so far contain half of it, so the value cannot
-exceed 1. Where a case has grades (ACORD), files are ranked, with the grade as gain. Parity "seed" credits every passage
-that matches any gold, so its value can exceed 1.
+Each gold passage is credited once: at the rank at which the passages up to that rank contain half of
+it. So the value is at most 1. If a case has grades (as in ACORD), files are ranked instead, with the
+grade as gain. With the option `parity=seed`, every passage that matches any gold is credited, so the
+value can exceed 1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,10 @@ HEADLINE = f"ndcg@{K}"
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the discounted gain divided by that of the ideal ranking; None where no gold has words or a grade."""
+    """Return nDCG at each cutoff: the discounted gain of the reply's ranking divided by that of the ideal ranking.
+
+    The value is None for a case that has neither relevance grades nor gold that can be compared with passages.
+    """
     score = _score_as_seed if options.parity == "seed" else _compute_gain
     depths = [cutoff] if cutoff else sorted({SHORT, options.k})
     return {f"ndcg@{k}": score_each(cases, partial(score, k=k)) for k in depths}

@@ -1,11 +1,13 @@
-"""Pages and boxes: whether the page and the box that a citation gives contain the cited words.
+"""Pages and boxes: whether the page and the box that a system reports for a passage contain its words.
 
-    page_accuracy      = passages whose words are on the reported page / located passages with a page
-    gold_page_accuracy = passages whose reported page has gold / passages from a gold file with a page
+    page_accuracy      = share of passages whose words are on the reported page
+    gold_page_accuracy = share of passages whose reported page has gold of the question
     box_accuracy       = mean intersection over union of the reported box and the boxes of the words
 
-Pages are those that the system reports. Only the passages that the answer cites by number count; if it
-cites none, all passages count. The figures are None for a system that reports no pages or no boxes.
+Only the passages that the answer cites by number count; if it cites none, all passages count. Passages
+without a reported page (for `box_accuracy`, without a box) are left out. `page_accuracy` also leaves out
+passages that were not located in their file, and `gold_page_accuracy` passages from files without gold. A
+figure is None if no passage is left.
 """
 
 from exhibit.evaluation.metrics import Case, Passage, list_gold_files, score_per_case

@@ -1,10 +1,12 @@
-"""Precedent matching: how similar the cited sources are to those in the expected answer's brackets.
+"""Precedent matching: how similar the sources that an answer cites are to the expected sources.
 
-Each expected source is compared with the most similar cited one. Names that are equal after normalisation
-score 1. If one name contains the other, they score 0.95. Other names score up to 0.9, by the share of
-common words; names without a common word score 0, even if their topic is the same. A citation by number
-counts as the name of that passage's file. `precedent_matching_strict` counts only equal names. Parity
-"seed" gives 0.75 to names of the same topic, and 0.75 to 0.9 to names with common words.
+The expected sources are the names in the expected answer's brackets. Each gets the score of the most
+similar cited source. Names that are equal after normalisation score 1. If one name contains the other, they
+score 0.95. Other names score 0.9 times the number of words in both names, divided by the number of words in
+either name. So names without a common word score 0, even if their topic is the same. A citation by number,
+such as `[2]`, counts as the file name of passage 2. `precedent_matching_strict` counts only equal names.
+The option `parity=seed` reproduces the scores of another project: names that share only a topic score 0.75,
+and names with common words 0.75 to 0.9.
 """
 
 from collections.abc import Sequence
@@ -29,7 +31,10 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 
 def _score_sources(case: Case, *, seed: bool) -> list[float]:
-    """Return the score of each expected source: its similarity to the most similar cited source."""
+    """Return the similarity of each source in the expected answer to the most similar source that the reply cites.
+
+    `seed` selects the similarity of parity "seed" (see `compare_sources`). Without citations all scores are 0.
+    """
     given = [
         *find_cited_names(case.reply.answer or ""),
         *(name for file in find_cited_files(case) for name in list_file_names(file)),

@@ -18,7 +18,10 @@ NAMES = ("citation_precision", "citation_recall")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return precision and recall; None where no cited provision or no gold was located."""
+    """Return `citation_precision` and `citation_recall`, each as a list with one value per case.
+
+    A value is None if no provision that the answer cites was located, or if no gold was located.
+    """
     scores = [_score_provisions(case) for case in cases]
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 
@@ -34,7 +37,7 @@ def _score_provisions(case: Case) -> tuple[float | None, float | None]:
 
 
 def _holds(cited: PlacedProvision, gold: GoldPassage) -> bool:
-    """Return whether a provision overlaps gold, at one of the gold's possible places."""
+    """Return whether a cited provision overlaps a gold passage, at any place in the file where the gold occurs."""
     spans = [span for place in gold.places for span in place]
     shared = (start < span.end and span.start < end for start, end in cited.spans for span in spans)
     return gold.filename == cited.filename and any(shared)

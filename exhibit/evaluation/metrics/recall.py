@@ -1,7 +1,8 @@
 """Recall@K: the share of the gold passages that are found within the first K passages.
 
-A gold is found when the union of the passages so far contains at least half of its characters. Where a case has grades
-(ACORD), it is the share of the gold files among the first K different files.
+A gold passage is found if the first K passages together contain at least half of its characters. For a case
+with grades (ACORD), files are counted instead: the share of the gold files that are among the first K
+different files.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,11 @@ NAMES = (f"recall@{K}",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the share of golds found; None where no gold has words or a grade."""
+    """Return recall@k of each case: the share of its gold passages that are found among the first k passages.
+
+    The value is None if the reply failed, or if the case has no gold to compare. If the case has grades for
+    files (as in ACORD), files are counted instead of passages.
+    """
     score = _score_as_seed if options.parity == "seed" else _compute_share
     depth = cutoff or options.k
     return {f"recall@{depth}": score_each(cases, partial(score, k=depth))}

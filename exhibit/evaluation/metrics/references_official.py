@@ -11,7 +11,7 @@ _DECIDED = {"found": 1.0, "absent": 0.0}
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the share of references that exist; None if no reference of the answer could be checked."""
+    """Return the share of the answer's checked references that exist; None if no reference could be checked."""
     given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
     outcomes = [options.officials.outcome(one) for one in given] if options.officials else []
     decided = [_DECIDED[outcome] for outcome in outcomes if outcome in _DECIDED]

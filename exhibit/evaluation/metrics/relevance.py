@@ -1,7 +1,7 @@
 """Relevance: how well an answer addresses its question, marked from 1 to 5 by a language model.
 
-The judge sees only question and answer: `groundedness` measures whether the answer is true. Impossible questions are
-None.
+The model sees only the question and the answer. Whether the answer is true is measured by another metric,
+`groundedness`. A question that the documents do not answer (an impossible question) has the value None.
 """
 
 from exhibit.evaluation.judge import fence_text, make_judged_metric, read_system_prompt

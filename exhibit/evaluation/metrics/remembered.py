@@ -57,10 +57,11 @@ def _has_another(case: Case) -> float | None:
 
 
 def _compare_polarity(case: Case, wanted: str, other: str) -> float | None:
-    """Return 1 if a reply says the yes or no of the label `wanted`, and 0 if it says that of `other`.
+    """Return 1 if a reply agrees with the label named `wanted`, and 0 if it does not.
 
-    A reply that does not begin with yes or no is decided by the words of the two labels; None if they do not
-    decide.
+    If the reply begins with yes or no, this word is compared with the label. Otherwise the reply is
+    searched for the words of both labels: 1 if it has only those of `wanted`, 0 if it has only those of
+    `other`, else None.
     """
     reply = case.reply.answer or ""
     said = _POLAR.match(reply)

@@ -1,6 +1,8 @@
-"""Span F1: the F1 of the sets of words in the top passage and in a gold passage; the best gold counts.
+"""Span F1: the F1 of the words of the first retrieved passage and of a gold passage, each as a set.
 
-Parity "seed" splits words as NLTK does, and keeps only words of letters and digits.
+The gold passage with the highest F1 counts. By default words are runs of letters and digits. With
+`--set parity=seed`, which reproduces the scores of another project, they are NLTK's tokens of letters and
+digits.
 """
 
 from exhibit.evaluation.answer_words import set_f1, split_seed_words, split_words

@@ -1,7 +1,8 @@
-"""Stars: the share of the first five files with at least three, four and five stars, as ACORD reports it.
+"""Stars: three metrics, the shares of the first five files that have at least 3, at least 4, and 5 stars.
 
-The number of stars is the grade plus one: grade 2 is three stars. Where fewer than five files were retrieved, the
-missing ones count as files without stars. The metric applies only to cases with grades.
+ACORD's paper reports the same shares. The number of stars is the grade plus one: grade 2 is three stars. If
+fewer than five files were retrieved, the missing files count as files without stars. The metrics apply only
+to cases with grades.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,10 @@ NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the shares of the first five files that have at least three, four and five stars."""
+    """Return, for each case, the shares of the first five files with at least three, four and five stars.
+
+    The stars of a file are its relevance grade plus one.
+    """
     return {
         name: score_each(cases, partial(_compute_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)
     }

@@ -1,10 +1,11 @@
 """Statute citation accuracy: the share of the expected references that the answer cites.
 
 References are to rules, directions, statutes and guide sections. The expected references are those in the
-sentences of the expected answer, each once, with ranges expanded. Its sources in square brackets are scored
-by `precedent_matching`. "The Act" and "section 14.1" in a reply may mean the law that the question names. A
-cited reference that is less precise than the expected one (Part 36 for rule 36.5) scores 0.5, and a more
-precise one scores 1. Another paragraph of the same rule scores 0: see `law.references.credit`.
+sentences of the expected answer, each once, with ranges expanded. Sources that the expected answer names in
+square brackets are scored by `precedent_matching` instead. "The Act" and "section 14.1" in a reply may mean
+the law that the question names. A cited reference that is less precise than the expected one (Part 36 for
+rule 36.5) scores 0.5, and a more precise one scores 1. Another paragraph of the same rule scores 0: see
+`law.references.credit`.
 
 Further references in the reply do not lower the score: `references_exist` checks them.
 """

@@ -1,11 +1,12 @@
-"""Amended contracts: whether a reply states the value in force on the question's date, or another one.
+"""Amended contracts: whether a reply states the value in force on the question's date, or another value.
 
 - `in_force`: the reply has every value that the clause has on the question's date, and no value of another
   date.
 - `superseded`: the reply has a value of another date (replaced before the question's date, or introduced
   after it) and no value that is in force.
 
-Typed values are compared exactly. Both figures are None if the clause has no typed value on that date.
+Values are amounts, dates, periods and so on; `thirty days` equals `30 days`. Both figures are None if the
+clause has no such value on the question's date.
 """
 
 from exhibit.evaluation.metrics import Case, score_per_case

@@ -16,9 +16,10 @@ NAMES = ("provision_first", "version_accuracy")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 for each question about a provision; None for all other questions.
+    """Return two scores for each question about a provision of a law; None for all other questions.
 
-    `version_accuracy` is also None if the first passage is from another provision.
+    `provision_first` is 1 if the first passage is from the right provision, else 0. `version_accuracy` is 1 if
+    the passage is also from the version in force, else 0; it is None if the provision is wrong.
     """
     first = score_each(cases, _compare_first)
     return {
@@ -42,14 +43,21 @@ _PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
 def find_near_misses(case: Case) -> Iterator[tuple[str, Span]]:
-    """Yield the file and the span of the same provision in each other version, from the label `other_versions`."""
+    """Yield the file and the span of the provision in each wrong version of the law.
+
+    A version is wrong if it is not in force on the question's date. The label `other_versions` has these spans.
+    """
     parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
     for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         yield name.lstrip(), Span(int(start), int(end))
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return whether a passage of the right provision has the right version; None for any other passage."""
+    """Return whether a passage has the right version of the provision that the question asks about.
+
+    The result is True if the passage overlaps gold, False if it overlaps the same provision in another version,
+    and None otherwise.
+    """
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True

@@ -2,7 +2,8 @@
 
 checked = Register(Client(cache)).check(reference)
 
-Requests are polite: one at a time, with a pause, as robots.txt allows, and never the same one twice.
+To spare the registers, requests are sent one at a time, with a pause, and only to pages that robots.txt
+allows. Pages are cached, so that no page is requested twice.
 """
 
 import json
@@ -41,7 +42,10 @@ def find_case_path(reference: Reference) -> str | None:
 
 
 def instrument_path(source: str) -> str | None:
-    """Return the path of an instrument that has a number, `uksi/2002/618`; None for one cited by its title."""
+    """Return an instrument's path on legislation.gov.uk: `uksi/2002/618`.
+
+    Return None if the instrument is cited by its title instead of a number, or is not in that register.
+    """
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -73,7 +77,7 @@ def list_provision_paths(reference: Reference) -> list[str]:
 
 
 def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
-    """Return a list with the path of a Schedule, Part, Chapter or Annex.
+    """Return a list with one path on legislation.gov.uk, for a Schedule, Part, Chapter or Annex.
 
     The list is empty for any other unit of an instrument, such as a recital.
     """
@@ -139,7 +143,10 @@ class Register:
         return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Lookup:
-        """Check a reference in the registers, once, and return the outcome and the address."""
+        """Check whether the official registers have a reference; each reference is looked up only once.
+
+        Return the outcome, such as `found` or `absent`, and the web address that was checked.
+        """
         if reference not in self.checked:
             self.checked[reference] = self._look_up(reference)
         return self.checked[reference]
@@ -195,7 +202,7 @@ class Register:
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision")
 
     def path_of_instrument(self, source: str) -> str | None:
-        """Return the path of an instrument, by its number, its title or a title search; None if it is not found."""
+        """Return the legislation.gov.uk path (`uksi/2002/618`) of an instrument, by number or title; None if absent."""
         path = instrument_path(source)
         if path is not None:
             page = self._client.page(f"{self._legislation}/id/{path}")

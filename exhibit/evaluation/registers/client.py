@@ -80,7 +80,7 @@ class Client:
         self._http.close()
 
     def page(self, url: str, *, body: bool = False) -> RegisterPage:
-        """Return the page at an address, from the cache or after redirects on its own host.
+        """Return the page at an address, from the cache or from the register; redirects stay on the same host.
 
         The page has its text only if `body` is set.
 
@@ -148,7 +148,10 @@ class Client:
             return response.status, response.headers.get("location", ""), text
 
     def _wait(self, host: str) -> None:
-        """Pause after the last request to the host: our delay, or that of its robots.txt if it is longer."""
+        """Wait until enough time has passed since the last request to a host.
+
+        The necessary time is this client's delay or the delay in the host's robots.txt, whichever is longer.
+        """
         delay = max(self._delay, self._robots[host].delay if host in self._robots else 0.0)
         last = self._last.get(host)
         left = delay - (self._clock() - last) if last is not None else 0.0

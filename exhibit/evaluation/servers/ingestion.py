@@ -68,9 +68,9 @@ class Collection:
     # ---------------------------------------------------------------- requests
 
     def _call(self, step: Step | None, deadline: Deadline, *, path: Path | None = None, **more: Any) -> Any:
-        """Send the request of a step of the interface for documents, and return the JSON of the reply.
+        """Send one request to the system's interface for documents, such as an upload; return the reply's JSON.
 
-        None if `step` is None, which means that the system does not have this step.
+        Return None if `step` is None, which means that the system has no such request.
         """
         if step is None:
             return None
@@ -85,7 +85,10 @@ class Collection:
         return self._fetch(where, deadline=deadline, content=content, headers={"Content-Type": kind}, **given)
 
     def _do_with_retries(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
-        """Run a step with a deadline; retry it if the error may be temporary."""
+        """Run a step with a deadline, and repeat it if the error may be temporary.
+
+        The deadline is `seconds` from now or, if `seconds` is 0, the time that `--timeout` sets.
+        """
         deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
         return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
 
@@ -195,15 +198,16 @@ class Collection:
         return self._make_outcome(dataset, held or {}, {}, None)
 
     def remove(self, dataset: Dataset) -> None:
-        """Delete a dataset's documents."""
+        """Delete a dataset's documents from the system's collection."""
         names = [PurePosixPath(name).name for name in dataset.files]
         with _name_dataset(dataset):
             self._do_with_retries(lambda deadline: self._delete(names, deadline))
 
     def _send(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
-        """Upload files, and return the refused ones with the reason.
+        """Upload files; return the files that the server refused, as a mapping from name to reason.
 
-        Raise an error if the server is unreachable or refuses the key, because then every upload would fail.
+        `names` maps the name that a file gets on the server to its name in the dataset. Raise an error if the
+        server is unreachable or refuses the API key, because then every upload would fail.
         """
         refused: dict[str, str] = {}
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
@@ -239,8 +243,11 @@ class Collection:
             elif held[name].error or not held[name].ready:
                 bad[name] = held[name].error or "uploaded, but not ready in time (target_ingest_timeout)"
         aside = [f"{name}: {bad[name]}" for name in names if name in bad]
-        if len(aside) == len(names):
-            raise ToolkitError(f"{dataset.name}: the system has none of the {len(names)} files. The first: {aside[0]}")
+        if aside and len(aside) == len(names):
+            raise ToolkitError(
+                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
+                f"the reason: {aside[0]}"
+            )
         pages = count_only(dataset, self._options).pages
         speed = pages / seconds if pages and seconds and not aside else None
         files = len(names) - len(aside)

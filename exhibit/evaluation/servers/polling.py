@@ -45,7 +45,7 @@ def _parse_response(response: Response) -> Any:
     try:
         return json.loads(response.read())
     except (ValueError, RecursionError):
-        raise HttpError("expected a task, but the reply is not JSON") from None
+        raise HttpError("the reply must be JSON with the id of a task, but it is not JSON") from None
 
 
 def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
@@ -56,11 +56,13 @@ def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, s
     if poll.url:
         url = search(poll.url, first)
         if not isinstance(url, str) or urlsplit(urljoin(server.url, url)).netloc != urlsplit(server.url).netloc:
-            raise HttpError(f"no address of the same host at {poll.url} in the reply: {describe(first)}")
+            raise HttpError(
+                f"the reply has no address of the server's own host at {poll.url}; its form is {describe(first)}"
+            )
         return "", urljoin(server.url, url)
     task = search(poll.task, first)
     if not isinstance(task, str | int) or isinstance(task, bool):
-        raise HttpError(f"no task at {poll.task} in the reply: {describe(first)}")
+        raise HttpError(f"the reply has no id of a task at {poll.task}; its form is {describe(first)}")
     parts = urlsplit(server.url)
     base = server.url if poll.path.startswith("/{task}") else f"{parts.scheme}://{parts.netloc}"
     return poll.path.replace("{task}", quote(str(task), safe="")), base

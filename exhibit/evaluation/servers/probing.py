@@ -118,9 +118,10 @@ class Probe:
         raise odd
 
     def _ask_with_retries(self, case: Case, *, first: bool) -> Read:
-        """Return the reply to a question of the probe.
+        """Return the server's reply to one question of the probe.
 
-        Only the first question is retried, and not if the server is unreachable.
+        If `first`, the request is retried after a temporary error, but not if the server is unreachable. Other
+        questions are never retried.
         """
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
@@ -165,14 +166,16 @@ class Probe:
         return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
     def _suggest_paths(self, reply: Any) -> str:
-        """Return a hint for the error message: the flags whose paths match this reply, if any match.
+        """Return a hint that is added to the error message about a reply without a recognised answer.
 
-        Otherwise the hint says that no answer was recognised, or asks whether this is the right kind of server.
+        The hint gives the command-line flags with which the answer in this reply would be found. If no text of
+        the reply looks like an answer, the hint says so. If the kind of server has fixed paths, the hint asks
+        whether it is the right kind of server.
         """
         if not self._paths:
             return ". Is this the right kind of server?"
         advice = advise(reply, self._names, self._questions)
-        return f". These would fit: {advice.flags}" if advice.flags else ". No text in the reply looks like an answer"
+        return f". Try {advice.flags}" if advice.flags else ". No text in the reply looks like an answer"
 
     # ---------------------------------------------------------------- what is odd about a reply
 
@@ -186,7 +189,7 @@ class Probe:
         if not read.passages:
             if self._paths and given and read.passages is None:
                 message = f"no passages at {given[0]} in the reply: {describe(read.raw)}"
-                raise ToolkitError(f"{name}: {message}" + (f". This would fit: {flag}" if flag else ""))
+                raise ToolkitError(f"{name}: {message}" + (f". Try {flag}" if flag else ""))
             hint = f"; is it {flag}?" if flag else ""
             return [
                 f"{name}: the reply has no passages ({describe(read.raw)}): metrics that need passages cannot be "
@@ -202,8 +205,8 @@ class Probe:
         if flag and known and without_words(search(advice.passages, read.raw), self._names, read.pages_from)[0]:
             flag = ""  # the passages at that path have only names, too
         if flag or not known:
-            fits = f"This would fit: {flag}" if flag else "Name their fields in a target file (docs/targets.md)"
-            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
+            fits = f"Try {flag}" if flag else "Name their fields in a target file (docs/targets.md)"
+            raise ToolkitError(f"{name}: the passages in the reply have no text; the form of one is {keys}. {fits}")
         return [f"{name}: the passages have file names but no text ({keys}): only document metrics are measured"]
 
     def _note_conversations(self, cases: Sequence[Case]) -> list[str]:
@@ -237,7 +240,7 @@ class Advice(NamedTuple):
 
     @property
     def flags(self) -> str:
-        """The paths as command-line flags."""
+        """The found paths of the answer and the passages, as `--set` flags that a user can copy into the command."""
         answer = f"--set target_response_answer_jmespath='{self.answer}'" if self.answer else ""
         passages = f"--set target_response_context_jmespath='{self.passages}'" if self.passages else ""
         return " ".join(filter(None, (answer, passages)))
@@ -293,9 +296,9 @@ def _is_good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, n
 
 
 def without_words(given: Any, names: Names, pages_from: int) -> tuple[bool, bool]:
-    """Return whether all passages lack both text and position, and whether any names a known document.
+    """Return two flags: all passages lack both text and position; some passage names a known file.
 
-    The first value is False if there are no passages.
+    The first flag is False if there are no passages.
     """
     read: tuple[Passage, ...] = read_passages(given, names=names, pages_from=pages_from)
     wordless = bool(read) and not any(one.text.strip() or one.span for one in read)

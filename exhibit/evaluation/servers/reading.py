@@ -60,7 +60,7 @@ class ReplyReader:
     """A reader for the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
-        """Read replies at the paths in a system's TOML file.
+        """Prepare to read a server's replies; the system's TOML file gives the paths of the answer and passages.
 
         With `stream`, a body that is not one JSON value is read as a stream of JSON lines.
         """
@@ -71,7 +71,7 @@ class ReplyReader:
         """Whether the server marks the end of a stream; then a stream without the mark is incomplete."""
 
     def read(self, response: Response) -> Read:
-        """Return the parts of a response, whole or streamed; raise HttpError if it is not a valid reply."""
+        """Return the answer, the passages and the usage in a response; raise HttpError if the response is invalid."""
         began = time.monotonic()
         form, streamed = self._stream.format, response.kind in STREAMED
         if streamed and form != "text":
@@ -97,7 +97,7 @@ class ReplyReader:
     # ---------------------------------------------------------------- a whole reply
 
     def read_whole(self, reply: Any) -> Read:
-        """Return the parts of a reply that is not streamed."""
+        """Return the answer, the passages and the usage data of a reply that arrived as a whole, not as a stream."""
         self.check(reply)
         paths = self._reply
         shape = shapes.recognise(reply) if paths.answer is None or paths.passages is None else None
@@ -231,14 +231,16 @@ class ReplyReader:
         if ended:
             self._ends = True
         elif ended is False and self._ends:
-            raise HttpError("the stream ended before its end mark", transient=True)
+            raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
         if read.answer is None:
             silent = self._reply.answer == ("",) or (bool(read.passages) and not self.answers)
             if read.blank or not silent:
                 path = self._reply.answer[0] if self._reply.answer and not ended else ""
                 where = read.raw[0] if ended is not None and read.raw else read.raw
-                asked = f"at {path} in the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
-                raise NoAnswerError(f"no answer {asked}: {shapes.describe(where)}", where, blank=read.blank)
+                asked = f" at {path}" if len(self._reply.answer or ()) == 1 and path else ""
+                raise NoAnswerError(
+                    f"no answer in the reply{asked}; its form is {shapes.describe(where)}", where, blank=read.blank
+                )
             return read
         if self._reply.failed and self._reply.failed in read.answer:
             raise self._make_error(read.answer[:200], transient=True)
@@ -266,7 +268,11 @@ def _find_kind(name: str, event: Any) -> str:
 
 
 def _has_answer_part(kind: str, events: tuple[str, ...]) -> bool:
-    """Return whether an event contains a part of the answer, by the list in the TOML file or else by its name."""
+    """Return whether an event of a streamed reply contains a part of the answer.
+
+    `kind` is the event's kind. If the system's TOML file lists such kinds (`events`), the list decides.
+    Otherwise every kind counts, except kinds that are known to have other content, such as citations.
+    """
     if events:
         return kind in {event.casefold() for event in events}
     return kind not in {*shapes.NAMES["other"], *shapes.NAMES["citing"]}

@@ -16,7 +16,7 @@ from exhibit.storage.http_policy import Deadline, HttpError
 
 
 class Probed(Protocol):
-    """The attributes and methods of a server that the probe uses."""
+    """The attributes and methods of a server that are used to find out which form of request it accepts."""
 
     name: str
     url: str
@@ -38,7 +38,7 @@ _DEEPEST = 8
 
 
 class MadeRequest(NamedTuple):
-    """A request template, and a text that says where its form comes from."""
+    """A request template and its origin: the path of the server's API description, or a note in words."""
 
     template: Any
     where: str
@@ -63,7 +63,10 @@ def list_served_paths(server: Probed) -> list[str]:
 
 
 def list_requests(server: Probed) -> Iterator[MadeRequest]:
-    """Yield the requests to try: the one that the server's description defines, or else the usual simple ones."""
+    """Yield the requests to try: the request that the server's own description defines.
+
+    If there is no description, yield a few simple requests, such as `{"question": …}` and `{"query": …}`.
+    """
     made = make_request(server)
     if made is not None:
         yield made._replace(where=f"as its {made.where} says")
@@ -77,9 +80,9 @@ _USUAL = 6
 
 
 def make_request(server: Probed) -> MadeRequest | None:
-    """Return the request that the server's own description defines.
+    """Return a request that is built from the server's OpenAPI description or JSON schema.
 
-    None if there is no description, or if the user has set a request.
+    None if the server has no such description, or if the user has configured a request.
     """
     paths = server.system.ask.described
     if paths:
@@ -102,7 +105,11 @@ def make_request(server: Probed) -> MadeRequest | None:
 
 
 def _fetch_description(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
-    """Return the JSON description at a path of the server; empty if the server has none."""
+    """Return the JSON object at a path of the server, such as its OpenAPI description or a schema.
+
+    The path is below the server's address or, with `origin`, below the root of its host. Return an empty
+    mapping if the request fails or the reply is not an object.
+    """
     parts = urlsplit(server.url)
     base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
     try:
@@ -147,9 +154,11 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) 
 
 
 def _find_usual(schema: Mapping[str, Any]) -> Any:
-    """Return a value to fill in for a schema: its default, a listed value or an example.
+    """Return a value for a field of a request, from the field's JSON schema.
 
-    If the schema gives none, return an empty list, an empty object or False, according to its type; else None.
+    The value is the first of these that the schema has: the default, the constant, a listed value or an
+    example. If the schema has none of them, the value depends on the type: [] for an array, {} for an object,
+    False for a boolean, and None for any other type.
     """
     listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
     choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]

@@ -1,6 +1,7 @@
-"""A system under test that is asked over HTTP, as its TOML file describes.
+"""The client for a system under test that is an HTTP server; the system's TOML file describes its requests.
 
-It has an address, a key, retries, a probe and an interface for documents.
+The client probes the server with a few questions, can upload the documents, and asks the questions. It
+sends the key, and repeats failed requests.
 """
 
 import json
@@ -186,7 +187,10 @@ class Server:
         return self._options.ingest in ("auto", "fresh")
 
     def documents(self, collection: str) -> Collection | None:
-        """Return the interface for documents; None where there is none."""
+        """Return the interface by which documents are uploaded to the server; None if the system has none.
+
+        `collection` is the name of the collection that holds the documents.
+        """
         ingest = self.system.ingest
         if not ingest:
             return None
@@ -196,8 +200,8 @@ class Server:
             # the key for one host must not be sent to another host that the user has not named
             url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/")) if ingest.port else self.url
         elif setting not in self._given and parse_url(url, self.url).host != httpx.URL(self.url).host:
-            other = f"--set target_{setting}={strip_address(url)}" if setting else "a setting of its own"
-            raise ToolkitError(f"{self.name}: its file names another server for documents; confirm it with {other}")
+            other = f"add --set target_{setting}={strip_address(url)}" if setting else "make its address a setting"
+            raise ToolkitError(f"{self.name}: its file sends documents to another server; to allow this, {other}")
         address = str(parse_url(url, "http://localhost:8082"))
         return Collection(self.fetch, ingest, collection, self._options, self.values, address)
 
@@ -314,7 +318,7 @@ class Server:
             raise
 
     def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
-        """Return the JSON of a reply; None if the reply to a request other than POST is empty."""
+        """Send a request and return the reply's JSON; None if the reply is empty and the method is not POST."""
         with self.send(path, body, deadline=deadline, method=method, **given) as response:
             data = response.read()
         if not data.strip() and method != "POST":
@@ -333,7 +337,10 @@ def _place(passage: Any) -> tuple[Any, Any]:
 
 
 def parse_url(address: str, example: str) -> httpx.URL:
-    """Return a parsed address; raise an error for an invalid one."""
+    """Return the parsed address of a server.
+
+    Raise ToolkitError for an invalid address; the message gives `example` as a valid one.
+    """
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:

@@ -1,4 +1,4 @@
-"""Recognise replies and rows by their fields, as shapes.toml describes them, and read values at paths."""
+"""Recognises the format of a reply or of a results row by its fields (shapes.toml), and reads values from it."""
 
 import json
 import math
@@ -47,7 +47,10 @@ def recognise(reply: Any) -> Shape | None:
 
 
 def is_truth(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is a question of a bundle: then its answer is the expected one, not a reply."""
+    """Return whether a row is a question of a bundle, whose answer is the expected answer and not a reply.
+
+    Such a row has the field `is_impossible`, and no field with passages or a reply.
+    """
     replied = {"passages", "retrieved_passages", "reply"} & row.keys()
     return "is_impossible" in row and not replied and recognise(row) in (None, SHAPES[-1])
 
@@ -88,7 +91,10 @@ def find_words(paths: Iterable[str], fields: Any) -> str | None:
 
 
 def read_items(path: str, fields: Any) -> list[Any]:
-    """Return the list at a path; empty where there is nothing; raise an error where the value is not a list."""
+    """Return the list at a JMESPath in the reply `fields`.
+
+    The list is empty if the path has no value. Raise HttpError if the value is not a list.
+    """
     held = search(path, fields)
     if held and not isinstance(held, list):
         raise HttpError(f"{path} in the reply is not a list: {describe(held)}")
@@ -150,7 +156,10 @@ def read_count(value: Any) -> int | None:
 
 
 def read_usage(reply: Any) -> dict[str, float]:
-    """Return the tokens and the cost of a reply under our names; missing values and zeros are left out."""
+    """Return the token counts and the cost of a reply under the keys `tokens_in`, `tokens_out` and `cost`.
+
+    Servers use different field names for them. Missing values and zeros are left out.
+    """
     usage: dict[str, float] = {}
     for place in _list_places(reply):
         for name in ("tokens_in", "tokens_out", "cost"):
@@ -265,10 +274,11 @@ def read_stage_lists(
 def read_stages(
     lists: Mapping[str, list[Any]], passages: Sequence[Passage], *, names: Names, pages_from: int = 1
 ) -> dict[str, Any]:
-    """Return the values of the fields `retrieved`, `reranked` and `context` of a `Reply`, by field name.
+    """Return the values for the fields `retrieved`, `reranked` and `context` of a `Reply`, by field name.
 
-    `lists` has the passage lists of the stages. `retrieved` becomes a tuple of passages; the other two become
-    the numbers of those items of `passages` that their lists contain. A value is None if its list is missing.
+    `lists` has the list of passages after each stage. The value of `retrieved` is a tuple of passages. The
+    values of `reranked` and `context` are tuples of positions in `passages`, counted from 1. A value is None if
+    its list is missing. Positions are also None if no listed passage is in `passages`.
     """
     before = lists.get("retrieved")
     return {
@@ -311,7 +321,7 @@ def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
 
 
 def _parse_string(given: str, names: Names) -> Passage:
-    """Return a passage from a string: `Part 36#page=Offers: words`, a file name, or else the text of the passage."""
+    """Parse a passage from `nda.pdf#page=3: TEXT`, from a file name alone, or from a text without a file name."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
         if filename := names(name):
@@ -349,9 +359,9 @@ def _read_span(fields: Mapping[str, Any]) -> Span | None:
 
 
 def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
-    """Return the numbers in the first field that has a known synonym of `name` and exactly `count` numbers.
+    """Return the numbers in a passage's field whose name is a known synonym of `name`.
 
-    Fields in which all numbers are 0 are ignored. None if there is no such field.
+    The field must have exactly `count` numbers, not all 0. The first such field counts; None if there is none.
     """
     for key in NAMES[name]:
         value = _parse_list(fields.get(key))
@@ -363,7 +373,10 @@ def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[flo
 
 
 def _parse_list(value: Any) -> Any:
-    """Return a value, parsed if it is a JSON list in a string; None if it cannot be parsed."""
+    """Return the parsed list if `value` is a JSON list in a string, such as `"[1, 2]"`.
+
+    Return None if such a string is not valid JSON. Return any other value unchanged.
+    """
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             return json.loads(value)

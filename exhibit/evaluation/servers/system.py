@@ -1,6 +1,7 @@
-"""The TOML description of a system under test.
+"""The description of a system under test in a TOML file.
 
-It has the system's requests, the paths in its replies, and its interface for documents.
+It says which requests to send, at which paths of a reply the answer and the passages are, and how documents
+are uploaded and listed.
 """
 
 import json
@@ -50,7 +51,10 @@ def check_path(path: str) -> str:
 
 
 def read_template(value: Any) -> Any:
-    """Return a JSON template, given as JSON or as the name of a JSON file; `{question}` alone is a template, too."""
+    """Return a JSON template for a request, parsed from JSON or from the JSON file that `value` names.
+
+    The text `{question}` alone is also a template, and is returned unchanged.
+    """
     if not isinstance(value, str) or value.strip() in ("", "{question}"):
         return value
     text = value
@@ -92,7 +96,7 @@ class TargetSetting(_Part):
 
 
 class Ask(_Part):
-    """A request for an answer."""
+    """The description of the request that asks a system a question: method, path, query and body."""
 
     method: str = "POST"
     path: tuple[UrlPath, ...] | UrlPath = ""
@@ -106,7 +110,10 @@ class Ask(_Part):
 
 
 class ReplyPart(_Part):
-    """The paths in a whole reply; a value without a path is recognised by the names of the reply's fields."""
+    """The JMESPaths of the values in a server's reply that arrives in one piece, not as a stream.
+
+    If no path is given for a value, the value is recognised by the names of the reply's fields.
+    """
 
     unwrap: bool = False
     """Whether the values are inside `output`, `data`, `result`, or the components of a pipeline."""
@@ -191,7 +198,11 @@ class RetrievalRequest(_Part):
 
 
 class Step(_Part):
-    """One request of a system's interface for documents, such as an upload, with the paths in its reply."""
+    """One request to a system's interface for documents, such as an upload, and where its reply has the results.
+
+    The JMESPath fields find values in the reply: the list of documents, and each document's name, id, state
+    and error.
+    """
 
     path: UrlPath
     method: str = "GET"
@@ -272,7 +283,8 @@ def read_system(wanted: str) -> dict[str, Any]:
     key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(
-            f"{path}: key: a file may name only variables EXHIBIT_TARGET_…; for {key}, add --set target_key={key}"
+            f"{path}: key = {key!r}: a target file may use only variables named EXHIBIT_TARGET_…; "
+            f"to allow {key}, add --set target_key={key}"
         )
     _validate(content, path)
     return content
@@ -332,7 +344,7 @@ def _parse_pairs(value: Any) -> Any:
 
 
 class ServerSettings(BaseModel):
-    """The settings that every server has."""
+    """The settings of every evaluated server: its address, API key, HTTP headers and own parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -347,7 +359,7 @@ class ServerSettings(BaseModel):
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:
-    """Return the settings model of a system."""
+    """Return a Pydantic model of the settings that a system's TOML file declares."""
     fields: dict[str, Any] = {}
     for name, given in _validate(read_system(wanted), wanted).settings.items():
         default = "" if given.default is None and (given.required or name == "url") else given.default

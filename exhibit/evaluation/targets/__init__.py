@@ -38,7 +38,7 @@ from exhibit.schemas.run import Ingestion as Ingestion
 
 
 def list_targets() -> list[str]:
-    """Return the names of all targets: files of systems, and Python files."""
+    """Return the names of all targets: Python plug-ins, and systems that a TOML file of this package describes."""
     return sorted({*list_plugins(__name__), *list_systems()})
 
 

@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
+from exhibit.evaluation.cases import Case, Passage, Reply, without_choices
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.label_choices import choose
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
-from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
+from exhibit.rag.saved_index import open_index
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
@@ -83,7 +84,7 @@ class Builtin:
         """The checksums of the documents, from which the name of the index is made."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return no notes: the components are checked when the target is opened."""
+        """Return an empty list: opening the target already checks its components."""
         return []
 
     # ---------------------------------------------------------------- the index
@@ -114,9 +115,9 @@ class Builtin:
         return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
-        """Return the folder of the index.
+        """Return the folder of the dataset's index.
 
-        Its name depends on every setting and document that determines its content.
+        The folder's name has a hash of the documents and of all settings that determine the content of the index.
         """
         config = self._options.config
         parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
@@ -170,10 +171,10 @@ class Builtin:
                 yield NumberedReply(position, self._add_label(cases[position], reply))
 
     def _add_label(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply whose answer begins with the label that `choose` selects.
+        """Return the reply with a label at the beginning of its answer; the function `choose` selects the label.
 
         The reply is returned unchanged if the question asks for no label, if there is no answer, or if a language
-        model writes the answer and so chooses the label itself.
+        model writes the answer, because the language model then chooses the label itself.
         """
         if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
             return reply

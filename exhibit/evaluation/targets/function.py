@@ -28,7 +28,7 @@ _TRIED = 3
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":
-    """Return the target for the function in the options."""
+    """Return a target that asks the user's Python function (`options.function`); raise an error without one."""
     if options.function is None:
         raise ToolkitError("--target function works from Python only: exhibit.evaluate(bundle, target=my_function)")
     return Function(options.function, options)
@@ -65,7 +65,7 @@ class Function:
         raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return the size of the corpus: the function has its own copy."""
+        """Return a record with the size of the corpus only: the tested function has its own copy of the documents."""
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:

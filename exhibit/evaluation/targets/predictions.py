@@ -66,7 +66,8 @@ class Predictions:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on the recognised form of the file, and on the number of questions without a row.
 
-        Raise an error if no row fits the dataset, or if the file has the expected answers.
+        Raise an error if no row fits the dataset, or if the rows are copied from the bundle with its expected
+        answers, and are not a system's replies.
         """
         predicted = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
@@ -74,7 +75,7 @@ class Predictions:
         if not predicted:
             asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
             raise ToolkitError(
-                f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}; "
+                f"{where}no row answers a question of {dataset.name}, such as question {cases[0].id!r} ({asked}); "
                 "is the file for another bundle?"
             )
         if len(predicted) >= _FEW and all(_is_copied(case, self._find_row(dataset.name, case)) for case in predicted):
@@ -91,7 +92,7 @@ class Predictions:
         return notes
 
     def _refuse_alike(self, dataset: Dataset, cases: Sequence[Case], where: str) -> None:
-        """Raise an error if a question occurs twice and its rows can be matched only by the question's text."""
+        """Raise an error if a reply can be matched only by its question's text, and that text occurs twice."""
         asked = Counter(normalise_question(case.question) for case in dataset.cases)
         for case in cases:
             question = normalise_question(case.question)
@@ -103,7 +104,10 @@ class Predictions:
                 )
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return the size of the corpus; the replies need no documents."""
+        """Return the size of the dataset's corpus.
+
+        No document is ingested, because the replies are already in a file.
+        """
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
@@ -226,7 +230,10 @@ Rows = LazyLines[dict[str, Any]] | list[dict[str, Any]]
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the rows of a file; the rows of a JSONL file are read from disk when they are needed."""
+    """Return the rows of a file of replies, one for each question.
+
+    A JSONL file is not loaded as a whole: each row is read from disk when it is needed.
+    """
     if path.suffix.lower() == ".jsonl" and path.is_file():
         lines = LazyLines(path, _read_row)
         with suppress(ValueError, RecursionError):  # otherwise the file does not have one row per line
@@ -238,7 +245,7 @@ def read_rows(path: Path) -> Rows:
 def _read_row(line: bytes, where: str) -> dict[str, Any]:
     row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
     if not isinstance(row, dict) or _lacks_question(row):
-        raise ValueError(f"{where}: for no question")
+        raise ValueError(f"{where}: the row has neither an id nor a question")
     return _join_nvidia_passages(row)
 
 
@@ -313,7 +320,12 @@ def _find_rows(content: Mapping[str, Any]) -> Any:
 
 
 def _join_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of NVIDIA's results with each passage's text and name in one object (`contract.pdf_3`: page 3)."""
+    """Return a row of NVIDIA's results with the added key `nvidia_passages`, one object per passage.
+
+    NVIDIA's row has the texts and the names of the passages in two lists. An object has the keys `text`,
+    `filename` and, if the name ends with a number, `page_number`: `contract.pdf_3` is page 3. A row is returned
+    unchanged if it has another form.
+    """
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
         return row

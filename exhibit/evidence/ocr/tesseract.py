@@ -100,7 +100,7 @@ def parse_table(table: str) -> list[TextLine]:
 
 def _parse_pixels(number: str) -> float:
     if not abs(pixels := float(number)) < _MOST_PIXELS:
-        raise ValueError(f"{number[:20]} pixels")
+        raise ValueError(f"a position of {number[:20]} pixels is impossible")
     return pixels
 
 

@@ -16,7 +16,7 @@ _DELIMITERS = ",;\t|"
 
 
 def page(path: Path) -> Printable:
-    """Return the rows and cells as a table."""
+    """Return the rows of a CSV or TSV file as an HTML table to print."""
     text, encoding = decode_file(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     text = text.removeprefix("\ufeff")

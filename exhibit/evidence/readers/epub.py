@@ -19,7 +19,7 @@ _CONTAINER = "META-INF/container.xml"
 
 
 def page(path: Path) -> Printable:
-    """Return the chapters one after another, with a note for each missing chapter."""
+    """Return the chapters of an EPUB file as HTML to print, with a note for each missing chapter."""
     pieces: list[str] = []
     notes: list[str] = []
     with open_archive(path, KIND) as archive:

@@ -21,7 +21,7 @@ _MOST_CELLS = 2_000_000
 
 
 def page(path: Path) -> Printable:
-    """Return the sheets one after another, with a note for each hidden sheet."""
+    """Return the sheets of a workbook as HTML to print, with a note for each hidden sheet."""
     pieces: list[str] = []
     notes: list[str] = []
     with open_workbook(path) as book:

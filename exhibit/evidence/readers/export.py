@@ -16,7 +16,7 @@ _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 
 
 def read(path: Path) -> Document:
-    """Read the text fields of a JSON export, joined by blank lines."""
+    """Return the text fields of a JSON file as one document, joined by blank lines."""
     data = parse_json(decode(path).removeprefix("\ufeff"), where=path, error=DocumentError)
     try:
         texts = list(_find_texts(data))

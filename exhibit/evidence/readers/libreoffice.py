@@ -1,4 +1,7 @@
-"""Older and rarer office files, which LibreOffice converts, if installed, to a format that has a reader."""
+"""Office files such as .doc, .xls and .odp, which are read with the help of LibreOffice.
+
+LibreOffice must be installed. It converts a file to .docx, .xlsx or .pptx for the reader of that format.
+"""
 
 import os
 import shutil
@@ -45,7 +48,7 @@ def find_command() -> str | None:
 
 
 def page(path: Path) -> Printable:
-    """Convert a file with LibreOffice, and return the page that the new format's reader makes from the result."""
+    """Convert a file with LibreOffice to a format that has a reader, and return the HTML that this reader makes."""
     ending, reader = _TARGETS[path.suffix.lower()]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)

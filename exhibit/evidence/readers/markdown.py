@@ -12,7 +12,7 @@ TYPES = {"text/markdown": ".md"}
 
 
 def page(path: Path) -> Printable:
-    """Return the rendered text with its tables."""
+    """Return a Markdown file rendered as an HTML page for printing, including its tables."""
     from markdown_it import MarkdownIt
 
     text, encoding = decode_file(path)

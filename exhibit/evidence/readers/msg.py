@@ -43,7 +43,9 @@ def check_attachment_sizes(attachments: list[Attachment], path: Path) -> list[At
     """Return the attachments; raise if they are too large for a mail of this size."""
     total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:
-        raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size} bytes; do not trust this file")
+        raise DocumentError(
+            f"{path}: its attachments have {total} bytes, but the mail only {size} bytes; do not trust this file"
+        )
     return attachments
 
 
@@ -131,7 +133,10 @@ def _make_page(mail: _Storage) -> Printable:
 
 
 def _read_rich(data: bytes) -> str:
-    """Return the words of a body that exists only as compressed RTF ([MS-OXRTFCP]); tables and fonts are lost."""
+    """Return the text of a mail's body that exists only as compressed RTF ([MS-OXRTFCP]).
+
+    Tables and fonts are lost.
+    """
     from compressed_rtf import decompress
 
     return extract_rtf_text(decompress(data)) if data else ""

@@ -123,7 +123,7 @@ def _find_outermost(parent: Any) -> Iterator[Any]:
 
 
 def page(path: Path) -> Printable:
-    """Return the text with every tracked change accepted."""
+    """Return an OpenDocument text as HTML to print, with every tracked change accepted."""
     with open_archive(path, KIND) as archive:
         content, styles = parse_part(archive, "content.xml"), parse_part(archive, "styles.xml")
         body = content.find(f"{_OFFICE}body/{_OFFICE}text") if content is not None else None
@@ -137,7 +137,7 @@ def page(path: Path) -> Printable:
 
 
 def _read_lists(*roots: Any) -> Numbering:
-    """Return the numbering of all list styles, by the name of the style; headings have the empty name."""
+    """Return the numbering of each list style by the style's name; the numbering of headings has the name ""."""
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""

@@ -152,7 +152,9 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
             if width * height * scale**2 > _MOST_PIXELS:
-                raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points, too large to draw")
+                raise DocumentError(
+                    f"{path}: page {page} is {width:g} by {height:g} points, which is too large to draw"
+                )
             return drawn.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ValueError) as error:
             raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
@@ -204,7 +206,7 @@ def _open_pdf(path: Path) -> Iterator[Any]:
         if not len(pdf):
             raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
         if len(pdf) > _MOST_PAGES:
-            raise DocumentError(f"{path}: claims to have {len(pdf)} pages, more than {_MOST_PAGES}")
+            raise DocumentError(f"{path}: has {len(pdf)} pages, but the limit is {_MOST_PAGES}; split the file")
         yield pdf
     finally:
         pdf.close()
@@ -364,7 +366,10 @@ def _make_box(page: Any, number: int, rectangle: Rectangle) -> Box:
 
 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
-    """Return PDF coordinates as points from the top left, with rotation and crop box applied."""
+    """Convert a point from PDF coordinates to distances from the left and the top of the displayed page.
+
+    Both distances are in typographic points (1/72 inch). The page's rotation and crop box are applied.
+    """
     width, height = page.get_size()
     fine = 100  # PDFium returns whole device units: ask for hundredths of a point
     column, row = ctypes.c_int(), ctypes.c_int()

@@ -21,7 +21,7 @@ _MOST_PIXELS = 80_000_000
 
 
 def read(path: Path) -> Document:
-    """Return a document with pages and no text."""
+    """Return an image file as a document that has one page for each frame of the image, and no text."""
     with convert_parser_errors(path, KIND), Image.open(path) as image:
         check_size(path, image)
         image.load()
@@ -30,7 +30,7 @@ def read(path: Path) -> Document:
 
 
 def page(path: Path) -> Printable:
-    """Return the images, each on a page of its own."""
+    """Return the images of an image file as HTML to print, each on a page of its own."""
     pictures = []
     with convert_parser_errors(path, KIND), Image.open(path) as image:
         check_size(path, image)

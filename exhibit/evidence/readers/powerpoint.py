@@ -18,7 +18,7 @@ _DEEPEST = 20
 
 
 def page(path: Path) -> Printable:
-    """Return the slides in their order."""
+    """Return the slides of a PowerPoint file as HTML to print, in their order, each with its notes."""
     with open_archive(path, KIND) as archive:
         from pptx import Presentation
 

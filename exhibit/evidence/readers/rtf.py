@@ -11,7 +11,10 @@ TYPES = {"application/rtf": ".rtf", "text/rtf": ".rtf"}
 
 
 def page(path: Path) -> Printable:
-    """Return the paragraphs; a row of a table is one paragraph, its cells separated by bars."""
+    """Return the paragraphs of an RTF file as HTML to print.
+
+    A row of a table is one paragraph, with vertical bars between its cells.
+    """
     with convert_parser_errors(path, KIND):
         head_of(path, kind=f"{path.suffix} file", starts=(b"{\\rtf",))
         text = extract_rtf_text(path.read_bytes())
@@ -21,7 +24,7 @@ def page(path: Path) -> Printable:
 def extract_rtf_text(data: bytes) -> str:
     """Return the text of an RTF file.
 
-    The file itself is ASCII; it declares the code page in which its other characters are escaped.
+    An RTF file is ASCII. It writes all other characters as escapes, in a code page that it declares.
     """
     from striprtf.striprtf import rtf_to_text
 

@@ -30,7 +30,7 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def page(path: Path) -> Printable:
-    """Return the text with every tracked change accepted."""
+    """Return a Word file as HTML to print, with every tracked change accepted, and notes about it."""
     with open_archive(path, KIND) as archive:
         main = _main_part(archive)
         parts, changes = _prepare_parts(archive, main)
@@ -50,7 +50,10 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the names of the parts of a kind, such as `header`, to which the archive's part `source` refers."""
+    """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers.
+
+    All these XML files are in `archive`, a Word document.
+    """
     folder, name = posixpath.split(source)
     relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
@@ -60,9 +63,9 @@ def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the name of the archive's part of a kind, such as `styles`.
+    """Return the path of an XML file inside a Word document, by its kind: `word/styles.xml` for `styles`.
 
-    It is the name that the main part refers to, else the usual name, `word/KIND.xml`.
+    The main XML file (`main`) usually names this path; otherwise `word/KIND.xml` is returned.
     """
     return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
@@ -182,7 +185,7 @@ def accept_changes(root: Any) -> int:
 
 
 def _join_paragraphs(root: Any) -> None:
-    """Join a paragraph whose end mark was deleted to the next one."""
+    """Merge each paragraph with the next paragraph if a tracked change deleted the paragraph mark between them."""
     for struck in list(root.iter(f"{W}p")):
         if struck.find(f"{W}pPr/{W}rPr/{W}del") is None:
             continue

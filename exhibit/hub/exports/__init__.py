@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """A bundle that is being exported."""
+    """A bundle during its export to another format, with the items left out and the notes so far."""
 
     bundle: BundleFolder
     texts: Path | None = None
@@ -47,7 +47,7 @@ class Export:
         self.left_out.setdefault(reason, []).append(str(name))
 
     def note(self, remark: str, name: object) -> None:
-        """Record a note for the reader of the export."""
+        """Record a remark about an item of the export, such as a question id; the summary prints all remarks."""
         self.noted.setdefault(remark, []).append(str(name))
 
     @property
@@ -91,7 +91,7 @@ class Export:
         return lines
 
     def cut_gold(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
-        """Return the located pieces of a question's gold, in order.
+        """Return the location and text of each span of a question's gold, in order.
 
         Gold passages without a location are recorded as left out.
         """
@@ -119,7 +119,7 @@ class Export:
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
         if said != len(text):
-            raise BundleError(f"{path}: {len(text)} characters, but the bundle counted {said}; {self._advise()}")
+            raise BundleError(f"{path}: has {len(text)} characters, but bundle.json says {said}; {self._advise()}")
         return text
 
     def _advise(self) -> str:
@@ -132,7 +132,7 @@ class Format(Protocol):
     """The protocol of a module that writes an export format."""
 
     def write(self, export: Export, folder: Path) -> None:
-        """Write the bundle into an empty folder."""
+        """Write the bundle of `export` into an empty folder, in this format."""
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from exhibit.schemas.bundle import Question
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the bundle with whole documents as the corpus.
+    """Write a bundle in the BEIR format; each document as a whole is one entry of the corpus.
 
     An impossible question has no relevant document. The expected answers are metadata of the queries.
     """

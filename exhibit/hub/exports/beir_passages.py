@@ -20,9 +20,9 @@ Pieces = dict[str, list[tuple[int, int]]]
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the bundle with chunks as the corpus.
+    """Write the bundle in the BEIR format, with the chunks of the documents as the corpus.
 
-    An impossible question has no relevant chunk. The expected answers are metadata of the queries.
+    An impossible question has no relevant chunk. The expected answers are stored as metadata of the queries.
     """
     pieces: Pieces = {}
     write_lines(folder / "corpus.jsonl", _make_corpus(export, pieces))
@@ -67,7 +67,10 @@ def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
 
 
 def score_pieces(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
-    """Return the score of each chunk that overlaps the gold: 2 if it has at least half of a gold passage, else 1."""
+    """Return the relevance of each chunk that overlaps the gold, by chunk name.
+
+    The relevance is 2 if the chunk contains at least half of a gold passage, otherwise 1.
+    """
     scores: dict[str, int] = {}
     for line in lines:
         whole = sum(end - start for start, end in line.spans)

@@ -10,7 +10,7 @@ _TASK = Path(__file__).parent.parent / "inspect_task.txt"
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the samples, the texts and the task."""
+    """Write the bundle for Inspect: `questions.jsonl` with the samples, `task.py`, and the texts in `documents`."""
     (folder / "documents").mkdir()
     for filename, text in export.documents({}):
         (folder / "documents" / f"{filename}.txt").write_text(text, encoding="utf-8", newline="")

@@ -21,7 +21,7 @@ def write(export: Export, folder: Path) -> None:
     """Write a LegalBench-RAG file for each group of questions in the bundle, and the documents' texts.
 
     Each span of a gold passage becomes a snippet. LegalBench-RAG refuses a test whose snippets overlap or
-    touch, so these snippets are merged.
+    touch, so snippets of a test that are at most one character apart are merged.
     """
     gold = export.gold()
     paths = _choose_paths(export)
@@ -60,9 +60,9 @@ def write(export: Export, folder: Path) -> None:
 
 
 def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
-    """Return the cuts; cuts of one document that are at most one character apart are merged.
+    """Return the cuts (located pieces of gold); cuts at most one character apart in a document are merged.
 
-    LegalBench-RAG merges snippets by the same rule. A merged cut takes the list position of its earliest part.
+    LegalBench-RAG merges snippets by the same rule. A merged cut takes the first list position of its parts.
     `after` maps `(filename, end of a cut)` to the character after that cut, which fills a gap of one character.
     """
     order = list(dict.fromkeys(cuts))
@@ -80,7 +80,10 @@ def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> lis
 
 
 def _group(export: Export, line: Gold) -> str:
-    """Return the benchmark of a row: its group if the bundle has groups, else the bundle's name."""
+    """Return the name of the benchmark that a gold line belongs to.
+
+    It is the value of the bundle's group label; without such a label, it is the bundle's name.
+    """
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")

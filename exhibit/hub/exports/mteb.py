@@ -14,7 +14,11 @@ _DESCRIPTION = "Questions on legal documents with gold passages located in the e
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the files of `beir_passages`, the task's metadata (`task.json`) and the task (`task.py`)."""
+    """Write a retrieval task for the benchmark library MTEB.
+
+    The data files are those of the export format `beir_passages`. `task.json` has the metadata of the task,
+    and `task.py` has its code.
+    """
     beir_passages.write(export, folder)
     info = export.bundle.info
     licence = info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None

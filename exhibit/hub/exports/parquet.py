@@ -1,4 +1,4 @@
-"""Parquet with real types: the questions, and the gold with its locations and labels."""
+"""Parquet files with typed columns: the questions, and the gold with its locations and labels."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -125,8 +125,9 @@ class ReferenceCorpus:
         return cls(reference for text in texts for reference in (*list_own_places(text), *find_references(text)))
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs with its whole path; the name of its source may be shortened (`act
-        1996`).
+        """Return whether a reference occurs in the texts of this corpus, with the same kind, number and source.
+
+        The name of the source may be shortened, for example to `act 1996`.
         """
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
@@ -139,7 +140,7 @@ class ReferenceCorpus:
 
 
 def list_own_places(text: str) -> Iterator[Reference]:
-    """Yield the text's own provisions: the rules of a Part, the paragraphs of a practice direction or a guide."""
+    """Yield the provisions that a text contains, such as the rules of a CPR Part, not those that it only cites."""
     if (system := system_of(text)).units:
         yield from _list_law_places(text, system)
         return

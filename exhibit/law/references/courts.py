@@ -109,7 +109,10 @@ _HIGHEST = 99  # the highest number of a Part: the Rules have 89, and a higher n
 
 
 def find_rules(text: str) -> Iterator[Mention]:
-    """Yield the Parts and rules of the CPR, but not Parts of other texts, bare numbers or rules of other bodies."""
+    """Yield each citation of a Part or a rule of the CPR (Civil Procedure Rules) in a text.
+
+    Parts of other texts, bare numbers and rules of other bodies are left out.
+    """
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
@@ -153,7 +156,10 @@ def find_directions(text: str) -> Iterator[Mention]:
 
 
 def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
-    """Yield the directions whose numbers follow `PD`; a paragraph after several numbers belongs to the last one."""
+    """Yield a mention of each practice direction in a list of numbers after `PD`, such as `PD 51Z and 57AC`.
+
+    If a paragraph follows the list, it belongs to the last practice direction: `PD 51Z and 57AC paragraph 3`.
+    """
     for number, *inside in numbers.paths[:-1]:
         yield make_mention("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
@@ -182,7 +188,7 @@ def guide_name(text: str) -> str:
 
 
 def name_guides(text: str) -> list[Named]:
-    """Return every guide that a text names, in order."""
+    """Return every court guide that a text names, in order of the text."""
     matches = _GUIDE_NAME.finditer(text)
     return [Named(*match.span(), name) for match in matches if (name := guide_name(match.group()))]
 
@@ -204,7 +210,11 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 
 def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the guide that is named beside a provision, preferably after `of`; None if there is none."""
+    """Return the name of the court guide that a text names directly before or after a provision.
+
+    A guide after `of`, as in `paragraph 5 of the Chancery Guide`, takes precedence. Return None if no guide
+    is named there.
+    """
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:

@@ -111,7 +111,10 @@ def _find_owner(
 
 
 def _sort(act: Named) -> str:
-    """Return the kind of an act, by which a text refers to it later: `regulation` for the GDPR."""
+    """Return the kind of an EU act, `regulation` for the GDPR; "" if it is unknown.
+
+    The kind resolves later references such as "Article 5 of that Regulation".
+    """
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
@@ -131,7 +134,10 @@ def _find_numbered(text: str) -> Iterator[Named]:
 
 
 def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an act as `eu regulation 2016/679`; None if it is not an EU act, like a board's `Decision 12/2019`."""
+    """Return an EU act's name, such as `eu regulation 2016/679`; None if it is not clearly an EU act.
+
+    `no` means that `No` precedes the numbers; `known` means that a word such as `(EU)` shows an EU act.
+    """
     if sort == "decision" and not known:
         return None
     year, number = _parse_year(first), second
@@ -143,7 +149,10 @@ def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool
 
 
 def _parse_year(digits: str) -> int | None:
-    """Return the year that two or four digits mean; None if they mean none. Two digits always mean 19xx."""
+    """Return the year that a string of two or four digits denotes: `"95"` is 1995.
+
+    None for another number of digits, or for a year outside the expected range.
+    """
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
 

@@ -1,4 +1,8 @@
-"""References in normal form, the credit that a given reference earns, and the numbers in references."""
+"""Legal references in normal form, and the score of a reference compared with the expected reference.
+
+If rule 3.4 is expected, a reference to Part 3 scores one half. The module also reads the numbers in
+references.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -92,9 +96,11 @@ class Reference:
 def credit(expected: Reference, given: Reference) -> float:
     """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0.
 
-    1 if the given reference is the same or more precise: rule 36.5 includes Part 36. 0.5 if it is coarser. 0
-    for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
-    words. A case has no coarser form: year, court, division and number must all be equal.
+    - 1 if the given reference is the same or more precise: rule 36.5 is given, and Part 36 is expected.
+    - 0.5 if it is less precise: Part 36 is given, and rule 36.5 is expected.
+    - 0 for any other provision, also for another paragraph of the same rule.
+
+    A reference to a case earns 1 only if year, court, division and number are all equal, else 0.
     """
     if expected.kind != given.kind or not is_same_source(expected.kind, expected.source, given.source):
         return 0.0
@@ -131,7 +137,10 @@ def _make_initials(name: str) -> str:
 
 
 class Named(NamedTuple):
-    """A source that a text names, in normal form, with its position: an Act, a guide or an act of the EU."""
+    """A mention of a legal source in a text: its position, and the source's name in normal form.
+
+    A source is an Act, a court guide or an act of the EU; `limitation act 1980` is a name in normal form.
+    """
 
     start: int
     end: int
@@ -151,7 +160,10 @@ class Mention(NamedTuple):
 
 
 def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
-    """Return the mention of a span, with a reference for each path."""
+    """Return the mention from `start` to `end` of a text, with one reference to `source` for each path.
+
+    For example, `CPR rules 3.4 and 3.5` is one mention with two references.
+    """
     span = Span(start, end)
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
@@ -173,7 +185,10 @@ def blank_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 class Numbers(NamedTuple):
-    """The numbers read at a position, each as a path, and the offset of their end."""
+    """The provision numbers in a list such as `3.4(1), 3.5`, and the offset at which the list ends.
+
+    Each number is a path of its parts: `3.4(1)` is `("3", "4", "1")`.
+    """
 
     paths: tuple[Path, ...]
     end: int
@@ -193,10 +208,10 @@ class NumberedUnit(NamedTuple):
 def read_units(
     text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
 ) -> Iterator[NumberedUnit]:
-    """Yield each unit whose word matches the group `unit` of a pattern, with the numbers after the word.
+    """Yield each unit that a text cites, such as `section 5`: the unit's word and the numbers after the word.
 
-    Annexes and appendices may have letters as numbers. The paths of annexes, appendices and recitals begin with
-    their word: `annex A`.
+    The group `unit` of `pattern` matches the word. Annexes and appendices may have letters as numbers. For
+    annexes, appendices and recitals, the number is returned together with the word: `annex A`.
 
     Args:
         roman: the words whose numbers may be Roman.
@@ -219,12 +234,15 @@ def read_units(
 
 
 def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
-    """Return the list of numbers at a position; None if there is none, or if it is a measure such as `14 days`.
+    """Return the list of provision numbers that begins at a position, such as `3.4, 3.5` after `rules`.
+
+    None if there is no number, or if the first number is a measure such as `14 days`.
 
     Args:
-        plural: whether the word before is plural, so that a list may follow; `3.4, 3.5` is a list without it.
+        plural: whether the word before the numbers is plural (`rules`). After a singular word, a list is read
+            only if its numbers have dots (`3.4, 3.5`) or `of the` follows (`section 215 or 217 of the Act`).
         single: read only one number.
-        lettered: also read `O.5.1` and `K`.
+        lettered: also read numbers that begin with a letter, such as `O.5.1` and `K`.
     """
     first = _match_item(text, at, lettered=lettered)
     if first is None or _MEASURE.match(text, first.end()):
@@ -266,10 +284,11 @@ def _read_brackets(brackets: str) -> list[str]:
 
 
 def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the path of brackets that continue an earlier reference: `(4)` after `25.2(2)` means 25.2(4).
+    """Return the full path of a reference that is written only as brackets after an earlier reference.
 
-    The brackets replace the last bracketed number if they have a number, or the last bracketed letter if they
-    have a letter. Return None if there is nothing to replace.
+    After `25.2(2)`, `(4)` means `25.2(4)`. A number in brackets replaces the last bracketed number of the
+    earlier reference, and a letter in brackets replaces its last bracketed letter. Return None if there is
+    none to replace.
     """
     new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
@@ -280,7 +299,10 @@ def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
 
 
 def _list_between(low: Path, high: Path) -> list[Path]:
-    """Return the paths inside a range whose ends differ only in the last number; [] for other or very long ranges."""
+    """Return the references between the two ends of a range: 3.5 and 3.6 for the range from 3.4 to 3.7.
+
+    The ends may differ only in the last number. For any other range, and for a very long range, return [].
+    """
     if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
         return []
     numbers = range(int(low[-1]) + 1, int(high[-1]))

@@ -164,8 +164,10 @@ class Instruments:
         return self._find_short(start) if joined else None
 
     def _find_short(self, start: int) -> Named | None:
-        """Return the instrument that `1996 Act`, `Act` or `Insolvency Rules` refers to; its name is empty if
-        unknown.
+        """Return the law that a short name such as `1996 Act`, `Act` or `Insolvency Rules` refers to.
+
+        None if there is no such short name at `start`, or if it means the Civil Procedure Rules. If the law is
+        unknown, the `name` of the result is empty.
         """
         match = _SHORT.match(self.text, start)
         if match is None:
@@ -185,19 +187,26 @@ class Instruments:
         return next((m.name for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), "")
 
     def find_last_act(self, before: int, *, within: int) -> Named | None:
-        """Return the Act named last before a position, if it is near enough."""
+        """Return the last Act named before the offset `before`; None if it is more than `within` characters away."""
         acts = [mention for mention in self._mentions if mention.end <= before and sort_of(mention.name) == "act"]
         return acts[-1] if acts and before - acts[-1].end <= within else None
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
-    """Return the instruments, but not a name that overlaps the next name and is therefore only a part of it."""
+    """Return the named instruments without those that overlap the next one in the list.
+
+    A name that overlaps the next name is only a part of a longer name.
+    """
     starts: list[float] = [later.start for later in named[1:]]
     return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
 
 
 def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
-    """Return the instrument whose name ends at a match, read backwards; None for the Civil Procedure Rules."""
+    """Return the Act, Order or other instrument with its full name; None for the Civil Procedure Rules.
+
+    `ending` matches the end of the name, such as `Act 1980`. The words before it are read backwards to find
+    where the name begins.
+    """
     start = ending.start()
     listed = False
     floor = max(0, start - _REACH)
@@ -229,7 +238,11 @@ def _normalise_name(name: str) -> str:
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
-    """Yield provisions with their instrument, and instruments that are named as a whole."""
+    """Yield the references to legislation in a text, each as a mention.
+
+    A mention is a provision with its instrument (`section 33 of the Limitation Act 1980`), or an Act, a
+    regulation or another instrument that is named without a provision.
+    """
     instruments = Instruments(text)
     heads = _find_provisions(text)
     by_start = {head.start: head for head in heads}
@@ -287,9 +300,10 @@ def _find_owner(
 
 
 def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    """Return the instrument named directly before a provision, as in `Limitation Act 1980, s 33`; else None.
+    """Return the law named directly before a provision, and the offset at which the provision ends; else None.
 
-    For a section, the Act that was named last nearby is enough.
+    An example is `Limitation Act 1980, s 33`. For a section, an Act named a little earlier in the text is also
+    accepted.
     """
     for instrument in reversed(instruments.named):
         gap = _AFTER_NAME.match(text, instrument.end)
@@ -312,7 +326,10 @@ def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]
 
 
 def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    """Yield the paths of a provision; the path of `paragraph 6 of Schedule 18` begins with the Schedule."""
+    """Yield the path of each provision in a citation such as `sections 3 and 4`, with the outermost unit first.
+
+    The path of `paragraph 6 of Schedule 18` begins with the Schedule.
+    """
     outer = _find_outer(text, head, by_start)
     prefix: Path = next(iter(_list_paths(outer, instrument, by_start, text))) if outer else ()
     for path in head.paths:
@@ -324,9 +341,10 @@ def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, Numbe
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
-    """Yield instruments that are cited by number, each with the provision before or after the number.
+    """Yield the instruments that a text cites by number, such as `SI 2002/618`.
 
-    Call it after the finders of names: it skips the number of an instrument whose name was already read.
+    Each instrument has the provision that is cited before or after the number. Search for names first, with
+    `find_statutes`: if a name that was found precedes the number, the number gives no second reference.
     """
     for match in _IN_BRACKETS.finditer(text):
         yield make_mention("statute", "", [], match.start() + 1, match.end())

@@ -101,7 +101,7 @@ HeadingMatch = tuple[Heading | None, int]
 
 
 class _Finder:
-    """Finds the heading at each line: first by the outline, then by the line itself."""
+    """Finds the heading at each line: first by the known titles of the outline, then by the form of the line."""
 
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
@@ -138,7 +138,7 @@ class _Finder:
     # ---------------------------------------------------------------- by the outline
 
     def _find_listed(self, index: int) -> HeadingMatch:
-        """Return the heading at a line, or None, and its number of lines.
+        """Return the heading that begins at a line, and its number of lines; the heading is None if none is found.
 
         A heading is found here if the outline lists its title, or if its font is larger or bolder than the text's.
         """
@@ -240,9 +240,10 @@ class _Finder:
         return None if is_prose(title) else self._make_unnumbered(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
-        """Return the title without a number at a line, and its number of lines.
+        """Return the heading at a line if the line is a title without a number; also return its number of lines.
 
-        Above a numbered line, any short line is a title; above a paragraph, a title must be in title case.
+        Above a line with a section number, any short line can be a title. Above a paragraph, a title must be in
+        title case. The heading is None if the line is not a title.
         """
         line, label = self._lines[index], self._label(index + 1)
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
@@ -261,7 +262,11 @@ class _Finder:
         return self._make_unnumbered(index, index + 1, text, "title") if titled else None, 1
 
     def _make_unnumbered(self, first: int, end: int, title: str, style: str) -> Heading:
-        """Return a heading without a number; if a numbered line follows, the heading ranks just above that number."""
+        """Return a heading without a number; its lines are those from `first` up to, but not including, `end`.
+
+        If a numbered line follows, the heading gets the level just above that line; otherwise it gets the level of
+        a chapter.
+        """
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
@@ -269,10 +274,10 @@ class _Finder:
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the outline does not list, perhaps with a lower rank; None if it must be dropped.
+    """Return a heading that is missing from the document's outline; None if the heading must be dropped.
 
-    A schedule gets a lower rank. A title without a number is dropped, unless it is above a number of a low
-    rank, such as 4.2. Other headings are returned unchanged.
+    A schedule gets a slightly lower level. A title without a number is kept only if the numbered line under it
+    has a low level, such as 4.2. Other headings are returned unchanged.
     """
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
@@ -286,7 +291,7 @@ def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
 
 
 def _find_fixed(line: Line) -> Heading | None:
-    """Return the heading of a part with fixed words, such as `RECITALS`, `NOW, THEREFORE` or `IN WITNESS WHEREOF`."""
+    """Return a heading if a line begins with a standard phrase of contracts, such as `NOW, THEREFORE`; else None."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
         (whole or _WHEREAS.match(line.text), "recitals", 6),
@@ -307,7 +312,10 @@ _OPENING = 3000  # characters of a first page, on which a document states its na
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Return the headings without titles that only precede the next title, as on cover pages."""
+    """Return the headings, but only the last of several unnumbered headings without text between them.
+
+    Several titles without text between them are usual on cover pages.
+    """
     kept = []
     for heading, after in zip_longest(headings, headings[1:]):
         empty = after is not None and not text[heading.end : after.start].strip()
@@ -330,9 +338,10 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without lists of exhibits and terms in front of the agreement itself.
+    """Return the headings without the lists in front of an agreement, such as a list of exhibits.
 
-    The first title in front of the agreement is kept, because it is the document's name.
+    In front of the agreement, three kinds of headings are left out: schedules, recitals, and titles without a
+    number. The first title without a number is kept, because it is the document's name.
     """
     body = next((at for at, heading in enumerate(headings) if _begins_agreement(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
@@ -346,7 +355,10 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _begins_agreement(heading: Heading) -> bool:
-    """Return whether the agreement itself begins here: with `NOW, THEREFORE`, an article 1 or a number 1."""
+    """Return whether the main text of an agreement begins at a heading.
+
+    It begins with `NOW, THEREFORE`, with article 1, or with a heading numbered 1.
+    """
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )
@@ -357,9 +369,9 @@ def _make_key(heading: Heading) -> str:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without the exhibit number with which a filing begins, such as `Exhibit 10.1`.
+    """Return the headings without the exhibit number at the start of a filing, such as `Exhibit 10.1`.
 
-    If the first of the other headings is the document's own name, its kind becomes `title`.
+    If the first remaining heading is the document's own name, its kind becomes `title`.
     """
     kept = list(headings)
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:

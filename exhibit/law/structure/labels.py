@@ -56,7 +56,7 @@ def is_title_case(text: str) -> bool:
 
 
 def is_shout(text: str) -> bool:
-    """Return whether a line is a heading in capitals, not a company, a code or a label of a form."""
+    """Return whether a line in capitals is a heading, and not a company's name, a code or a label of a form."""
     letters = sum(character.isalpha() for character in text)
     return (
         _LONG_WORD.search(text) is not None
@@ -70,12 +70,12 @@ def is_shout(text: str) -> bool:
 
 
 def heads_nothing(text: str) -> bool:
-    """Return whether a line is a label of a form, a conjunction or a notice, and therefore not a heading."""
+    """Return whether a line cannot be a heading, such as `and`, `Name:`, `Confidential` or `Page 3`."""
     return _NO_HEADING.fullmatch(text) is not None
 
 
 def is_prose(title: str) -> bool:
-    """Return whether words in capitals are a sentence."""
+    """Return whether a text in capitals is a sentence: very long, or more than six words with a verb."""
     return len(title) > _LONGEST or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 
@@ -147,9 +147,10 @@ def _read_worded(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
-    """Return the style, rank and kind of the heading of a part, such as an article or a section.
+    """Return the style, rank and kind of a heading that begins with a word and a number, such as `Article 2`.
 
-    In an English text, `Section 2` and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
+    Headings of one style are numbered together; a lower rank is a higher level. In an English text, `Section 2`
+    and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
     """
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
@@ -254,7 +255,10 @@ def _read_letter(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _parse_value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
-    """Return the value of a label; with `letters`, a letter that is also a Roman digit is read as a letter."""
+    """Return the value of a label as integers: `4.2` is (4, 2), and `i` is (1,).
+
+    With `letters`, letters are never read as Roman numerals: `i` is (9,).
+    """
     ordinal = system.parse_ordinal(number) if system else None
     if ordinal is not None:
         return (ordinal,)
@@ -279,7 +283,11 @@ def parse_roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Replace runs of three or more labels without text by None: they are numbers in a PDF's margin."""
+    """Replace labels that are only numbers in a PDF's margin by None.
+
+    A label is a section's number at the start of a line. Labels are margin numbers if at least three follow
+    each other on lines without other text.
+    """
     at = 0
     while at < len(labels):
         end = at

@@ -65,8 +65,8 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
     """Return the lines that may be headings, in order.
 
     Args:
-        listed: whether the document's headings are known from a list.
-        paged: whether the text has pages; only then it can have a table of contents.
+        listed: whether the document's headings are already known, for example from its contents or bookmarks.
+        paged: whether the text has pages; a table of contents is searched for only if it has.
     """
     pieces = list(_split_pieces(document, listed))
     width = find_full_width(piece.end - piece.start for piece in pieces)
@@ -93,7 +93,10 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines at the start of a document; a repeated line, such as a cover page's title, is not left out."""
+    """Return the lines in the first `characters` characters of a document.
+
+    Running heads are kept, because the title of a cover page may be repeated at the top of later pages.
+    """
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -104,9 +107,10 @@ class _Piece(NamedTuple):
 
 
 def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
-    """Yield the text between line ends or wide spaces as ranges; an empty range for a blank line.
+    """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range.
 
-    Running heads, feet and page numbers are left out.
+    Running heads, feet and page numbers are left out. `listed` says whether the document's headings are known,
+    for example from bookmarks. A line with a label such as `Part 3` is then a heading, not a running head.
     """
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
@@ -135,7 +139,10 @@ def _find_line_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a line between wide spaces; `flat` is the text with a plain space for each tab or NBSP."""
+    """Yield the ranges of a line that are separated by three or more spaces.
+
+    `flat` is the text with a plain space in place of each tab or NBSP.
+    """
     while start < end:
         wide = flat.find(_WIDE, start, end)
         last = end if wide < 0 else wide
@@ -167,13 +174,13 @@ def _find_furniture(document: Document, listed: bool) -> list[Span]:
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a range of text in pieces, cut where a heading or the first item of a list may begin inside it.
+    """Yield a line of text in pieces, cut where a heading or the first item of a list may begin inside the line.
 
-    A very long line, which contains whole sections, is cut before each numbered heading. Any other line is
-    cut only before the first item of a list, such as `(a)`, that follows its title.
+    A very long line, which contains whole sections, is cut before each numbered heading. Any other line is cut
+    only between a title and a list: `4.1 Conduct of Business.` and `(a) The Company …`.
 
     Args:
-        wide: whether a wide space separates the range from the text before it.
+        wide: whether a wide space separates the line from the text before it.
     """
     if end - start > _RUN_ON:
         marks = _INLINE.finditer(text, start, end)
@@ -190,7 +197,10 @@ def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterat
 
 
 def find_full_width(lengths: Iterator[int]) -> int:
-    """Return the length of a full line; 0 if lines are not wrapped at a margin."""
+    """Return the length of a full line, in characters, from the lengths of all lines of a text.
+
+    Return 0 if the text is not wrapped at a margin, so that each line is a whole paragraph.
+    """
     ordered = sorted(length for length in lengths if length)
     if not ordered:
         return 0
@@ -254,7 +264,7 @@ class Outline(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether the outline contains any heading."""
+        """Whether the text has headings that are known in advance, or is a set of numbered rules."""
         return bool(self.titles or self.heights or self.rules)
 
 

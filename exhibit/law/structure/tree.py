@@ -1,4 +1,7 @@
-"""A document as a tree of sections: articles, sections, clauses, recitals, schedules; the leaves tile the text."""
+"""A document as a tree of articles, sections, clauses, recitals and schedules.
+
+The leaves of the tree cover the text without gaps or overlaps.
+"""
 
 import re
 from bisect import bisect_right
@@ -30,7 +33,7 @@ class Section:
     """The span of the section's own heading; the section's span may begin with headings above it."""
 
     def walk(self) -> "Iterator[Section]":
-        """Yield this section and all below it, in reading order."""
+        """Yield this section and its subsections at every level, in reading order."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -49,7 +52,7 @@ _GAP = 3
 
 
 def read_structure(document: Document, outline: Outline | None = None) -> Section:
-    """Return the tree of sections; the root is the whole text, and the leaves tile it.
+    """Return the tree of sections; the root is the whole text, and the leaves cover it without gaps or overlaps.
 
     Without an outline, a PDF's headings are recognised by their fonts as well as by their words.
     """
@@ -69,7 +72,10 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
 
 def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
-    """Return the headings above a span, outermost first: at each level the section that contains most of the span."""
+    """Return the headings of the sections above a span, outermost first, joined by " > ".
+
+    At each level, the section contains more than half of the span. The result has at most `limit` characters.
+    """
     headings, section = [], root
     while section.children:
         child = _find_holder(section.children, span)
@@ -154,10 +160,10 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
 
 
 def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
-    """Return the rank of a part whose level differs from law to law.
+    """Return the rank of a heading whose level differs from law to law, such as the German `Abschnitt`.
 
-    The first heading of this style in the law sets the rank: just below the section in which it occurs. Later
-    headings of the same style get the same rank.
+    The first heading of a style in the law sets the rank: just below the division that contains the heading.
+    Later headings of the same style get the same rank.
     """
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
@@ -182,7 +188,11 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
 
 
 def _goes_on(stack: list[Node], heading: Heading) -> bool:
-    """Return whether a number such as 4.2 continues a count or begins one; a stray 3.5 does neither."""
+    """Return whether a heading's decimal number, such as 4.2, fits the numbers of the headings before it.
+
+    After 4.1, for example, 4.2 fits, and 3.5 does not. Some numbers may be missing, and a new count may begin
+    at 1. The first decimal number should begin with the number of its chapter: 4.1 in chapter 4.
+    """
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:
         major = next(

@@ -30,12 +30,12 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
     if rows.ndim != 2 or len(rows) != len(texts) or (dimensions is not None and rows.shape[1] != dimensions):
         wanted = f"{len(texts)} x {dimensions or 'n'}"
         shape = " x ".join(map(str, rows.shape)) or "a number"
-        raise ServiceError(f"embedder {name}: returned {shape} numbers for {len(texts)} texts, expected {wanted}")
+        raise ServiceError(f"embedder {name}: returned {shape} numbers for {len(texts)} texts instead of {wanted}")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if bad.size:
-        what = "zeros" if lengths[bad[0]] == 0 else "no finite numbers"
-        raise ServiceError(f"embedder {name}: a vector of {what} for {_quote(texts[bad[0]])}")
+        what = "only zeros" if lengths[bad[0]] == 0 else "numbers that are not finite"
+        raise ServiceError(f"embedder {name}: returned a vector with {what} for {_quote(texts[bad[0]])}")
     lengths[np.abs(lengths - 1) < 1e-6] = 1  # vectors of length one are not changed
     unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
     return unit

@@ -1,6 +1,7 @@
-"""Hashes words into a vector, without a model; the same on every machine.
+"""An embedder without a model: it hashes words into a vector, with the same result on every machine.
 
-It is the lexical baseline that a model must surpass, and the embedder of tests that need any vectors.
+It is the lexical baseline that a trained embedder must surpass. Tests use it if the values of the vectors
+do not matter.
 """
 
 import zlib
@@ -33,7 +34,7 @@ class Hashing:
         self.name = f"hashing-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002  (the same for both roles)
-        """Return one unit row per text; a text without words gets the last dimension, which no word uses."""
+        """Return one unit vector per text; a text without words has its 1 in the last dimension, which no word uses."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in list_word_runs(text.casefold()):

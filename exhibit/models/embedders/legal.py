@@ -28,7 +28,7 @@ def open(argument: str | None) -> Embedder:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the graphs of this embedder and of `minilm`, and print the path of this embedder's graph."""
+    """Build the ONNX graphs of this embedder and of `minilm`, and print the path of this embedder's graph."""
     return prepare("legal", [OFFICIAL, network()], arguments)
 
 

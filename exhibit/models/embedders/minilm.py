@@ -59,7 +59,10 @@ LOCAL = True
 
 
 def open(argument: str | None) -> Embedder:
-    """Return the embedder; its graph is built on first use."""
+    """Return the MiniLM embedder in the variant `argument`: `int8`, `fp16` or `fp32`.
+
+    By default, it is the best variant for this machine. With ONNX Runtime, the graph is built on first use.
+    """
     return open_network("minilm", argument, OFFICIAL)
 
 
@@ -74,7 +77,12 @@ def open_network(plugin: str, argument: str | None, network: Network) -> Embedde
 
 
 def choose_variant(what: str, plugin: str, argument: str | None) -> str:
-    """Return the variant that was requested, or the best one for this machine."""
+    """Return the variant of a model to use: `int8`, `fp16` or `fp32`.
+
+    It is the variant that `argument` names or, if that is empty, the best for this machine. Raise
+    ToolkitError for an unknown variant; `what` and `plugin` are the words for the error message, such as
+    `reranker` and `legal`.
+    """
     variant = argument or choose_usual_variant(onnxruntime.get_available_providers())
     if variant not in VARIANTS:
         known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
@@ -143,10 +151,10 @@ class MiniLM:
 
 
 def group_by_length(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[int]]:
-    """Return the positions of the texts, grouped by number of tokens.
+    """Return the texts' positions in `ids`, in groups of texts with the same number of tokens.
 
-    The longest texts come first, so that no long text runs last. A group has at most `most` texts; it may have
-    more if they have at most `tokens` tokens in all.
+    The longest texts come first, so that no long text runs last. A group has at most `most` texts. It may
+    have more if all its texts together have at most `tokens` tokens.
     """
     order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
     batches: list[list[int]] = []
@@ -176,7 +184,7 @@ def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSessi
 
 
 def load_graph(variant: str, network: Network = OFFICIAL) -> bytes:
-    """Return the graph from the cache if its checksum is right; else build it."""
+    """Return the embedder's ONNX graph from the cache; build it if it is missing or its checksum is wrong."""
 
     def build() -> bytes:
         samples = [encoding.ids for encoding in load_tokenizer().encode_batch_fast(list(TEXTS))]
@@ -187,7 +195,7 @@ def load_graph(variant: str, network: Network = OFFICIAL) -> bytes:
 
 
 def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
-    """Return the path of a graph in the cache.
+    """Return the path of the embedder's ONNX graph in the cache; the file may not exist yet.
 
     An int8 graph has one path for signed weights and another for unsigned weights (see `takes_signed`).
     """
@@ -206,12 +214,15 @@ def takes_signed(variant: str) -> bool:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the model and print its path."""
+    """Build the embedder's ONNX graph in the cache, and print the path of the graph."""
     return prepare("minilm", [OFFICIAL], arguments)
 
 
 def prepare(plugin: str, networks: Sequence[Network], arguments: Sequence[str] | None) -> int:
-    """Build the graphs of some networks with the options of the command line, test the last, and print its path."""
+    """Run the command that builds the graphs (ONNX files) of the given networks, and return its exit status.
+
+    `arguments` is the command line. The last graph is tested on one sentence, and its path is printed.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m exhibit.models.embedders.{plugin}", description=main.__doc__)
     parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")

@@ -120,16 +120,19 @@ def _rows_of(reply: dict[str, Any], count: int, name: str) -> list[Any]:
     """Return the vectors of a reply in the order of the texts; raise ServiceError for an invalid reply."""
     items = reply.get("data")
     if not isinstance(items, list):
-        raise ServiceError(f"{name}: the reply has no list 'data'; does OPENAI_BASE_URL name a server of embeddings?")
+        raise ServiceError(f"{name}: the reply has no list 'data'; does OPENAI_BASE_URL name an embeddings server?")
     rows: dict[int, list[float]] = {}
     for place, item in enumerate(items):
         row = item.get("embedding") if isinstance(item, dict) else None
         if not isinstance(row, list) or not row or not all(isinstance(x, (int, float)) or x is None for x in row):
-            raise ServiceError(f"{name}: item {place} of the reply has no list of numbers 'embedding'")
+            raise ServiceError(f"{name}: item {place} of the reply has no list 'embedding' of numbers")
         number = item.get("index", place)
         rows[number if isinstance(number, int) else -1] = row
     if sorted(rows, key=str) != sorted(range(count), key=str):
-        raise ServiceError(f"{name}: {len(items)} vectors in the reply to {count} texts, or their indexes are wrong")
+        raise ServiceError(
+            f"{name}: the reply must have {count} vectors with the indexes 0 to {count - 1}, but its {len(items)} "
+            "vectors have other indexes"
+        )
     if len({len(row) for row in rows.values()}) > 1:
         raise ServiceError(f"{name}: vectors of different lengths in one reply")
     return [rows[place] for place in range(count)]

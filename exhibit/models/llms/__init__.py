@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt for a language model."""
+    """A prompt for a language model: a user message, a system message, and a JSON Schema for the reply."""
 
     user: str
     system: str = ""
@@ -114,7 +114,11 @@ def choose_counter(model: str | None = None) -> Counter:
 
 
 def _from_tiktoken(model: str) -> Counter | None:
-    """Return the counter of an OpenAI model, or None if the package or its vocabulary is not on this machine."""
+    """Return a function that counts the tokens of a text as an OpenAI model does.
+
+    Return None if tiktoken is not installed, does not know the model, or would have to download the
+    vocabulary.
+    """
     if find_spec("tiktoken") is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """Any server with OpenAI's chat completions API: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`.
 
-`OPENAI_TIMEOUT` is the timeout in seconds for one reply (60).
+`OPENAI_TIMEOUT` is the timeout for one reply in seconds, by default 60.
 """
 
 import json
@@ -60,7 +60,10 @@ def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
 
 
 def options_of(options: Mapping[str, object]) -> ServerOptions:
-    """Return the options from names and values; None means the default."""
+    """Return the server options with these names and values; a value of None means the option's default.
+
+    Raise ToolkitError for an unknown name.
+    """
     known = {item.name for item in fields(ServerOptions)}
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
@@ -69,7 +72,7 @@ def options_of(options: Mapping[str, object]) -> ServerOptions:
 
 
 def _read_timeout() -> dict[str, float]:
-    """Return the timeout from OPENAI_TIMEOUT as an option; empty if the variable is not set."""
+    """Return `{"timeout": seconds}` from the environment variable OPENAI_TIMEOUT; `{}` if it is not set."""
     seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
         return {"timeout": float(seconds)} if seconds else {}
@@ -236,10 +239,13 @@ def _check(model: str, options: ServerOptions) -> None:
     low = [name for name in ("retries", "backoff", "max_requests", "max_cost") if (getattr(options, name) or 0) < 0]
     low += [name for name in ("concurrency", "timeout") if getattr(options, name) <= 0]
     if low:
-        raise ToolkitError(f"openai: the value of {', '.join(low)} is too low")
+        raise ToolkitError(
+            f"openai: the value of {', '.join(low)} is too low; give 0 or more (concurrency and timeout: more than 0)"
+        )
     if options.max_cost is not None and model not in options.prices:
         raise ToolkitError(
-            f"openai: max_cost needs the price of {model}: prices={{{model!r}: (in, out)}} per 1M tokens"
+            f"openai: max_cost needs the prices of {model} for a million tokens; "
+            f"set prices={{{model!r}: (INPUT, OUTPUT)}}"
         )
 
 

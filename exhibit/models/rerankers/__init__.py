@@ -5,12 +5,12 @@ from typing import Protocol
 
 
 class Reranker(Protocol):
-    """A reranker: it scores passages for a question. A module in `models/rerankers/` has the function `open`.
+    """A reranker, which scores passages for a question.
 
-    It is called as `open(argument: str | None) -> Reranker`. A reranker may have a number `retrieval_weight`.
-    Its score is then added to the retrieval score times this number, with both scores in standard deviations.
-    Otherwise the order of the first passages is by the reranker's score alone. A reranker may also have a
-    method `confidence(scores) -> float`, which estimates the probability that one of the first chunks answers.
+    A module in `models/rerankers/` has the function `open(argument: str | None) -> Reranker`. Passages are
+    sorted by the reranker's score. If the reranker has a number `retrieval_weight`, the retrieval score times
+    this number is added to it; both scores are standardised first. A reranker may also have a method
+    `confidence(scores) -> float`: the probability that one of the scored passages answers the question.
     """
 
     name: str
@@ -26,6 +26,6 @@ def find_retrieval_weight(reranker: Reranker) -> float | None:
 
 
 def estimate_confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return the probability that one of the passages with these scores answers; None if it cannot be estimated."""
+    """Return the probability that at least one of the scored passages answers the question; None if it is unknown."""
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

@@ -45,7 +45,11 @@ _AT_ONCE = 64
 
 
 def load_network() -> Network:
-    """Return the network: the weights of the embedder `legal` at full strength, plus the reranker's own weights."""
+    """Return the reranker's network.
+
+    Its weights are the sum of the official weights, the low-rank weights of the embedder `legal` at full
+    strength, and the reranker's own low-rank weights.
+    """
     name = f"legal-reranker-{read_record(WEIGHTS)['sha256'][:8]}"
     return Network(name, f"{name}-", _merge_weights)
 
@@ -60,7 +64,10 @@ LOCAL = True
 
 
 def open(argument: str | None) -> "LegalReranker":
-    """Return the reranker; its graph is built on first use."""
+    """Return the reranker in the variant `argument`: `int8`, `fp16` or `fp32`.
+
+    By default, it is the best variant for this machine. The ONNX graph is built on first use.
+    """
     return LegalReranker(choose_variant("reranker", "legal", argument))
 
 
@@ -106,7 +113,11 @@ class PairModel:
 
 
 class LegalReranker(PairModel):
-    """Scores pairs of question and passage: on a CPU each on its own thread, on an accelerator many in one batch."""
+    """A reranker that reads a question and a passage together and returns a score.
+
+    On a CPU, each pair of question and passage runs alone, and several pairs run at the same time in threads.
+    On an accelerator, several pairs run in one batch.
+    """
 
     retrieval_weight = 1.5
     """The weight of the retrieval score beside this reranker's, in standard deviations.

@@ -1,4 +1,7 @@
-"""Scores passages by the question's words, rare words more: a baseline for rerankers, without a model."""
+"""A reranker without a neural network: it scores passages by BM25 on the question's words.
+
+It is a baseline for other rerankers. A question word that few of the passages contain counts more.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ class Answerer(Protocol):
         """Return an answer from the context's sources alone, a refusal, or an error."""
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order."""
+        """Return one answer per question, in order, with the document, section and page of each citation."""
 
 
 def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
@@ -49,7 +49,7 @@ class PlacingAnswerer:
         return self.answer_all([(question, context)])[0]
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order."""
+        """Return one answer per question, in order, with the document, section and page of each citation."""
         answers = self.inner.answer_all(asked)
         return [self._add_places(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
 
@@ -133,7 +133,7 @@ def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
 
 
 def _name_citation(source: Source, words: str) -> str:
-    """Return a citation of the form `[Part 36#page=3]`, or with the section if the source has no page."""
+    """Return a citation such as `[Part 36#page=3]` for words of an answer; the section replaces a missing page."""
     section, page = _find_place(source, words)
     stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
     short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
@@ -141,7 +141,7 @@ def _name_citation(source: Source, words: str) -> str:
 
 
 def _find_place(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the section headings and the page of the passage in a source that an answer's words come from.
+    """Return where in a source an answer's words occur: the section headings and the page.
 
     If the words contain a quote, the quote is searched for before the words as a whole. If neither is found,
     return the section and page at which the source begins.

@@ -142,7 +142,7 @@ def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
 
 
 def _stands_in(quote: str, source: Document) -> bool:
-    """Return whether a source contains a quotation: all its words, and its numbers digit for digit."""
+    """Return whether a source contains all words of a quotation, and the same numbers in the same order."""
     if fold(quote) in fold(source.text):
         return True
     placement = place_text(quote, source)

@@ -147,7 +147,7 @@ class ReaderAnswerer:
         self._reader = reader
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the quoted spans that answer, with citations and a confidence, or a refusal if the confidence is low.
+        """Return an answer of quoted spans, with citations and a confidence; refuse if the confidence is low.
 
         Questions that are not in English, and questions about court rules, laws and judgments, go to the extractive
         answerer instead.
@@ -196,10 +196,11 @@ class ReaderAnswerer:
     def _read(
         self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], meant: str
     ) -> tuple[list[tuple[_Window, Reading]], float]:
-        """Return the windows that were read, each with its reading, and the probability that one of them answers.
+        """Return the text windows that the model has read, with its outputs, and the probability of an answer in them.
 
-        If the question means one document (`meant`), the first window is read alone. The others are read only if
-        the probability is then neither very high nor very low.
+        `asks` has the question and a hint: a benchmark's wording for this kind of question. `judge` computes
+        the probability from the windows' scores. If the question is about one document (`meant`), the first window
+        is read alone. The other windows are then read only if the probability is neither very high nor very low.
         """
         read: list[tuple[_Window, Reading]] = []
         sure, first = 0.0, 1 if meant else len(windows)
@@ -212,9 +213,9 @@ class ReaderAnswerer:
 
 
 def _kind(asks: str, context: AnswerContext) -> QuestionKind:
-    """Return the kind of the question, from its words or its vector.
+    """Return the kind of the question, such as "governing law"; an empty kind if no kind is likely.
 
-    Only vectors of the embedder `legal` can be classified: with another embedder the kind is empty.
+    The question's vector must come from the embedder `legal`. With any other embedder the kind is empty.
     """
     asked = context.asked
     return shared_kinds().of(asks, asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
@@ -244,11 +245,11 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
 
 
 def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
-    """Return the spans to quote, in the order of the sources.
+    """Return the spans to quote in the answer, in the order of the sources.
 
-    They come from the window with the best score and from windows that score nearly as well. With `whole`, each
-    span is extended to whole sentences. It is not used for kinds of questions known from benchmarks, which
-    expect shorter spans.
+    The spans come from the window with the best score, and from windows that score nearly as well. If `whole`
+    is true, each span is extended to whole sentences. `whole` is false for kinds of questions from benchmarks,
+    because benchmarks expect shorter spans.
     """
     behind = BEHIND if meant else 0.0
     found = [
@@ -276,7 +277,10 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
 
 
 def extend(span: AnswerSpan, text: str) -> Span:
-    """Return a span extended to whole sentences, with the list that follows if one of them ends with a colon."""
+    """Return a span extended to whole sentences.
+
+    If one of these sentences ends with a colon, the list after it is included, up to a length limit.
+    """
     start, end, announced = span.start, span.end, False
     for one in split_sentences(text):
         touches = one.start < span.end and span.start < one.end
@@ -323,7 +327,7 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
-            return "" if says_contrary(best.text) else "Yes"
+            return "" if says_contrary(asks, best.text) else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
     values = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
@@ -338,7 +342,10 @@ def _has_number(text: str) -> bool:
 
 
 def _is_new(short: str, question: str) -> bool:
-    """Return whether a short answer contains a figure, or a content word that the question does not contain."""
+    """Return whether a short answer tells more than the question.
+
+    It does if it contains a digit, or a content word that is not in the question.
+    """
     return any(map(str.isdigit, short)) or not frozenset(list_content_words(question)).issuperset(
         list_content_words(short)
     )

@@ -7,7 +7,8 @@ from exhibit.law.language import language_of
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
-from exhibit.rag.lexicon.documents import DocumentNames, NameWords, read_names
+from exhibit.rag.lexicon.documents import DocumentNames
+from exhibit.rag.lexicon.name_words import NameWords, read_names
 from exhibit.rag.protocols import Keys
 
 __all__ = ["DocumentWords", "Lexicon", "read_words"]
@@ -28,7 +29,10 @@ class DocumentWords(NamedTuple):
 def read_words(
     filename: str, profile: Profile, text: str, *, chunks: Iterable[str], headings: Iterable[str]
 ) -> DocumentWords:
-    """Return the counted words of a document's names, of its chunks, and of the headings above its sections."""
+    """Return three word counts of a document: of the words that can name it, of its chunks, and of its headings.
+
+    The words that can name a document come, for example, from its title and its parties.
+    """
     foreign = language_of(text[:_NEAR]) != "en"
     counted = (count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign))
     return DocumentWords(read_names(filename, profile, text), *counted)
@@ -52,7 +56,7 @@ class Lexicon:
         self.headings.add_counted(sections, words.headings)
 
     def remove(self, number: int, *, chunks: Keys, sections: Keys) -> None:
-        """Remove the words of a document, its chunks and its sections."""
+        """Remove a document from the lexicon: its own words, and the words of its chunks and section headings."""
         self.documents.remove(number)
         self.chunks.remove(chunks)
         self.headings.remove(sections)

@@ -1,4 +1,4 @@
-"""The words of chunks or of headings with their counts, and BM25 over them."""
+"""The BM25 index of chunks or headings: the stored counts of their words, and the search over these counts."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -207,7 +207,7 @@ class Words:
         return sums
 
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k texts with the highest scores, best first.
+        """Return the scores and keys of the k texts that match the words `asked` best, best first.
 
         With the method `tfidf`, the score is the cosine of the TF-IDF vectors times the norm of the question's
         vector. This factor is the same for all texts, so that it does not change their order.
@@ -217,7 +217,9 @@ class Words:
             owners, counts = self._postings.find(term)
             rows, here = self._find_places(owners)
             if not here.all():
-                raise BundleError("words of an unknown text; build the index again (--ingest fresh)")
+                raise BundleError(
+                    "the table of words names a text that is not in the index; build the index again (--ingest fresh)"
+                )
             often = counts.astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * often / self._norms[rows]

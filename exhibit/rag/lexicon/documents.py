@@ -8,39 +8,22 @@ normalised, it is the document's probability.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.amendments import is_amendment
-from exhibit.law.names import (
-    Word,
-    count_proper_words,
-    list_acronyms,
-    list_pairs,
-    name_terms,
-    name_words,
-    split_filename,
-)
+from exhibit.law.names import Word, list_pairs, name_words
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
-from exhibit.rag.lexicon.postings import Postings, TermCounts
+from exhibit.rag.lexicon.name_words import NAME_FIELDS, NameWords, read_names
+from exhibit.rag.lexicon.postings import Postings
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query
 
 Weights = npt.NDArray[np.float64]
-
-_OPENING = 3000
-"""Characters of a first page, with the title, the parties and the recitals."""
-_STATED = 6000
-"""The number of characters at a document's start that may contain its title; a title not found there is the file's
-name.
-"""
-_FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _REMEMBERED = 200_000
 """The number of names whose likelihoods over all documents are cached: 10 MB."""
@@ -76,26 +59,33 @@ class Choice:
 
     @property
     def sure(self) -> float:
-        """The probability of the likeliest document: 1 divided by the number of documents if the query names none."""
+        """The probability of the likeliest document; 0 if there are no documents.
+
+        If the query names no document, all N documents are equally likely, and the probability is 1 / N.
+        """
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
     def choose_best(self, most: int, *, share: float = math.inf) -> list[int]:
-        """Return the numbers of the likeliest documents, best first.
+        """Return the ids of the documents with the highest probabilities, the most probable first.
 
-        The list ends at `most` documents, or earlier when their probabilities sum to `share`.
+        The list ends after `most` documents, or earlier, when the sum of its probabilities reaches `share`.
         """
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
     def add_signal(self, name: str, given: Weights) -> "Choice":
-        """Return a choice that also counts another signal: `given` has a log-weight for each document of `numbers`."""
+        """Return a new choice whose probabilities also depend on another signal, `name`.
+
+        `given` has the signal's log-weight for each document in `numbers`; it is added to the present log-weights.
+        """
         return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
-        """Return a record of the choice: `sure`, and under `documents` the likeliest documents by number.
+        """Return a record of how documents were chosen for a query, for the trace of the search.
 
-        Each document has its probability (`weight`) and the weight that each signal adds.
+        `sure` is the probability of the likeliest document. `documents` maps the numbers of the `most` likeliest
+        documents to their probability (`weight`) and to the weight that each signal added.
         """
         shown = {}
         for at in np.argsort(-self.log_weights, kind="stable")[:most]:
@@ -104,42 +94,12 @@ class Choice:
         return {"sure": round(self.sure, 4), "documents": shown}
 
 
-class NameWords(NamedTuple):
-    """The words of a document's names, by field (title, file name, parties …), for `DocumentNames.add_named`."""
-
-    kind: str
-    run: str
-    """The letters of the file's name, without the characters between them."""
-    amends: bool
-    """Whether the document is an amendment of another."""
-    fields: dict[str, TermCounts]
-
-
-def read_names(filename: str, profile: Profile, text: str) -> NameWords:
-    """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
-    run, in_file = split_filename(filename)
-    opening = list(name_words(text[:_OPENING]))
-    title = profile.title if _has_title(profile.title, text[:_STATED]) else ""
-    names = (title, *profile.parties)
-    counts = {
-        "stated": Counter(term for name in names for term in name_terms(name)),
-        "title": Counter(_find_naming_words(_HEAD.split(title, maxsplit=1)[0])),
-        "initials": Counter(short for name in names for short in list_acronyms(name)),
-        "opening": Counter(word.term for word in opening),
-        "pairs": Counter(first.term + second.term for first, second in list_pairs(opening)),
-        "proper": count_proper_words(text),
-        "file": Counter(in_file),
-    }
-    amends = is_amendment(text, profile.title)
-    return NameWords(profile.kind, run, amends, {name: TermCounts.of(counts[name]) for name in _FIELDS})
-
-
 class DocumentNames:
     """The words that can name documents, in the database of an index."""
 
     def __init__(self, database: Database | None = None) -> None:
         self._database = database or Database()
-        self._fields = {name: Postings(self._database, name) for name in _FIELDS}
+        self._fields = {name: Postings(self._database, name) for name in NAME_FIELDS}
         self._layout: _Layout | None = None
         self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
         """A cache of recent choices: questions about one document name it in the same words."""
@@ -151,11 +111,14 @@ class DocumentNames:
 
     @property
     def numbers(self) -> Keys:
-        """The documents' numbers, in order."""
+        """The documents' numbers in the index, in the order in which this class returns a weight for each document."""
         return self._lay_out().numbers
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
-        """Add a document under an unused number."""
+        """Add the words that can name a document: those of its file name, title, parties and opening.
+
+        The document's number must be unused.
+        """
         self.add_named(number, read_names(filename, profile, text))
 
     def add_named(self, number: int, named: NameWords) -> None:
@@ -229,8 +192,8 @@ class DocumentNames:
     def _weigh_title(self, said: set[str]) -> Weights:
         """Return the weight that each document gains if the question contains most words of the document's title.
 
-        The weight grows with the share of the title's words that the question contains; up to one half it is 0. It
-        is lower if the question fits the titles of many documents.
+        The weight is 0 if the question contains at most half of the title's words, and then grows with this share.
+        Rare words count more. The weight is lower if the question fits the titles of many documents.
         """
         shared = np.zeros(len(self))
         layout = self._lay_out()
@@ -267,17 +230,21 @@ class DocumentNames:
         return whole
 
     def _keep_certain(self, given: Weights, query: Query) -> Weights:
-        """Return the weights with 0 for every document whose weight is too low to identify it by a name.
+        """Return the weights that a word gives to documents; weights that are too low become 0.
 
-        A low weight means that many documents contain the word. If the query has its names apart from the rest of
-        the question (`apart`), all weights are kept.
+        A low weight means that many documents contain the word, so that the word hardly identifies a document. No
+        weight becomes 0 if the question states the document's name separately from what it asks (`query.apart`),
+        because then the word certainly belongs to a name.
         """
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
 
     @property
     def _few(self) -> float:
-        """The weight that a word must exceed to count as a name: a word that many documents contain weighs less."""
+        """The threshold that a word's weight must exceed, so that the word counts as a document's name.
+
+        A word has a low weight if many documents contain it.
+        """
         return _MENTION * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str, *, filenames: bool = True) -> bool:
@@ -297,7 +264,11 @@ class DocumentNames:
         return bool(given.max(initial=0.0) > self._few)
 
     def _weigh_term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
-        """Return the weight that a word adds to each document: the largest of the weights in the document's fields."""
+        """Return, for each document, how strongly a word of the query indicates that the document is meant.
+
+        A rare word weighs more. The word is looked up in the title, the parties, the file name and the proper
+        nouns of each document; the largest weight counts.
+        """
         given = np.zeros(len(self))
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
@@ -318,11 +289,11 @@ class DocumentNames:
         return given
 
     def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise `given`, in place, for the documents that have the word `term` in the field `name`.
+        """Increase, in place, the weights (`given`) of the documents that have the word `term` in the field `name`.
 
         The new weight is the word's rarity in the field, at most `limit`; a greater weight stays as it is. With
-        `mentions`, a document with one mention gets half of the weight, and a document with two gets two thirds: a
-        contract names a competitor once, but its own party often.
+        `mentions`, a document that has the word once gets half of the new weight, and a document that has it twice
+        gets two thirds: a contract names a competitor once, but its own party often.
         """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
@@ -332,7 +303,7 @@ class DocumentNames:
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _count_holders(self, name: str, term: str) -> int:
-        """Return the number of documents that have a word in a field."""
+        """Return the number of documents that have the word `term` in the field `name`, such as the title."""
         owners, _ = self._fields[name].find(term)
         return len(owners)
 
@@ -364,9 +335,9 @@ class _Layout:
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 
     def find_rows(self, term: str) -> Keys:
-        """Return the rows whose file name contains a word, even inside a longer word.
+        """Return the row numbers of the documents whose file name contains a word, even inside a longer word.
 
-        A word of fewer than four letters has no rows.
+        For a word of fewer than four letters, return no rows.
         """
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
@@ -375,18 +346,8 @@ class _Layout:
         return rows
 
 
-_SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
-"""Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
-_HEAD = re.compile(r"\s[-–—]\s")
-"""The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4
 """Letters that a word needs for a search inside longer words: `inc` is in `since`."""
-
-
-def _find_naming_words(title: str) -> set[str]:
-    """Return the words of a title without generic ones such as `agreement`; all words if fewer than two remain."""
-    said = set(name_terms(title))
-    return said - _SORTS if len(said - _SORTS) > 1 else said
 
 
 def _normalise(scores: Weights) -> Weights:
@@ -396,8 +357,3 @@ def _normalise(scores: Weights) -> Weights:
     shifted = scores - scores.max()
     weights: Weights = shifted - np.log(np.exp(shifted).sum())
     return weights
-
-
-def _has_title(title: str, opening: str) -> bool:
-    wanted = name_terms(title)
-    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(name_terms(opening))} "

@@ -32,10 +32,10 @@ _REMEMBERED = 32 << 20
 
 
 def digest(term: str) -> int:
-    """Return the number that stands for a word in the database.
+    """Return the checksum (CRC-32) that stands for a word in the database.
 
-    Digests need no vocabulary that would be held in memory, merged and renumbered. Collisions are rarer than misprints:
-    with 200,000 words, a query word shares its digest with another word with a probability of 1 in 20,000.
+    With checksums, no list of all words has to be held in memory or merged. Two words rarely have the same
+    checksum: with 200,000 words, the probability for a query word is 1 in 20,000.
     """
     return crc32(term.encode("utf-8", "surrogatepass"))
 
@@ -61,7 +61,7 @@ class Entries(NamedTuple):
     counts: Array
 
     def sort(self) -> "Entries":
-        """Return the entries sorted by word, then by owner."""
+        """Return the entries sorted by word, then by the chunk, section or document in which the word occurs."""
         order = np.lexsort((self.owners, self.terms))
         return Entries(*(column[order] for column in self))
 
@@ -85,7 +85,11 @@ class Postings:
         self._recent_bytes = 0
 
     def add(self, terms: Array, owners: Array, counts: Array) -> None:
-        """Add entries, given as three columns: the words' digests, their owners and their counts."""
+        """Add entries, given as three columns of equal length.
+
+        Each entry has the digest of a word, its owner (the chunk, section or document that contains the word), and
+        the number of times that the owner contains it.
+        """
         if len(terms):
             self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
             self._size += len(terms)
@@ -117,7 +121,10 @@ class Postings:
             self._rewrite()
 
     def blocks(self) -> Iterator[Entries]:
-        """Yield all entries sorted by word, then by owner; no word is in two blocks."""
+        """Yield all entries in blocks, sorted by word and then by owner (a chunk, section or document).
+
+        All entries of a word are in the same block.
+        """
         self.save()
         return self._make_blocks()
 
@@ -153,7 +160,10 @@ class Postings:
             self._recent_bytes -= sum(column.nbytes for column in oldest)
 
     def _rewrite(self, *, without: Keys | None = None) -> None:
-        """Merge the additions into the stored entries, and drop the entries of the owners in `without`."""
+        """Write the added entries together with the stored entries, in one sorted order.
+
+        Entries of the chunks, sections or documents in `without` are removed.
+        """
         for entries in self._make_blocks():
             kept = slice(None) if without is None else ~np.isin(entries.owners, without)
             self.add(*(column[kept] for column in entries))
@@ -174,7 +184,10 @@ class Postings:
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
     def _sort_additions(self) -> Iterator[Entries]:
-        """Yield all additions in sorted parts, with no word in two parts; afterwards no addition is pending."""
+        """Yield all entries that are not yet in the database, in sorted parts; no word is in two parts.
+
+        When the last part has been yielded, no entry is pending.
+        """
         if not self._is_aside:
             if self._size:
                 yield self._join(self._pending).sort()

@@ -10,37 +10,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.amendments import ContractName, read_amendment
 from exhibit.law.citations import SOURCES
-from exhibit.law.families import Family, FamilyMember, SectionVersion, link_families
+from exhibit.law.families import Family, SectionVersion
 from exhibit.law.language import list_content_words
 from exhibit.law.sentences import split_sentences
 from exhibit.law.values import find_values
-from exhibit.rag.index import Entry, Index
-from exhibit.rag.protocols import Answer, AnswerContext, Hit, Keys
-from exhibit.rag.questions import Query
+from exhibit.rag.index import Index
+from exhibit.rag.protocols import Answer, AnswerContext, Hit
+from exhibit.rag.questions import find_day_end
+from exhibit.rag.retrieval.families import find_amendments, find_family
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.routed import to_hits
 from exhibit.rag.retrieval.stages import Retrieved, cut_hit
 
-_NEAR = 24
-"""The number of documents with the most similar names among which a document's family is searched."""
 _PIECE = 700
 """The characters of a section that become a passage: the reader model reads 900 with the question."""
 _LEAST = 60  # characters of a passage that stays when a section in it is replaced: a shorter rest is a heading
 _ASKED = re.compile(r"(?i)\b(?:as\s+of|as\s+at|on|at|before|after|until|by)\W+(?:the\s+)?$")
-_LEAD = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
 _OTHERWISE = re.compile(r"(?i)\b(?:dated|entered\s+into|made|executed|signed|effective)\W+(?:as\s+of|on)?\W*$")
-
-_FAMILIES: WeakKeyDictionary[Index, tuple[Keys, frozenset[int], dict[int, Family[int] | None]]] = WeakKeyDictionary()
-"""A cache for each open index: its amendments, and the families of the documents in questions, until the index
-changes.
-"""
 
 
 def find_asked_day(question: str) -> date | None:
@@ -58,17 +49,19 @@ def strip_asked_day(retrieved: Retrieved) -> str:
     The day is removed only if `choose_in_force` has already applied it to the passages.
     """
     question = retrieved.question
-    if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or find_asked_day(lead[0]) is None:
-        return question
-    return question[lead.end() :]
+    return question[find_day_end(question) :] if "amendments" in retrieved.trace else question
 
 
 def choose_in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
-    """Return the passages with superseded ones replaced by those in force on the question's day, or today."""
-    if not retrieved.ranked or not index.config.lexicon or not _find_amendments(index):
+    """Return the search result with each passage that an amendment has superseded replaced by the text in force.
+
+    The text in force is determined for the day that the question names, else for `today`, else for the current
+    date.
+    """
+    if not retrieved.ranked or not index.config.lexicon or not find_amendments(index):
         return retrieved
     names = dict.fromkeys(hit.chunk.document for hit in retrieved.selected or retrieved.ranked)
-    families = {name: _find_family(index, index.entry(name)) for name in names}
+    families = {name: find_family(index, index.entry(name)) for name in names}
     if not any(families.values()):
         return retrieved
     day = find_asked_day(retrieved.question) or today or date.today()
@@ -149,7 +142,10 @@ def _without(span: Span, place: Span) -> list[Span]:
 
 
 def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
-    """Return the part of a section that is most similar to a passage, as a hit with that passage's score."""
+    """Return the part of a section's version that is most similar to the passage `like`, as a hit.
+
+    The hit has the score of `like`.
+    """
     number, start = version.source.key, version.span.start
     own = version.text == index.text_of(number)[slice(*version.span)]
     piece = _cut_piece(version.text, like.text)
@@ -172,67 +168,6 @@ def _cut_piece(text: str, like: str) -> Span:
         fitting = [span.end for span in spans[at:] if span.end - first.start <= _PIECE]
         pieces.append(Span(first.start, fitting[-1] if fitting else first.start + _PIECE))
     return max(pieces, key=lambda piece: len(wanted.intersection(list_content_words(text[slice(*piece)]))))
-
-
-# ---------------------------------------------------------------- families
-
-
-def _find_amendments(index: Index) -> frozenset[int]:
-    known = _FAMILIES.get(index)
-    if known is None or known[0] is not index.table:
-        known = _FAMILIES[index] = index.table, index.amendments, {}
-    return known[1]
-
-
-def _find_family(index: Index, entry: Entry) -> Family[int] | None:
-    """Return a document's family, which is a contract with its amendments; None if there is no amendment."""
-    amendments = _find_amendments(index)
-    known = _FAMILIES[index][2]
-    if entry.number not in known:
-        near = find_namesakes(index, entry)
-        members = _read_amendments(index, near, amendments)
-        contracts = [
-            ContractName(number, one.filename, one.profile.title, one.profile.parties, one.profile.date)
-            for number, one in near.items()
-            if number not in amendments
-        ]
-        links = link_families(list(members.values()), contracts)
-        known[entry.number] = _link(index, entry, members, links)
-    return known[entry.number]
-
-
-def find_namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
-    """Return the documents whose names are most similar to the title and parties of `entry`.
-
-    The result has an entry for each document number, including that of `entry` itself.
-    """
-    names = " ".join([entry.profile.title, *entry.profile.parties])
-    choice = index.lexicon.documents.score(Query("", names=names, apart=True))
-    numbers = dict.fromkeys([entry.number, *choice.choose_best(_NEAR)])
-    return {number: index.document(number) for number in numbers}
-
-
-def _read_amendments(index: Index, near: dict[int, Entry], amendments: frozenset[int]) -> dict[int, FamilyMember[int]]:
-    return {
-        number: FamilyMember(
-            number, one.filename, text := index.text_of(number), read_amendment(text, one.profile.title)
-        )
-        for number, one in near.items()
-        if number in amendments
-    }
-
-
-def _link(
-    index: Index, entry: Entry, members: dict[int, FamilyMember[int]], links: dict[int, int]
-) -> Family[int] | None:
-    base = links.get(entry.number, entry.number)
-    own = [members[number] for number, contract in links.items() if contract == base]
-    if entry.number in members and members[entry.number] not in own:
-        own.append(members[entry.number])
-    if not own:
-        return None
-    contract = None if base in members else FamilyMember(base, index.document(base).filename, index.text_of(base))
-    return Family(contract, own)
 
 
 # ---------------------------------------------------------------- answers

@@ -1,8 +1,9 @@
-"""Answers where two documents, or two clauses of one, state different values: the answer gives both.
+"""Adds a sentence to an answer for each of its values that another document or clause contradicts.
 
 Two documents are compared only if they are versions of one contract and neither is an amendment. Versions
 have the same title and parties; if the titles differ or no parties are recognised, their openings must be
-nearly equal. Two values disagree if they are of one kind, differ, and have the same words around them.
+nearly equal. Two values contradict each other if they are of one kind, differ, and have the same words
+around them.
 """
 
 import re
@@ -19,7 +20,7 @@ from exhibit.law.provisions import read_provisions
 from exhibit.law.values import Value, find_values
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys, Source
-from exhibit.rag.retrieval.amendments import find_namesakes
+from exhibit.rag.retrieval.families import find_namesakes
 
 _MOST = 4  # values of an answer that are compared
 _AROUND = 8  # words before and after a value that must be the same
@@ -59,7 +60,11 @@ def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> A
 
 
 def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
-    """Yield a sentence for each other version of the contract that has another value in the same wording."""
+    """Yield a sentence for each other version of the contract that states another value at the same position.
+
+    The position is recognised by the words around the value: one version says `within 30 days of notice`, and
+    the other `within 60 days of notice`.
+    """
     around = _make_pattern(source.text, value)
     if around is None:
         return
@@ -80,7 +85,8 @@ def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[s
 def _make_pattern(text: str, value: Value) -> re.Pattern[str] | None:
     """Return a regular expression that matches any value between the same words as `value` in `text`.
 
-    The words reach at most to the next value on each side. Return None if there are too few words.
+    For `30 days` in "a notice of 30 days in writing", it also matches "a notice of 60 days in writing".
+    Only words up to the next value on each side are used. Return None if there are too few words.
     """
     near = [other.span for other in find_values(text) if other.span != value.span]
     start = max((span.end for span in near if span.end <= value.span.start), default=0)
@@ -111,8 +117,8 @@ def _find_other_versions(index: Index, entry: Entry) -> list[Entry]:
 def _is_version(one: Entry, other: Entry, index: Index) -> bool:
     """Return whether two documents are versions of one contract.
 
-    Versions have the same title and parties. If the titles differ or parties are unknown, their openings must
-    be nearly equal.
+    Two documents with the same title are versions if their parties are the same. If the titles differ or
+    parties are unknown, the openings of the documents must be nearly equal.
     """
     if (
         normalise_name(one.profile.title) == normalise_name(other.profile.title)
@@ -128,10 +134,11 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
 
 
 def _compare_sections(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
-    """Yield a sentence for each contradiction between a section and a clause that restates its value.
+    """Yield a sentence for each contradiction between a section's value and a clause that restates this value.
 
-    Such a clause reads `the period stated in Section 9.1 is …`. The section or the clause must overlap the
-    source.
+    Example: Section 9.1 says three years, but a clause says `the period stated in Section 9.1 is four years`.
+    The section or the clause must overlap the source, and the answer must contain one of the two values.
+    `stated` has the values in the answer, each as its kind and its normal form.
     """
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span

@@ -46,7 +46,10 @@ class Seed(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """A piece next to a passage, which may be added to the passage, with the score of the chunk that it is in."""
+    """A sentence next to a passage that may be added to the passage.
+
+    `score` is the score of the chunk that contains the sentence.
+    """
 
     score: float
     row: int
@@ -56,7 +59,7 @@ class _Offer(NamedTuple):
 
 @dataclass
 class Extents:
-    """Forms passages from the rows of a table of chunks."""
+    """A builder of passages from ranked chunks: a passage is a run of sentences of at most `limit` characters."""
 
     table: Keys
     text: Callable[[int], str]
@@ -74,7 +77,11 @@ class Extents:
         self._place: Callable[[int], list[int]] = cache(lambda row: self.table[row].tolist())
 
     def form(self, ranked: Sequence[tuple[int, float]], *, depth: int, weigh: Weigh) -> list[tuple[int, Span, float]]:
-        """Return row, span and score of up to `depth` passages, best first, from rows that are ranked by score."""
+        """Form up to `depth` passages around the best chunks; return them best first, as row, span and score.
+
+        `ranked` has the rows of the chunks with their scores. `weigh` scores how well a sentence matches the
+        question.
+        """
         queue = [Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
         heapify(queue)
         extents: list[tuple[int, Span, float]] = []
@@ -104,9 +111,10 @@ class Extents:
     # ---------------------------------------------------------------- pieces
 
     def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
-        """Return the pieces of a row, and a flag for each: whether a passage contains it, at first false.
+        """Return the spans of a chunk's pieces, and a flag for each piece: whether a passage already contains it.
 
-        Pieces are sentences; a short sentence is joined to its neighbour, and a long one is split at the limit.
+        All flags are false at first. Pieces are sentences; a short sentence is joined to its neighbour, and a long
+        one is split at the limit.
         """
         if row not in self.tiles:
             if len(self.tiles) >= _REMEMBERED:
@@ -122,7 +130,11 @@ class Extents:
         return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
 
     def _find_free(self, seed: Seed) -> list[tuple[int, int]]:
-        """Return the runs of adjacent pieces of a seed that no passage contains yet, each within the length limit."""
+        """Return the ranges of a seed's pieces that are in no passage yet.
+
+        A seed is a run of adjacent pieces (sentences) of one chunk. A range is a pair: the number of its first
+        piece and the number of its last piece. No range is longer than the length limit.
+        """
         pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
         if first < end and pieces[end - 1].end - pieces[first].start <= self.limit and True not in taken[first:end]:
@@ -149,9 +161,10 @@ class Extents:
     # ---------------------------------------------------------------- the length of a passage
 
     def _tighten(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
-        """Return the first and the last piece that match the question nearly as well as the best piece does.
+        """Return the range of a chunk's sentences and clauses (pieces), shortened at both ends.
 
-        `weigh` scores the text of a piece. If no piece has a positive score, return `first` and `last` unchanged.
+        `first` and `last` are the range's first and last piece. The new range begins and ends with a piece whose
+        score by `weigh` is nearly the best score. If no piece has a positive score, the range is unchanged.
         """
         text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
@@ -162,9 +175,10 @@ class Extents:
         return kept[0], kept[-1]
 
     def _grow(self, row: int, first: int, last: int) -> Span:
-        """Return the span of some pieces, extended by free pieces on both sides while the passage stays in the limit.
+        """Return the span of the pieces (sentences or clauses) `first` to `last` of a chunk, extended on both sides.
 
-        At each step the neighbour with the better score is added.
+        Each step adds the piece before or after the span, whichever is in the chunk with the higher score. A side
+        is finished if its next piece is already in a passage or would make the span longer than `limit`.
         """
         start, end = self._make_span(row, first, last)
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)
@@ -186,9 +200,10 @@ class Extents:
                 return Span(start, end)
 
     def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
-        """Return the adjacent piece on one side with its chunk's score; None if it is in a passage or does not exist.
+        """Return the next piece (sentence) before or after a piece, with the score of its chunk.
 
-        At the end of a chunk, the adjacent piece is in the document's next or previous chunk.
+        `side` is -1 for the piece before, 1 for the piece after. Return None if there is no such piece, or if it is
+        already in a passage. At the end of a chunk, the next piece is in the neighbouring chunk of the document.
         """
         beside = piece + side
         pieces, taken = self._pieces(row)

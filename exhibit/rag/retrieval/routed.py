@@ -1,4 +1,7 @@
-"""Routed retrieval: the names in a question choose documents, and its other words are searched for in them."""
+"""Routed retrieval: the names in a question select documents, and the search covers only these documents.
+
+The other words of the question are the search query.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -20,6 +23,7 @@ from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys, make_section_key, make_section_keys
 from exhibit.rag.questions import Query, understand
+from exhibit.rag.retrieval.families import add_contracts
 from exhibit.rag.retrieval.passages import DOCUMENT, KEY, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, SearchState, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
@@ -127,6 +131,8 @@ def _rank(
     if likely is not None:
         choice = add_content(choice, query, library)
         likely = choose_likely_documents(choice, config)
+    if likely is not None:
+        likely = add_contracts(likely, query, index)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
@@ -154,7 +160,10 @@ def _rank(
 
 
 def add_content(choice: Choice, query: Query, library: Library) -> Choice:
-    """Return the choice with one more signal for each document: the BM25 score of its best chunk."""
+    """Return the documents' probabilities (`choice`), updated by the words of the query.
+
+    The new signal for a document is the BM25 score of its best chunk.
+    """
     scores, keys = library.words.search(list_asked_terms(query.asks), _WORDED)
     if not len(keys):
         return choice
@@ -177,7 +186,10 @@ def _is_inside(one: RankedPassage, other: RankedPassage) -> bool:
 
 
 def choose_second_look(parts: Parts) -> SecondLook | None:
-    """Return the reranker if it scores chunks; None if there is no reranker or it scores passages."""
+    """Return the reranker as a `SecondLook`, which rescores chunks before passages are formed from them.
+
+    None if there is no reranker, or if its scores cannot be added to the retrieval scores.
+    """
     weight = find_retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
         return None
@@ -185,9 +197,10 @@ def choose_second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return the collection that questions search; `limit` is the maximum length of a passage in characters.
+    """Return the searchable data of an index: its table of chunks, their vectors and words, and the texts.
 
-    The sentences of chunks, from which passages are formed, stay cached until the index or the limit changes.
+    `limit` is the maximum length of a passage in characters. The sentences of chunks, from which passages are
+    formed, stay cached until the index or the limit changes.
     """
     known = _TILES.get(index)
     if known is None or known[0] is not index.table or known[1] != limit:
@@ -208,9 +221,9 @@ def library_of(index: Index, limit: int) -> Library:
 def choose_likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     """Return the documents to search, by number, with their log-weights; None if all documents must be searched.
 
-    All are searched if the question names none, or if the likeliest documents together are less than 50%
-    probable. A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier, and
-    choosing eight of these would be arbitrary.
+    All documents must be searched if the question names no document, or if the likeliest documents together
+    have a probability below 50%. For example, a word such as `IP` or a kind such as `nda` makes hundreds of
+    documents a little likelier, and a choice of a few of them would be arbitrary.
     """
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
@@ -227,7 +240,10 @@ def explain_choice(choice: Choice, index: Index) -> dict[str, object]:
 
 
 def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
-    """Return passages as hits, each with the headings and the page of its start and of later positions inside it."""
+    """Return passages as hits; each hit has the headings and the page at its start.
+
+    A hit also lists the positions inside the passage at which the headings or the page change.
+    """
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
     return [_make_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
@@ -259,7 +275,10 @@ def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int], text:
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return the retrieved passages of each question, in order, ranked by vectors alone or by words alone."""
+    """Return the retrieved passages of each question, in order, for a pipeline with routing off.
+
+    The passages are ranked by their vectors if the config's `method` is `dense`, otherwise by their words.
+    """
     config = parts.config
     depth = max(config.depth, config.candidates * config.k)
     if config.method != "dense":
@@ -317,7 +336,10 @@ def _search_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, 
 
 
 def _search_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
-    """Return the keys of the chunks in the nearest sections of some documents."""
+    """Return the keys of the chunks in the sections that are nearest to the question's vector.
+
+    `numbers` are the documents to search, and `keys` are the keys of all their chunks.
+    """
     every = [make_section_keys(int(number), len(index.document(int(number)).sections)) for number in np.sort(numbers)]
     within = np.concatenate([np.zeros(0, np.int64), *every])
     _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)

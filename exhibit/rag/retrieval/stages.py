@@ -85,11 +85,12 @@ class Retrieved:
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
-    """Return the hits after reranking: the first hits (`first` of them) are sorted by the reranker's score.
+    """Sort the first hits (as many as `first` says) again with a reranker, and return all hits.
 
-    Ties and later hits keep their order. Each rank keeps its retrieval score, whichever hit moves there, so
-    that scores still decrease: a reranker's scores are not comparable with those of the hits that it did not
-    score.
+    The first hits are sorted by the reranker's score. For some rerankers, the weighted retrieval score is added
+    to it. Ties and all later hits keep their order. A hit that moves to another rank gets the retrieval score
+    of that rank, so that the scores in the list still decrease. The hits do not get the reranker's scores,
+    because these are not comparable with the scores of the later hits.
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
@@ -118,9 +119,10 @@ def _standardise(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def choose_documents(state: SearchState, index: Index, config: Config) -> None:
-    """Keep only the chunks of the best documents, and rank again within these documents.
+    """Keep only the chunks of the best documents, at most `document_limit` documents; 0 means all documents.
 
-    A document's score is computed from its passages among the first candidates.
+    A document's score combines the highest and the mean score of its chunks among the first candidates. Without
+    document and section layers, these documents are then searched again.
     """
     if not config.document_limit or not len(state.keys):
         return
@@ -157,18 +159,18 @@ def finish(
 ) -> Retrieved:
     """Return the result of retrieval: the ranked passages, and those selected for the answer.
 
-    If there is a reranker that has not scored them yet, the passages are reranked first.
+    If there is a reranker and `reranked` is False, the passages are reranked first.
 
     Args:
         question: the question.
         hits: the passages, best first.
         parts: the index, the models and the settings.
         trace: the trace, to which this stage adds its entry.
-        reranked: whether the reranker has already scored the chunks.
-        confidence: the probability that the passages answer. If it is below `refuse_below`, no passages are
-            selected, so that every answerer refuses. The reader is the exception: it gets the passages, and
-            uses the confidence itself.
-        before: the passages in their order before reranking, if the reranker has already scored the chunks.
+        reranked: whether the passages must keep their order, for example because they are already reranked.
+        confidence: the probability that the passages answer the question. If it is below `refuse_below`, no
+            passages are selected, so that the answerer refuses. Only the answerer `reader` still gets the
+            passages, because it uses the confidence itself.
+        before: the passages in their order before reranking, if they are already reranked.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
@@ -233,9 +235,8 @@ def assemble(
 ) -> AnswerContext:
     """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
 
-    If any hit has text, there is at least one source. If the first hit alone is longer than the budget, it is
-    cut at a word boundary to the part nearest the question, and its label says so. Later hits are added while
-    they fit.
+    If any hit has text, there is at least one source. If even the first hit is longer than the budget, only the
+    part that shares the most words with the question is used, and its label says that the text was cut.
     """
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
@@ -252,7 +253,10 @@ def assemble(
 def _fit_context(
     hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
 ) -> AnswerContext | None:
-    """Return the context of these hits; None if it exceeds the budget."""
+    """Return the answer context with the texts of the hits and the summaries of their documents.
+
+    Return None if the context has more than `budget` tokens.
+    """
     text = _render(hits, summaries)
     size = tokens(text)
     return _make_context(hits, text, size) if size <= budget else None
@@ -263,7 +267,10 @@ def _make_context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits except blank ones, passages inside an earlier one, and repeated text of one document."""
+    """Return the hits without blank passages, and without passages that repeat an earlier passage of the document.
+
+    A passage repeats an earlier passage if it is inside that passage, or if both have the same text.
+    """
     kept: list[Hit] = []
     seen: set[tuple[str, str]] = set()
     for hit in hits:
@@ -321,7 +328,10 @@ def _join_lines(text: str) -> str:
 def _cut_to_fit(
     question: str, hit: Hit, *, summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
 ) -> AnswerContext:
-    """Return a context with the largest part of one hit that fits; never less than a word."""
+    """Return a context with the part of a hit that fits the budget and shares the most words with the question.
+
+    The hit is cut between words; a hit of a single word is cut between characters.
+    """
 
     def text_of(part: Hit, about: Mapping[str, str]) -> str:
         return _render([part], about, note=_CUT)
@@ -339,9 +349,10 @@ def _cut_to_fit(
 
 
 def _count_fitting(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
-    """Return how many words, counted from the word `first`, fit; at least one.
+    """Return how many consecutive words, from the word number `first`, fit into the budget; at least one.
 
-    The number is found by bisection, since a source may be as long as a book.
+    `words` has the offsets of the words. `fits` says whether the text between two offsets fits. The number is
+    found by bisection, since a text may be as long as a book.
     """
     more = range(first + 1, len(words))
     return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))
@@ -362,9 +373,9 @@ def _find_nearest(question: str, text: str, words: Sequence[tuple[int, int]], *,
 
 
 def cut_hit(hit: Hit, start: int, end: int) -> Hit:
-    """Return a hit for a part of a hit's text, with the section and the page on which the part begins.
+    """Return a hit for the part of a hit's text from offset `start` to offset `end` in this text.
 
-    `start` and `end` are offsets in that text.
+    The new hit has the section and the page on which the part begins.
     """
     origin = hit.chunk.span.start
     span = Span(origin + start, origin + end)

@@ -1,4 +1,4 @@
-"""Retrieval for questions about laws: the law, the § and the day select the version that is searched."""
+"""Retrieval for questions about laws: the law, § and day in the question decide which version is searched."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -104,9 +104,10 @@ def _list_laws(index: Index) -> list[_Law]:
 
 
 def _find_law(question: str, laws: list[_Law]) -> _Law | None:
-    """Return the law that a question names first; of names that end at the same offset, the longest.
+    """Return the law that a question names first; None if it names no law.
 
-    If a law is named by a code such as `BGB`, laws that are named by their titles alone are not considered.
+    If several names end at the same offset, the longest name counts. If a law is named by a code such as `BGB`,
+    laws that are named by their titles alone are ignored.
     """
     ends = [(law.name.find_end(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
@@ -119,7 +120,7 @@ def _find_law(question: str, laws: list[_Law]) -> _Law | None:
 
 
 def _find_longest(codes: Sequence[str], question: str) -> int:
-    """Return the length of a law's longest code that occurs in a question; 0 if none occurs."""
+    """Return the length of the longest code of a law, such as `BGB`, that is in the question; 0 if none is."""
     return max((len(code) for code in codes if code in question), default=0)
 
 
@@ -128,7 +129,11 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 
 
 def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
-    """Return the provision that a question is about: the first one it cites, or the last if that one is quoted."""
+    """Return the provision that a question is about; None if the question cites no provision.
+
+    If a quotation mark stands directly before the last cited provision, return the last cited provision.
+    Otherwise return the first cited provision.
+    """
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
         replace(each, label=_translate_label(each.label, system))
@@ -194,10 +199,10 @@ def _find_system(index: Index, law: _Law) -> LegalSystem:
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer with a note on the version of the law.
+    """Return an answer with a note that names the version of the law from which its passages come.
 
-    If the question cites provisions and no language model has answered, the answer is the text of these
-    provisions.
+    If the question cites provisions, and the answer is a refusal or was not written by a language model, the
+    answer becomes the text of these provisions.
     """
     if answer.error or not retrieved.selected:
         return answer

@@ -61,10 +61,10 @@ _TRIES = 8  # tries by the first character, before a search for the whole separa
 def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:
     """Return the offsets at which to cut these ranges into chunks: the ends of all chunks, in order.
 
-    The result is the same as splitting at every separator and joining neighbours while they fit. From the start
-    of a chunk, the text is cut at the last separator within `size` characters. If there is none, the next
-    separator of the list is tried. Each separator examines each window of `size` characters once, so the time
-    is linear.
+    From the start of a chunk, the text is cut at the last separator within `size` characters. If there is none,
+    the next separator of the list is tried. The result is the same as splitting at every separator and joining
+    neighbours while they fit. The time is linear, because each window of `size` characters is searched once for
+    each separator.
     """
     cuts = [end for start, end in ranges if start < end]
     long: list[tuple[int, int]] = [(start, end) for start, end in ranges if end - start > size]
@@ -133,10 +133,11 @@ def find_separator(text: str, separator: str, start: int) -> int:
 
 
 def _find_separator(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Return the position of the last separator in a run of one repeated character; -1 if it is before `start`.
+    """Return the position of the last separator that begins at or before `at`; -1 if it begins before `start`.
 
-    Separators are counted from the start of the run, as `re.split` does: a run of three newlines contains one
-    double newline, which is the first two.
+    The separator is one repeated character, such as two newlines. The text may have a longer run of this
+    character, so separators are counted from the start of the run, as `re.split` does: three newlines contain
+    one separator, the first two newlines. The run is not followed back beyond `floor`.
     """
     run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)

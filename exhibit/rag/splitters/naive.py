@@ -8,7 +8,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter, which has no variants."""
+    """Return the splitter, which cuts at a fixed number of characters; raise an error if an argument is given."""
     if argument is not None:
         raise ToolkitError(f"the splitter naive takes no argument; remove {argument!r}")
     return split

@@ -18,5 +18,9 @@ def open(argument: str | None) -> Splitter:
 
 
 def split(text: str, *, sections: Sequence[Span] = (), **how: Any) -> list[Span]:  # noqa: ARG001 - called like others
-    """Return spans of at most `size` characters, cut at the coarsest separator that occurs."""
+    """Split a text into spans of at most `size` characters; `sections` is ignored.
+
+    Spans are cut at the coarsest separator that occurs: paragraph breaks come before line breaks, and line
+    breaks before punctuation.
+    """
     return split_sections(text, **how)

@@ -45,8 +45,8 @@ def split(
     """Return spans of at most `size` characters, each within one section, cut at the coarsest separator present.
 
     With `keep` = `start`, a separator stays at the start of the span after it; with `end`, at the end of the
-    span before it. A separator must be one character, one character repeated, or several characters of which
-    the first occurs only once. With `overlap`, a span begins up to that many characters before the end of the
+    span before it. A separator must be one character, one character repeated, or a string that contains its
+    first character only once. With `overlap`, a span begins up to that many characters before the end of the
     previous span. Nested sections are cut at every boundary.
     """
     check(size=size, overlap=overlap)

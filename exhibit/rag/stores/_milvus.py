@@ -65,7 +65,10 @@ class Connection:
 
     @property
     def is_current(self) -> bool:
-        """Whether the served file is still the file at its path: another process may have replaced it."""
+        """Whether the Milvus file of this connection still exists and has not been replaced by another process.
+
+        For a connection to a server, the value is always True.
+        """
         return self._file is None or (self._file.exists() and self._file.stat().st_ino == self._inode)
 
     def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
@@ -84,7 +87,10 @@ class Connection:
                     self.call("load_collection", collection)
 
     def close(self) -> None:
-        """Release the connection; the last user stops the process that serves the file."""
+        """Release the connection for one user.
+
+        After the last user, the client is closed. For a local database file, its server process is also stopped.
+        """
         self.users -= 1
         if self.users <= 0:
             self._end()
@@ -119,14 +125,17 @@ def _open_lite() -> Any:
         from milvus_lite.server_manager import server_manager_instance
     except ImportError as error:
         raise ToolkitError(
-            "a file and milvus:lite need milvus-lite, which is not installed: pip install 'exhibit-rag[milvus]'; "
-            "a server, milvus:http://HOST:19530, works without it"
+            "milvus:lite and milvus:FILE.db need the package milvus-lite: pip install 'exhibit-rag[milvus]'; "
+            "a Milvus server (milvus:http://HOST:19530) does not need it"
         ) from error
     return server_manager_instance
 
 
 def connect(address: Address) -> Connection:
-    """Return the open connection to an address, or a new one; the caller becomes one of its users."""
+    """Return the connection to an address: the shared one if it is open, else a new one.
+
+    The connection counts its users; this call adds 1.
+    """
     connection = _connections.get(_make_key(address))
     if connection is not None and not connection.is_current:
         connection._end()
@@ -161,7 +170,11 @@ def _format_error(error: Exception) -> str:
 
 @contextmanager
 def translate_errors(uri: str, *, first: bool = False) -> Iterator[None]:
-    """Turn every error of Milvus into one `ServiceError` with advice; the token is removed from its message."""
+    """Turn an error of Milvus in the block into a `ServiceError` whose message advises the user what to do.
+
+    The message does not contain the access token. `first` means that the block opens the first connection: the
+    advice is then to check the server and the token, and otherwise to run the command again.
+    """
     try:
         with _silence_logs():
             yield
@@ -186,7 +199,10 @@ def _advise(uri: str, first: bool) -> str:
 
 @contextmanager
 def _silence_logs() -> Iterator[None]:
-    """Silence the libraries' logs of errors that are raised anyway or that milvus-lite ignores."""
+    """Silence the logs of pymilvus, milvus-lite and grpc inside a `with` block.
+
+    The errors in these logs are raised anyway, or milvus-lite ignores them.
+    """
     loggers = [logging.getLogger(name) for name in ("milvus_lite", "pymilvus", "grpc")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,8 +1,8 @@
 """FAISS in this process. The store `faiss` compares every vector, so its results are exact.
 
-For larger collections, `faiss:pq[,refine=N]` first compares sketches of the vectors and then the full
-vectors of the nearest rows, and `faiss:fp16` takes half the memory. Both are built when the index is saved;
-docs/stores.md has the cost of each.
+For larger collections, `faiss:pq[,refine=N]` first compares compressed vectors (product quantisation) and
+then the full vectors of the nearest rows. `faiss:fp16` takes half the memory of `faiss`. Both are built
+when the index is saved; docs/stores.md has the cost of each.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,10 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "FaissStore":
-    """Open the vectors of a layer that another process is still writing; `keys` are those already written."""
+    """Open a layer of vectors (such as those of all chunks) while another process is still writing the index.
+
+    `keys` are the keys of the vectors that are already written.
+    """
     path = folder / f"{name}.faiss"
     if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
@@ -45,7 +48,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 
 
 class FaissStore:
-    """The vectors of one layer under integer keys from 0."""
+    """The vectors of one layer of an index (documents, sections or chunks), under integer keys from 0."""
 
     def __init__(self, path: Path, dimensions: int, kind: kinds.IndexType | None = None) -> None:
         self.path = path
@@ -98,7 +101,7 @@ class FaissStore:
         return int(self._index.ntotal) - self._gone if self._written is None else self._written
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows; each vector must have finite numbers and as many of them as this store has dimensions."""
+        """Add rows; raise BundleError if a vector has a wrong number of dimensions, or a number that is not finite."""
         if not len(keys):
             return
         keys = np.asarray(keys, dtype=np.int64)
@@ -153,7 +156,7 @@ class FaissStore:
         return self._search_index(queries, k, faiss.IDSelectorBatch(wanted))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in the order of `keys`; unknown keys are left out."""
+        """Return the stored vectors for these keys, in the order of `keys`; unknown keys are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
         return np.array(kinds.vectors_of(self._index, rows))
 

@@ -57,7 +57,10 @@ _KEYS = 8192
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> MilvusStore:
-    """Open the collection of a layer, or create it; after an interrupted run, its collection is used again."""
+    """Open the Milvus collection of an index layer (`name`: document, section or chunk), or create it.
+
+    The collection of an interrupted run is used again if the settings are the same.
+    """
     address = Address.parse(argument, own=folder / _PLACE / _FILE)
     record = folder / _PLACE / _RECORD
     wanted = {"store": argument or "lite", "dimensions": dimensions}
@@ -68,7 +71,8 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
             return MilvusStore(address, f"{about['name']}_{name}", dimensions, building=not whole)
         if whole:
             raise BundleError(f"{record}: built for vectors of {about.get('dimensions')} numbers in "
-                                  f"milvus:{about.get('store')}; build the index again")  # fmt: skip
+                                  f"milvus:{about.get('store')}, not {dimensions} in milvus:{wanted['store']}; "
+                                  "build the index again")  # fmt: skip
         drop(folder, argument)  # left by an interrupted run with other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
@@ -77,9 +81,11 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> MilvusStore | None:
-    """Open the collection of a layer that another process is writing, up to the last of `keys`.
+    """Open an index's Milvus collection while another process is still writing the index.
 
-    Return None if Milvus is a file, which only the process that writes it can open.
+    `name` selects the collection: `document`, `section` or `chunk`. Rows whose key is greater than the last of
+    `keys` are hidden. Return None if the collection is a local file, which only the writing process can open,
+    or if the index has no record of its collections.
     """
     address, record = Address.parse(argument, own=folder / _PLACE / _FILE), folder / _PLACE / _RECORD
     if not address.is_server or not record.is_file():
@@ -107,7 +113,9 @@ def drop(folder: Path, named: str | None = None) -> None:
         try:
             _drop_collections(address, f"{about['name']}_")
         except ServiceError as error:
-            raise ServiceError(f"{error}; collections {about['name']}_* were not dropped: drop them by hand") from None
+            raise ServiceError(
+                f"{error}; the collections {about['name']}_* are still there: delete them by hand"
+            ) from None
     for name in (_FILE, _RECORD):
         remove_below(folder, f"{_PLACE}/{name}")
 
@@ -124,7 +132,10 @@ def _drop_collections(address: Address, prefix: str) -> None:
 
 
 class MilvusStore:
-    """The vectors of one layer in a collection; a row has a key, a vector, and a digest of the vector."""
+    """The vectors of one layer of an index (documents, sections or chunks), in a Milvus collection.
+
+    A row of the collection has a key, a vector, and a digest of the vector.
+    """
 
     def __init__(self, address: Address, collection: str, dimensions: int, *, building: bool) -> None:
         self.dimensions = dimensions
@@ -172,7 +183,10 @@ class MilvusStore:
         self.remove(np.setdiff1d(self.keys(), keys))
 
     def fence(self, last: int) -> None:
-        """Hide the rows whose key is greater than `last`, except those that this process adds later."""
+        """Hide all rows with a key greater than `last` from searches.
+
+        Rows that this process adds later are not hidden.
+        """
         self._last = last
 
     def keys(self) -> Keys:
@@ -186,7 +200,11 @@ class MilvusStore:
         return np.unique(np.array(numbers, dtype=np.int64))
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k nearest rows of each query, best first; missing rows have the key -1."""
+        """Return the scores and the keys of the k rows nearest to each query, best first.
+
+        If there are fewer than k rows, the remaining keys are -1. With `within`, only rows with these keys are
+        searched.
+        """
         filters = list(self._make_conditions(k, within))
         if not len(queries):
             return make_empty_hits(0, k)
@@ -197,7 +215,7 @@ class MilvusStore:
         return scores, keys
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in the order of `keys`; unknown keys are left out."""
+        """Return the stored vectors for these keys, in the order of `keys`; unknown keys are left out."""
         wanted = np.asarray(keys, dtype=np.int64).tolist()
         by_key: dict[int, list[float]] = {}
         for at in range(0, len(wanted), _KEYS):
@@ -207,13 +225,16 @@ class MilvusStore:
         return np.array(here, dtype=np.float32).reshape(-1, self.dimensions)
 
     def save(self) -> None:
-        """Write all additions. While the index is being built, also wait for the server's final (approximate) index."""
+        """Make Milvus write all added rows to storage.
+
+        While the collection is being built, also wait until the server has built its final search index.
+        """
         self._call("flush")
         if self._building and self._address.is_server and self._address.kind != "FLAT":
             self._await_index()
 
     def close(self) -> None:
-        """Release the connection; a file can be moved after its last store is closed."""
+        """Close the connection; a Milvus file can be moved after the last store that uses it is closed."""
         self._connection.close()
 
     def _call(self, verb: str, **options: Any) -> Any:

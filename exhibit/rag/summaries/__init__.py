@@ -38,7 +38,7 @@ class Summariser(Protocol):
     """Whether the summariser needs only the document: then the worker that reads the document summarises it."""
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return the summary of a document, with about the number of characters that `open` was called with."""
+        """Return the summary of a document; it has about as many characters as the argument `characters` of `open`."""
 
     def summarise_sections(
         self,

@@ -1,11 +1,16 @@
-"""Summaries in the document's own words: title, parties, subject; for a section its heading and first sentence."""
+"""Summaries that quote the document, without a language model.
+
+The summary of a document has its title, its parties and its subject. The summary of a section has the
+section's heading and first sentence.
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.evidence import Document
-from exhibit.law.profile import AGREED, Profile, tidy
+from exhibit.law.casing import tidy
+from exhibit.law.profile import AGREED, Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
@@ -108,7 +113,10 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _find_subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
-    """Return the purpose of a document: the sentence that states it, else the titles of its sections."""
+    """Return the sentence that states the purpose of a document or, if there is none, the titles of its sections.
+
+    With `agreed`, the document is an agreement, and a sentence on what the parties wish is preferred.
+    """
     opening = document.text[:_NEAR]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
     start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)

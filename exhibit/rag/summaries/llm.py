@@ -78,7 +78,10 @@ class LLMSummaries:
         *,
         characters: int = SECTION_CHARACTERS,
     ) -> list[str]:
-        """Return one line on each section; all sections go to the model in one batch."""
+        """Return a one-line summary of each section, written by the language model in one batch.
+
+        A summary has about `characters` characters.
+        """
         spares = self._spare.summarise_sections(document, sections, profile, characters=characters)
         about = f"From: {profile.title or document.filename}"
         requests = [

@@ -27,7 +27,10 @@ class VaryRequest:
 
 
 class KindModule(Protocol):
-    """The protocol of a kind of variation: of each module in this folder."""
+    """The interface of a kind of variation, such as `figures`; each module in this folder is one kind.
+
+    `TITLE` describes the kind, and `MEASURED` names its metrics.
+    """
 
     TITLE: str
     MEASURED: tuple[str, ...]

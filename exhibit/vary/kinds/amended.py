@@ -1,4 +1,4 @@
-"""Adds amendments to each contract as separate documents, and asks questions about dates between them.
+"""Adds amendments to each contract as separate documents, and asks the same question for different dates.
 
 The right answer comes from the version of the clause that is in force on the date of the question; the
 other versions are superseded. `amended:2` makes two amendments to each contract; by default, each contract
@@ -29,7 +29,8 @@ from exhibit.vary.corpus import (
     replace_answer,
 )
 from exhibit.vary.kinds import VaryRequest
-from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
+from exhibit.vary.new_values import move_months
+from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
@@ -51,7 +52,10 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class ClauseVersion:
-    """A version of the clause that answers a question, with its answer, its value, its passage and its first day."""
+    """One version of the clause that answers a question: as signed, or as changed by an amendment.
+
+    It has the answer and the value that this version gives, its passage, and the day from which it applies.
+    """
 
     answer: str
     value: str
@@ -73,9 +77,10 @@ class ClauseChange:
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with amendments added, and with questions about the amended clauses.
+    """Return the corpus with added amendments, and with questions about the amended clauses.
 
-    Each question is asked for a date in the term of every version, and once without a date, as of today.
+    Each question is asked once for every version of its clause, with a date on which this version was in
+    force. It is also asked once without a date; the newest version then answers.
     """
     if request.argument is not None and request.argument not in ("1", "2", "3"):
         raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")
@@ -90,7 +95,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         family = _Family(document, corpus.rows_of(name), request, tally)
         for amendment in family.amendments:
             if amendment.filename in documents:
-                raise ToolkitError(f"{amendment.filename}: the bundle has a document of that name already; rename it")
+                raise ToolkitError(
+                    f"{amendment.filename}: the bundle has a document of that name already; rename that document"
+                )
             documents[amendment.filename] = amendment
         rows += family.rows
     leave_out_others(corpus, tally)
@@ -98,7 +105,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 class _Family:
-    """A contract, the amendments that are made to it by rule, and the questions about them."""
+    """A contract, the amendments that a program generates for it, and the questions about the amended clauses."""
 
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], request: VaryRequest, tally: Tally) -> None:
         self._document, self._tally = document, tally
@@ -139,7 +146,10 @@ class _Family:
         return eligible
 
     def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
-        """Return whether text outside the clause states the same value, which an amendment would leave unchanged."""
+        """Return whether the document also states the clause's value in text outside the clause.
+
+        An amendment of the clause would leave that other text unchanged.
+        """
         stated = keys_of(row.answer)
         return any(
             stated & keys_of(self._document.text[edit.start : edit.end])
@@ -231,7 +241,12 @@ class _Family:
         return "\n\n".join(parts), places
 
     def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return an amendment's instruction for a clause in two parts: the gold text, and the text before it."""
+        """Return the gold in the text of an amendment that changes a clause, and the text before the gold.
+
+        If the amendment gives a new clause, the gold is this clause, and the text before it is, for example,
+        `Section 5 … is replaced with the following: "`. If the amendment replaces only one value, the gold is the
+        whole sentence, and there is no text before it.
+        """
         name = change.clause.name
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
         if len(change.edits) == 1:
@@ -304,7 +319,11 @@ def _make_version(row: TextRow, start: date | None) -> ClauseVersion:
 def _make_questions(
     row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
 ) -> list[TextRow]:
-    """Return one question about a day in each version's term, and one that names no day and so asks about today."""
+    """Return one question for each version of a clause, and one question without a day.
+
+    The question for a version names a day on which that version is in force. The question without a day asks
+    about today, when the last version is in force.
+    """
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
@@ -316,9 +335,10 @@ def _make_questions(
 
 
 def _choose_day(start: date | None, end: date | None) -> date:
-    """Return the day three months after a version's start; for the first version, three months before its end.
+    """Return a day in the term of a clause's version, for a question that begins `As of …`.
 
-    A real version that does not last so long is asked about in the middle of its term.
+    The day is three months after the version's start. If the version ends earlier, the day is the middle of its
+    term. For the first version (`start` is None), the day is three months before its end.
     """
     if start is None:
         assert end is not None  # only contracts with an amendment have questions here

@@ -1,8 +1,8 @@
-"""Adds a second version of each contract that states another value; the passages in both versions are gold.
+"""Adds a second version to each contract; the second version states another value.
 
-`contradiction:within` instead inserts a sentence into the same contract, which contradicts the clause that
-answers the question. A good answer gives both values; an answer with only one of them hides the
-contradiction.
+The gold is the passages of both versions. With `contradiction:within`, there is no second version:
+instead, a sentence that contradicts the answering clause is inserted into the same contract. A good
+answer gives both values. An answer with only one value hides the contradiction.
 """
 
 import re
@@ -38,7 +38,10 @@ _NOUNS = {"period": "period", "amount": "amount", "percentage": "percentage", "d
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with contradictions; a question whose value no rule can change with certainty is left out."""
+    """Return the corpus with contradictions: second versions of contracts, or added sentences in contracts.
+
+    A question is left out, and counted, if no rule can change its value safely.
+    """
     if request.argument not in (None, "versions", "within"):
         raise ToolkitError(
             f"contradiction:{request.argument}: no such form; there are contradiction and contradiction:within"
@@ -69,7 +72,11 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 def describe_disagreement(old: str, first: str, new: str, second: str) -> str:
-    """Return the answer that gives both values and the document of each."""
+    """Return the expected answer about two documents that state different values.
+
+    `old` is the value in the document `first`, and `new` is the value in the document `second`. The answer
+    has the form `The documents disagree: A according to X, B according to Y.`
+    """
     return f"The documents disagree: {old} according to {first}, {new} according to {second}."
 
 
@@ -77,7 +84,7 @@ def _make_second_version(document: TextDocument, changes: ValueChanges, taken: d
     stem = document.filename.rpartition(".")[0]
     name = f"{stem} (second version).pdf"
     if name in taken:
-        raise ToolkitError(f"{name}: the bundle has a document of that name already; rename it")
+        raise ToolkitError(f"{name}: the bundle has a document of that name already; rename that document")
     text = EditedText(document.text, changes.edits).text
     return replace(document, filename=name, title=f"{document.title} (second version)", text=text)
 

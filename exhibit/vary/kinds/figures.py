@@ -15,7 +15,10 @@ MEASURED = ("read_value", "remembered", "another_value")
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with new values; a question whose value no rule can change with certainty is left out."""
+    """Return the corpus with new values in place of the amounts, dates and places that answer questions.
+
+    A question is left out, and counted, if no rule can replace its value safely.
+    """
     edits, changed = {}, {}
     for name, document in corpus.documents.items():
         changes = ValueChanger(document, corpus.rows_of(name), seed=request.seed).changes()

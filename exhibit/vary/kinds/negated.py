@@ -73,7 +73,7 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 @dataclass(frozen=True)
 class Reversal:
-    """The edits that reverse the meaning of a question's gold, the gold's spans, and the first reversed text."""
+    """The edits that reverse the meaning of a question's gold, the gold's spans, and the words of the first edit."""
 
     edits: tuple[Edit, ...]
     spans: tuple[Span, ...]
@@ -83,7 +83,10 @@ class Reversal:
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
-    """Return the corpus with reversed clauses; a question that no rule can reverse with certainty is left out."""
+    """Return the corpus with clauses of reversed meaning: `may sell` becomes `may not sell`.
+
+    Only questions whose gold a rule can reverse with certainty are kept; the other questions are left out.
+    """
     turns: dict[int, Reversal] = {}
     taken: dict[str, dict[int, Reversal]] = {}
     for row in corpus.rows:
@@ -107,9 +110,10 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
 
 
 def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
-    """Return whether another reversal makes a different edit inside the same gold as `turn`.
+    """Return whether `turn` and one of `others` would change the same gold by different edits.
 
-    The two reversals together would cancel each other out.
+    A reversal is the edits that reverse the meaning of one question's gold. Gold that is reversed twice could
+    have its original meaning again.
     """
     return any(
         edit not in one.edits and any(span.start <= edit.start and edit.end <= span.end for span in one.spans)
@@ -184,7 +188,10 @@ def _negate_exclusive(words: str, row: TextRow) -> list[Edit]:
 
 
 def _reverse_modals(words: str) -> list[Edit]:
-    """Return the edits that reverse the modals of the main clauses; none if one of them cannot be reversed."""
+    """Return the edits that reverse the modal verbs of the main clauses, such as `may sell` to `may not sell`.
+
+    Return an empty list if a modal cannot be reversed, or if the result might not mean the opposite.
+    """
     edits: list[Edit] = []
     rest = words
     for modal in _MODAL.finditer(words):

@@ -1,6 +1,7 @@
 """Removes the clause that answers a question; its number stays, followed by `[Intentionally omitted.]`.
 
-A system that still gives the removed answer has remembered it; one that reads the document refuses.
+A system that reads the document refuses to answer. A system that still gives the removed answer remembers
+the answer, for example from its training data.
 """
 
 import random
@@ -47,7 +48,11 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally) -> tuple[list[TextRow], list[Clause]]:
-    """Return the questions whose clauses are removed, and these clauses."""
+    """Choose the clauses to remove from a document; return the questions that lose their answer, and the clauses.
+
+    At most a third of the document's clauses is removed (in a short document, one clause). A question is
+    returned only if all clauses that answer it are removed.
+    """
     clauses = find_clauses(document.filename, document.text)
     most = max(1, len(clauses) // _SHARE)
     gone: list[Clause] = []
@@ -85,8 +90,9 @@ def _label(document: TextDocument, clause: Clause) -> str:
 def _stands_in(answer: str, text: str) -> bool:
     """Return whether a text still contains an answer.
 
-    If the answer has values, such as an amount or a date, the text must contain one of them; a place does not
-    count. An answer without values must occur as a whole, and must be long enough not to occur by chance.
+    If the answer has values, such as an amount or a date, the text must contain one of these values. Names of
+    states and countries do not count, because they occur for many reasons. An answer without values must
+    occur as a whole, and must be so long that it does not occur by chance.
     """
     keys = keys_of(answer)
     if keys:

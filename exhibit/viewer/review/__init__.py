@@ -1,1 +1,1 @@
-"""Review by experts: a sample on one page, the reviewers' agreement, and corrected gold as a patch."""
+"""Review by experts: a sample of questions on one page, the reviewers' agreement, and a patch of the gold."""

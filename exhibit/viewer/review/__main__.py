@@ -141,10 +141,10 @@ def _apply_reviews(options: Any) -> int:
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Write a copy of a bundle with the questions that reviewers added.
+    """Write a copy of a bundle with the questions that reviewers added; not for bundles of `exhibit draft`.
 
-    The bundle's own questions were not drafted by a program. Judgments on a run are not applied here: a message
-    tells the user to make a patch from them first.
+    The reviews may also contain judgments on a run. These judgments are not applied: a note tells the user how
+    to turn them into a patch. Raise an error if the reviews contain judgments but no added questions.
     """
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):
@@ -170,9 +170,13 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
     for review, path in zip(reviews, files, strict=True):
         key = review.review, review.reviewer
         if review.review != reviews[0].review and not several_pages:
-            raise ToolkitError(f"{path}: belongs to another page than {files[0]}; read each of them separately")
+            raise ToolkitError(
+                f"{path}: is a review of another page than {files[0]}; run exhibit review read for each page separately"
+            )
         if key in seen:
-            raise ToolkitError(f"{path}: by {review.reviewer}, like {seen[key]}; give only the later file")
+            raise ToolkitError(
+                f"{path}: {review.reviewer} reviewed the same page in {seen[key]}; give only the later one of the two"
+            )
         seen[key] = path
 
 

@@ -34,7 +34,10 @@ def _make_row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number:
         contexts=[],
     )  # fmt: skip
     if added.filename is not None and added.filename not in bundle.files:
-        raise BundleError(f"{added.question}: {added.filename} is not in {bundle.root}")
+        raise BundleError(
+            f"the added question {added.question!r}: its document {added.filename} is not in {bundle.root}; "
+            "is this the right bundle?"
+        )
     place = [gold_of(number, None, added.filename, NOWHERE, labels)]
     return replace_gold(row, place, added.contexts, answer, labels, bundle)
 

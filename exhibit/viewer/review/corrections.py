@@ -14,7 +14,7 @@ from exhibit.evaluation.journal import REPLY
 from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.metrics import Options, Parity, find_needing, measure
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.score_table import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
 from exhibit.schemas.run import RunQuestion, RunReply
@@ -31,10 +31,10 @@ class Corrections:
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections of a run's gold that reviews agree on.
+    """Return the corrections of a run's gold on which the reviewers agree, and a patch for each dataset.
 
-    With `set_aside_wrong`, a patch also removes each question whose gold is wrong and was not corrected by
-    anybody.
+    With `set_aside_wrong`, a patch also removes each question whose gold reviewers call wrong without proposing
+    other gold.
     """
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
@@ -93,7 +93,7 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
 
 
 def _find_agreed(given: Sequence[review.Better]) -> review.Better | str:
-    """Return the correction on which all reviewers who proposed one agree, or the reason why there is none."""
+    """Return the correction that the reviewers agree on; if there is none, return the reason."""
     if not given:
         return _NOBODY
     places = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in given}

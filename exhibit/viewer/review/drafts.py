@@ -47,7 +47,8 @@ class DraftedBundle:
         self.bundle = open_bundle(self.folder)
         if self.bundle.info is None or self.bundle.info.draft is None:
             raise BundleError(
-                f"{self.folder}: not a drafted bundle; review a run of it: exhibit review make results/RUN"
+                f"{self.folder}: not a bundle made by exhibit draft; evaluate it, then review the run: "
+                "exhibit review make results/RUN"
             )
         self.info, self.draft = self.bundle.info, self.bundle.info.draft
         self.name = self.name or self.folder.name
@@ -69,7 +70,7 @@ class DraftedBundle:
 
     @cached_property
     def questions(self) -> Questions:
-        """The rows in the form of a run's questions, without replies."""
+        """The drafted questions, by bundle name and id, in the form of a run's questions but without replies."""
         return {(self.name, id): self._make_question(row, gold) for id, (row, gold) in self.rows.items()}
 
     def _make_question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
@@ -106,11 +107,12 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return the drafted questions to judge: first `unsure` drafts, then drafts that already count as `sure`.
+        """Return at most `size` drafted questions for a person to judge: first `unsure` drafts, then `sure` drafts.
 
-        The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.
-        At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are enough, to estimate how
-        many of them are wrong. Rows that a person judged before are returned only if there are no others.
+        The `unsure` drafts are sorted by confidence: nearest to 0.5 first. If two are equally near, the rarer kind
+        of question comes first. At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are
+        enough, to estimate how many `sure` drafts are wrong. Drafts that a person has already judged are returned
+        only if there are no `unsure` and no `sure` drafts.
         """
         order: dict[_Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
@@ -132,9 +134,10 @@ _Status = Literal["unsure", "sure", "judged"]
 
 
 def _find_status(labels: Mapping[str, object]) -> _Status:
-    """Return whether a row waits for a judgment, is used without one (`sure` or `absent`), or is a person's work.
+    """Return the status of a drafted row: `unsure`, `sure` or `judged`.
 
-    A person's work is a row that a reviewer judged in an earlier review, or wrote.
+    An `unsure` row waits for a reviewer. A `sure` row is used without a review. A `judged` row was judged in an
+    earlier review, or was written by a reviewer.
     """
     if labels.get("draft") == "unsure":
         return "unsure"  # also a person's work that is open again
@@ -164,10 +167,11 @@ def _get_words(row: Row, line: Gold) -> str | None:
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write a drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
+    """Write a drafted bundle with the reviewers' judgments applied.
 
-    A row is reopened if its judgments no longer fit the documents. The labels of a judged row name its
-    reviewers. A row of an earlier review stays as it is unless it is judged again, and is counted only once.
+    Return the new draft info and the number of reopened rows. A row is reopened if its judgments no longer fit
+    the documents. The labels of a judged row name its reviewers. A row that was judged in an earlier review
+    stays as it is, unless it is judged again. A row that is judged twice counts as one reviewed row.
     """
     said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
@@ -204,7 +208,11 @@ def apply_reviews(
 
 
 def _stays(gold: Sequence[Gold], status: _Status, fitted: "Fitted | None") -> bool:
-    """Return whether a row without a new judgment is used as it is."""
+    """Return whether a drafted row that nobody judged in this review is used without a change.
+
+    A row that was judged in an earlier review is used. Any other row is used if `fitted`, which corrects the
+    confidence of drafts, calls it sure. If `fitted` is None, the row is used if its status is `sure`.
+    """
     return status == "judged" or (status == "sure" if fitted is None else fitted.is_sure(gold))
 
 
@@ -237,11 +245,11 @@ def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
 
 
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return each row's judgments of right or wrong, and the ids of the rows that must be judged again.
+    """Return the judgments of each row, without unclear ones, and the ids of the rows to be judged again.
 
-    A row must be judged again if none of its judgments fits the current documents: the proposed text has
-    changed, or the text that a reviewer marked is gone. A row that was judged before has the reviewer's text, so
-    that an older judgment, of the text before it, is ignored.
+    A row must be judged again if none of its judgments is still valid. A judgment is no longer valid if the
+    proposed text has changed since, or if the text that the reviewer marked no longer exists. If an earlier
+    review was already applied to a row, judgments of the text before that review are ignored.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -269,15 +277,16 @@ def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | No
 
 
 def _is_right(judged: Judged) -> bool:
-    """Return whether more reviewers call a row right than wrong; with as many of both it counts as wrong."""
+    """Return whether more reviewers judge a row's gold right than wrong; return False if the numbers are equal."""
     return sum(1 if case.gold == "right" else -1 for _, case in judged) > 0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A logistic recalibration of the confidence that models gave to drafts.
+    """A logistic curve that corrects the models' confidence in drafted questions.
 
-    It is fitted to the reviewers' judgments, and decides which of the other drafts count as `sure`.
+    The curve is fitted to the reviewers' judgments. It then decides which of the drafts without a judgment
+    count as `sure`.
     """
 
     slope: float
@@ -288,7 +297,10 @@ class Fitted:
     """Kinds of constructed drafts of which too many were wrong."""
 
     def is_sure(self, gold: Sequence[Gold]) -> bool:
-        """Return whether an unjudged draft is confident enough to be used without a person's judgment."""
+        """Return whether the models are confident enough in a draft to use it without a person's judgment.
+
+        The labels of `gold`, the draft's lines of gold, state the confidence.
+        """
         labels = _get_labels(gold)
         if labels.get("drafted") in self.doubtful:
             return False
@@ -307,9 +319,10 @@ def _find_playbook(labels: Mapping[str, object]) -> tuple[str, bool]:
 
 
 def _find_levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the lowest confidence of each playbook's `sure` drafts, for answers and absent answers separately.
+    """Return, for each playbook, the lowest confidence at which a draft was accepted without a judgment.
 
-    Rows that were judged before do not count: a person kept them, whatever their confidence.
+    A key is the playbook's name and whether the drafts state that the document has no answer. Drafts that a
+    person judged are left out, because a person accepts a draft whatever its confidence is.
     """
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
@@ -325,9 +338,12 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return the confidence fitted to the judgments; None if there are too few and no kind of draft is doubtful.
+    """Return a correction of the drafts' confidence, fitted to the reviewers' judgments of playbook drafts.
 
-    A second judgment of a row does not count: the row may have a reviewer's text, not the draft's.
+    The result also names the other kinds of drafts that were often wrong. If too few playbook drafts were
+    judged, the confidence stays unchanged; if no kind was often wrong either, the result is None. Rows with the
+    status `judged` are not used: a reviewer wrote or judged them earlier, so their text may differ from the
+    draft.
     """
     judged = [(gold, _is_right(votes)) for id, votes in said.items()
               if _find_status(_get_labels(gold := drafted.rows[id][1])) != "judged"]  # fmt: skip

@@ -20,7 +20,9 @@ from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
 from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, cut_windows, list_piece_spans, mark_spans
-from exhibit.viewer.page import as_json, cut, format_page, render
+from exhibit.viewer.listing import as_json
+from exhibit.viewer.matching import cut
+from exhibit.viewer.page import format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 
@@ -157,7 +159,7 @@ class Album:
     """Page images and text excerpts by key, each stored once, within a size budget."""
 
     def __init__(self, run: Reviewed, *, budget: int = BUDGET) -> None:
-        """Start without pages; `budget` limits the total size of the images, in characters."""
+        """Start without page images; `budget` limits the total size of the images, in characters."""
         self.sheets: dict[str, Record] = {}
         self.left_out = 0
         self._run = run
@@ -165,9 +167,9 @@ class Album:
         self._keys: dict[tuple[Any, ...], str | None] = {}
 
     def add(self, dataset: str, filename: str, number: int, *spans: Span) -> str | None:
-        """Add a page and return its key; return None if it cannot be drawn or does not fit.
+        """Add a document page to the review and return its key; for page number 0, add the text around the spans.
 
-        For page number 0, add the text around the spans instead.
+        Return None if the page cannot be drawn, or if its image exceeds the remaining size budget.
         """
         place = (dataset, filename, number, spans)
         if place not in self._keys:
@@ -239,7 +241,11 @@ def _format_word(document: Document, span: Span, boxes: Sequence[Any]) -> list[A
 
 
 def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
-    """Return the text around spans (without spans, the start of the document) as words and line breaks."""
+    """Return the text around some spans as data for the review page; without spans, the start of the document.
+
+    `words` has the start, the end and the text of each word. `breaks` has the indexes of words that begin a
+    line.
+    """
     words: list[list[Any]] = []
     breaks = []
     for start, text in cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND):

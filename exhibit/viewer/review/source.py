@@ -111,7 +111,10 @@ class ReviewedRun(RunFolder):
         return KeyedRows(self)
 
     def find_bundle_name(self, dataset: str) -> str:
-        """Return a dataset's name for a patch: the name in bundle.json or, without that file, its name in the run."""
+        """Return the dataset's name to write into a patch (a file of corrected gold).
+
+        It is the name in bundle.json or, if there is no such file, the dataset's name in the run.
+        """
         path = self.bundles[dataset] / INFO
         return read_info(path).name if path.is_file() else dataset
 
@@ -285,7 +288,10 @@ def collect_marks(rows: Questions) -> Judgments:
 def agree(
     first: str, one: Judgments, second: str, other: Judgments, aspect: str, documents: Mapping[Key, str]
 ) -> Agreement:
-    """Return the agreement of two raters over the questions that both judged, with a bootstrap interval."""
+    """Return how far two raters agree on the questions that both judged: Cohen's kappa with its 95% interval.
+
+    `one` has the judgments of the rater named `first`, and `other` has those of the rater named `second`.
+    """
     keys = sorted((key for key in one if key in other), key=str)
     pairs = [(one[key], other[key]) for key in keys]
     owners = [documents.get(key, str(key)) for key in keys]

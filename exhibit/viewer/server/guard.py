@@ -1,4 +1,4 @@
-"""Access control of the server: only requests with its token, from its own pages, at its own address."""
+"""Access control: the server accepts only requests with its token, for its own host and from its own pages."""
 
 import secrets
 from collections.abc import Iterable
@@ -37,7 +37,10 @@ class Guard:
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass an allowed request on, with the token as its root path; refuse any other request."""
+        """Pass a permitted request to the application, and answer any other request with an error status.
+
+        The application gets `/TOKEN`, the secret first part of every address, as its root path.
+        """
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)

@@ -35,7 +35,7 @@ JobState = Literal["running", "finished", "stopped", "failed", "died"]
 
 @dataclass(frozen=True)
 class Job:
-    """A command that was started from a page."""
+    """A command, such as a conversion, that a user started from a page of `exhibit view`."""
 
     key: str
     title: str
@@ -48,7 +48,10 @@ class Job:
 
 
 class Jobs:
-    """Starts, watches and stops jobs; their whole state is on disk."""
+    """A manager that starts, watches and stops background commands (jobs).
+
+    The state of every job is stored in files, so that jobs continue if the server stops.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Store the folder of the jobs; only its owner may read it."""
@@ -56,7 +59,10 @@ class Jobs:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def start(self, title: str, words: Sequence[str], *, cwd: Path, out: Path | None = None) -> Job:
-        """Start a command and return its job."""
+        """Start an `exhibit` command in the background, and return its job.
+
+        `words` are the arguments after `exhibit`. `out` is the folder that the command writes.
+        """
         key = secrets.token_hex(8)
         place = self._folder / key
         place.mkdir(mode=0o700)

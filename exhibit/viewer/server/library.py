@@ -42,7 +42,10 @@ class BundleLine(NamedTuple):
 
 @dataclass(frozen=True)
 class RunLine:
-    """A run in the list of all runs: its state, its target, its datasets and its main figure."""
+    """One run in the viewer's list of runs.
+
+    It has the run's state, the tested system (`target`), the datasets, and the mean of the main metric.
+    """
 
     key: str
     folder: Path
@@ -59,7 +62,7 @@ class RunLine:
 
 
 class QuestionLine(NamedTuple):
-    """A question in a bundle's list."""
+    """A question in the list of questions that the server shows for a bundle."""
 
     id: int | str
     question: str
@@ -113,7 +116,10 @@ class ServedFolders:
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def _run_line(self, folder: Path) -> RunLine:
-        """Return a run for the list; its figures are computed in the background, and are missing until then."""
+        """Return the line of a run in the list of runs.
+
+        The run's figures are computed in the background, and are missing from the line until then.
+        """
         key = folder, _get_stamp(folder)
         line = self._checked.get(key) or _read_unchecked_line(*key)
         if line.state == "unchecked" and key not in self._asked:
@@ -160,7 +166,7 @@ class ServedFolders:
 
 
 def key_of(folder: Path) -> str:
-    """Return the key of a folder in addresses: the start of a digest of its path."""
+    """Return the key that stands for a folder in the server's URLs: 16 hex digits of the SHA-256 of its path."""
     return hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -242,7 +248,10 @@ def _get_info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # n
 
 @lru_cache(maxsize=_MOST)
 def _read_unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
-    """Return a run for the list from the files that are quick to read, without its figures."""
+    """Return a run as an entry of the list of runs, without reading its results.
+
+    Only the config and other small files are read, so the entry has no metric values.
+    """
     key = key_of(folder)
     try:
         run = RunFolder(folder)

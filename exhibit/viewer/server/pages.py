@@ -11,7 +11,8 @@ from exhibit.rag.config import list_presets
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion
-from exhibit.viewer.page import as_json, format_page, render
+from exhibit.viewer.listing import as_json
+from exhibit.viewer.page import format_page, render
 from exhibit.viewer.server.jobs import Job, JobState
 from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, QuestionLine, RunLine
 from exhibit.viewer.server.search import SearchResult
@@ -82,7 +83,7 @@ def describe_located(info: BundleInfo) -> tuple[str, str]:
 
 
 class DocumentLine(NamedTuple):
-    """A document in a bundle's list."""
+    """A line of the list of documents on a bundle's page: the name, and the number of its questions."""
 
     name: str
     questions: int
@@ -173,7 +174,7 @@ def format_document(
     hit: Sequence[int] = (),
     language: str,
 ) -> str:
-    """Return the page of one document: its pages, its questions, and the form for a new question."""
+    """Return the HTML page of one document: the document's pages, its questions, and a form for a new question."""
     mine = [line for line in bundle.questions if line.document == name]
     asked = next((one for one in bundle.questions if str(one.id) == question), None)
     body = render(
@@ -192,7 +193,7 @@ def format_job(job: Job, state: JobState, output: str, *, language: str) -> str:
 
 
 def run_view(line: RunLine, answered: int, job: Job | None, *, language: str) -> str:
-    """Return the page of a run without a report: one that is running, was stopped or is damaged."""
+    """Return the HTML page of a run that has no report, because it is running, was stopped or is damaged."""
     body = render("view_run.html.j2", language=language, line=line, answered=answered, job=job)
     return format_frame(line.name, body, {}, language=language)
 
@@ -219,7 +220,10 @@ def read_latest_replies(folder: Path) -> list[dict[str, str]]:
 
 
 def require(value: Any, name: str, *, most: int = 20_000) -> str:
-    """Return a text that a page sent; raise an error where it is missing or too long."""
+    """Return a text field of a browser's request.
+
+    Raise an error that names the field (`name`) if it is missing or has more than `most` characters.
+    """
     if not isinstance(value, str) or len(value) > most:
-        raise ToolkitError(f"{name}: is missing or too long")
+        raise ToolkitError(f"{name}: is missing, or has more than {most} characters")
     return value

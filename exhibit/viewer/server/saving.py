@@ -71,7 +71,7 @@ def _change_review(
 
 
 def begin_review(*, of: str, review: str, run: str, reviewer: str, sample: Sample | None = None) -> Review:
-    """Return the empty review of a person; raise an error where the name is missing or too long."""
+    """Return a new review without judgments; raise an error if the reviewer's name is empty or too long."""
     name = " ".join(reviewer.split())
     if not name or len(name) > _LONGEST_NAME:
         raise ToolkitError("enter your name first: it identifies your review")

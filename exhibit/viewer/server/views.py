@@ -23,8 +23,8 @@ from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import find_cache_folder
+from exhibit.viewer.comparison import write_comparison
 from exhibit.viewer.report import write_report
-from exhibit.viewer.results import write_comparison
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
@@ -57,7 +57,10 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
-        """Return all routes, whose paths follow the token in an address."""
+        """Return all routes of the server.
+
+        Their paths are relative to the address with the random token: `http://HOST:PORT/TOKEN/`.
+        """
         get: dict[str, Handler] = {
             "/": self.show_home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
             "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
@@ -127,7 +130,7 @@ class Views:
         return JSONResponse({**told, "gold": gold})
 
     async def show_picture(self, request: Request) -> Response:
-        """Return the picture of a page."""
+        """Return the image of a document's page as the response to a request."""
         name, number = request.query_params.get("name", ""), request.path_params["number"]
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
         if document.path is None or not 0 < number <= len(document.pages):
@@ -175,7 +178,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
 
     async def write_trend(self, _: Request) -> Response:
-        """Write the trend over all runs, and return its address."""
+        """Write the page that shows all runs over time, and return the page's address as JSON."""
         runs = self.library.runs()
         if not runs:
             raise ToolkitError("there is no run yet")
@@ -287,7 +290,9 @@ class Views:
         if given.get("folder"):
             source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
         if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
-            raise ToolkitError(f"{source.name}: no folder of documents below {self.library.folders[0].name}")
+            raise ToolkitError(
+                f"{source.name}: no such folder in {self.library.folders[0].name}; upload documents first"
+            )
         out = _find_free(self.library.folders[0] / name)
         return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
 
@@ -382,7 +387,10 @@ async def _read_body(request: Request) -> dict[str, Any]:
 
 
 def _redirect(request: Request, path: str) -> Response:
-    """Return a redirection to another address below the token."""
+    """Return a redirection (HTTP 303) to another page of this server.
+
+    `path` is the part of the address after the server's random token.
+    """
     return Response(status_code=303, headers={"location": f"{request.scope['root_path']}/{path}"})
 
 

@@ -15,7 +15,8 @@ from exhibit.engine import track
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.regression import MAX_FALL, is_regression
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, count_overlap
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import EQUAL, Difference, change_of, compare, count_overlap
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
@@ -23,8 +24,8 @@ from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 def kind_of(run: RunResults, dataset: str) -> tuple[str, ...]:
     """Return the properties that two runs must share to be comparable.
 
-    They are the dataset, the system, the scoring rules (`parity`), the judge, and the label that groups
-    questions for the means.
+    They are the dataset, the system, the scoring rules (`parity`), the judge, and the label by which questions
+    are grouped before means are computed.
     """
     measured, groups = run.config.measured, run.config.datasets[dataset].groups
     return (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
@@ -41,7 +42,7 @@ class Series:
 
     @property
     def tables(self) -> list[Table]:
-        """The table of values of each run, oldest first."""
+        """The dataset's table of scores in each run, oldest run first."""
         return [run.tables[self.dataset] for run in self.runs]
 
     def list_means(self, metric: str) -> list[Estimate | None]:
@@ -128,7 +129,7 @@ _LARGE = 4.5
 
 @dataclass(frozen=True)
 class Fall:
-    """A metric that a run made worse."""
+    """A metric that is worse in one run than in the run before, with the difference."""
 
     metric: str
     step: Difference
@@ -181,7 +182,7 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
     """Return the runs that made a metric worse, or in which more questions failed, oldest first.
 
     A slow decline without one large step is found by comparing the newest run with the first. `max_fall` is the
-    largest fall that is allowed if there are too few documents for an interval.
+    largest fall that is allowed if there are too few documents for a confidence interval.
     """
     tables = [_select_metrics(table, metrics) for table in series.tables]
     last = len(tables) - 1
@@ -214,8 +215,8 @@ def _find_fall(
 ) -> Fall | None:
     """Return how much a metric got worse from `before` to `after`; None if it did not get significantly worse.
 
-    `others` contains the changes between other consecutive runs of the series. If there are enough of them, the
-    metric must also have changed by much more than their median.
+    `others` has the changes between other consecutive runs of the series. If there are enough such changes, the
+    metric must also have changed by much more than the median size of these changes.
     """
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
@@ -226,7 +227,10 @@ def _find_fall(
 
 
 def _rank_significance(fall: Fall) -> tuple[float, float]:
-    """Return a sort key for falls: the change divided by the width of its interval, then the size of the change."""
+    """Return a sort key for metrics that became worse: first by significance, then by size of the change.
+
+    The significance is the change divided by the width of its confidence interval.
+    """
     change, (low, high) = abs(fall.step.mean or 0.0), fall.step.ci95 or (0.0, 0.0)
     return min(1e6, change / (high - low)) if high > low else 1e6, change
 
@@ -237,9 +241,11 @@ def _are_alike(one: Table, other: Table) -> bool:
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_fall: float) -> bool:
-    """Return whether a regression persists: the newest run is still worse than `before`.
+    """Return whether a regression that an earlier run showed still exists in the newest run.
 
-    `before` is the earlier run with which the worse run was compared.
+    `before` is the run before that regression, `falls` are the metrics that became worse, and `more` is the
+    number of additional failed replies. The newest run is compared with `before`: the regression exists if one
+    of these metrics is still worse or, where `more` is not 0, if more replies still fail.
     """
     shared = count_overlap([before], [newest])
     if more and shared.failed_after > shared.failed_before:

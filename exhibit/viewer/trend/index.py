@@ -1,4 +1,8 @@
-"""The command `results index`: a page that shows all runs over time, and checks for CI."""
+"""The command `results index`: writes a page that shows all runs over time.
+
+It also writes summaries for CI, and exits with code 4 if a condition of `--fail-on` is met, such as a
+regression.
+"""
 
 import argparse
 import math
@@ -18,7 +22,7 @@ from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.atomic import write_whole
 from exhibit.viewer.page import format_page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, compute_x, compute_y, format_outline
-from exhibit.viewer.trend import changes, summary
+from exhibit.viewer.trend import changes, gates, summary
 
 GATE = 4
 """The exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions."""
@@ -39,14 +43,14 @@ def index(options: argparse.Namespace) -> int:
     series = changes.make_series(runs)
     metrics = {one.title: changes.choose_watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
-        raise ToolkitError(f"no run has {', '.join(options.metrics)}")
+        raise ToolkitError(f"no run has the metrics {', '.join(options.metrics)}; check their names")
     regressions = [
         regression
         for one in series
         for regression in changes.find_regressions(one, metrics[one.title], max_fall=options.max_fall)
     ]
     explained = [summary.explain(regression) for regression in regressions]
-    checks = summary.check_gates(options.fail_on, series, regressions, scale)
+    checks = gates.check_gates(options.fail_on, series, regressions, scale)
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
     told_in = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
     if told_in:
@@ -157,9 +161,9 @@ def _describe_series(
 
 
 def _find_report(run: RunResults, folder: Path) -> str:
-    """Return the address of a run's report; empty if there is no report.
+    """Return the address of a run's report, for a link from a page in `folder`; empty if there is no report.
 
-    The address is relative if the report is below the page's folder, otherwise it is a file URL.
+    The address is relative if the report is below `folder`; otherwise it is a file URL.
     """
     report = run.folder / REPORT
     if not report.is_file():
@@ -226,7 +230,8 @@ def draw(
 def _find_range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
     """Return the lower and upper end of the vertical axis of a plot.
 
-    For a share, the ends are rounded outwards to tenths. For any other metric, they leave a margin of 10%.
+    For a share, the ends are the lowest and the highest value, rounded outwards to tenths. For any other
+    metric, a tenth of the distance between these two values is added as a margin at both ends.
     """
     ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     low, high = min(ends), max(ends)

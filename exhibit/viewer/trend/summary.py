@@ -1,22 +1,21 @@
 """Explain regressions, and make the output for CI: a summary in Markdown, and checks as JUnit XML."""
 
-import argparse
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from exhibit.evaluation.bands import Bound, Scale
+from exhibit.evaluation.bands import Scale
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Table, match_questions
-from exhibit.schemas.errors import ToolkitError
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import EQUAL, match_questions
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.page import render
 from exhibit.viewer.trend.changes import Fall, Regression, Series
+from exhibit.viewer.trend.gates import Check
 
 LISTED = 40
 """The number of questions, documents and labels that are listed; the total is shown with them."""
@@ -38,7 +37,10 @@ class Fallen:
 
 
 class FallenValues(NamedTuple):
-    """A question's values in two runs, and its id in the earlier run."""
+    """The values of one metric for a question that got worse or failed: `before` and `after`, in two runs.
+
+    `earlier` is the question's id in the earlier run. `after` is None if the question failed in the later run.
+    """
 
     earlier: Id
     before: float | None
@@ -47,7 +49,7 @@ class FallenValues(NamedTuple):
 
 @dataclass(frozen=True)
 class FallenGroup:
-    """A document or a label value, with the number of its questions, and of those that got worse."""
+    """A document or a label value: how many questions it has (`asked`), and how many of them got worse (`fell`)."""
 
     name: str
     fell: int
@@ -166,7 +168,7 @@ def _count_documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
 
 
 def _count_labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
-    """Return the label values whose share of worse questions is above average, the largest excess first."""
+    """Return the label values whose questions got worse more often than average; the largest excess comes first."""
     if not table.labels or not fallen:
         return []
     kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
@@ -180,10 +182,14 @@ def format_markdown(
     series: Sequence[Series],
     metrics: Mapping[str, Sequence[str]],
     explanations: Sequence[Explanation],
-    checks: "Sequence[Check]",
+    checks: Sequence[Check],
     scale: Scale,
 ) -> str:
-    """Return the summary: the current regressions, the newest figures with their bands, and each check."""
+    """Return a Markdown summary of the runs over time.
+
+    It lists the regressions that still exist, the figures of the newest run with their ratings (`Good`,
+    `Acceptable` or `Poor`), and the result of each check.
+    """
     return render(
         "summary.md.j2",
         standing=[one for one in explanations if one.regression.stands],
@@ -196,7 +202,7 @@ def format_markdown(
     )
 
 
-def format_junit(checks: "Sequence[Check]") -> str:
+def format_junit(checks: Sequence[Check]) -> str:
     """Return the checks as JUnit XML, one suite per dataset."""
     return render("junit.xml.j2", checks=checks)
 
@@ -294,100 +300,3 @@ def _describe_changed(changed: Sequence[ChangedSetting]) -> str:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-REGRESSION, BAND = "regression", "band"
-_EXPRESSION = re.compile(r"(?:([^:<>=]++):\s*)?([\w.@-]++)\s*((?:>=|<=|>|<).*)")
-_FAILED = "failed"
-"""The name of the share of failed questions in a gate."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check: its result, and the observed values."""
-
-    suite: str
-    name: str
-    told: str
-    holds: bool
-
-
-def parse_gate(text: str) -> str:
-    """Return a `--fail-on` gate unchanged if it is valid; raise ArgumentTypeError if it is not."""
-    try:
-        return text if text in (REGRESSION, BAND) or _parse_parts(text) else ""
-    except ToolkitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def check_gates(
-    gates: Sequence[str], series: Sequence[Series], regressions: Sequence[Regression], scale: Scale
-) -> list[Check]:
-    """Return every check of every gate, on the newest run of each series; raise an error for a gate without data."""
-    checks = []
-    for gate in gates:
-        if gate == REGRESSION:
-            results = list(_check_regressions(series, regressions))
-        elif gate == BAND:
-            results = list(_check_bands(series, scale))
-        else:
-            results = list(_check_expression(gate, series))
-        if not results:
-            raise ToolkitError(
-                f"--fail-on {gate!r}: no newest run has these figures, so the check would never fail; name others"
-            )
-        checks += results
-    return checks
-
-
-def _check_regressions(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
-    for one in series:
-        mine = [regression for regression in regressions if regression.series is one and regression.stands]
-        listed = "; ".join(
-            f"{regression.run} is worse than {regression.before}, and the newest run still is" for regression in mine
-        )
-        yield Check(one.title, "no regression", listed or "none stands", not mine)
-
-
-def _check_bands(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
-    for one in series:
-        newest = one.runs[-1]
-        for metric, estimate in newest.means_of(one.dataset).items():
-            bands = scale.of(one.dataset, metric)
-            if bands is None or estimate.mean is None:
-                continue
-            band = bands.band(estimate.mean)
-            mean = describe_metric(metric).figure(estimate.mean)
-            finding = f"{mean} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
-            yield Check(one.title, f"{metric} is not poor", finding, band != "Poor")
-
-
-def _check_expression(gate: str, series: Sequence[Series]) -> Iterator[Check]:
-    dataset, metric, bound = _parse_parts(gate)
-    for one in series:
-        if dataset not in (None, one.dataset):
-            continue
-        newest = one.runs[-1]
-        value = _find_value(one, metric)
-        if value is not None:
-            finding = f"{metric} is {value:.4g} in {newest.name}"
-            yield Check(one.title, f"not {metric} {bound}", finding, not bound.holds(value))
-
-
-def _find_value(series: Series, metric: str) -> float | None:
-    newest = series.runs[-1]
-    if metric == _FAILED:
-        table = newest.tables[series.dataset]
-        return sum(map(bool, table.failed)) / len(table.ids) if table.ids else None
-    estimate = newest.means_of(series.dataset).get(metric)
-    return estimate.mean if estimate else None
-
-
-def _parse_parts(text: str) -> tuple[str | None, str, Bound]:
-    match = _EXPRESSION.fullmatch(text.strip())
-    if not match:
-        raise ToolkitError(
-            f"--fail-on {text!r}: write {REGRESSION}, {BAND}, or a bound such as 'answer_f1 < 0.5', "
-            f"'cuad:char_recall@8 < 0.6' or '{_FAILED} > 0.02'"
-        )
-    return match[1] and match[1].strip(), match[2].replace("-", "_"), Bound.parse(match[3], where=f"--fail-on {text!r}")

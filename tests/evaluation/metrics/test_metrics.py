@@ -84,7 +84,7 @@ def test_depths_are_the_run_s():
         "ndcg@5",
         "recall@5",
     ]
-    with pytest.raises(ToolkitError, match=r"no drm@65: the rankings of this run have only 64 passages"):
+    with pytest.raises(ToolkitError, match=r"drm@65: its cutoff is too large: only 64 passages are ranked"):
         measure(CASES, names=["drm@65"])
 
 

@@ -1,0 +1,126 @@
+"""The scores of a dataset as a table: for each metric a column of values, with None where the metric does not apply."""
+
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+Values = Sequence[float | None]
+"""One value for each case; None where the metric does not apply, never 0."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The scores of a dataset: for each metric, one value per case, in the order of `ids`."""
+
+    name: str
+    ids: Sequence[int | str]
+    documents: Sequence[str]
+    """The document of each case: cases of the same document are resampled together."""
+    values: Mapping[str, Values]
+    failed: Sequence[int] = ()
+    """The number of failed replies of each case, from 0 to the number of repeats; empty when no reply failed."""
+    labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    groups: str | None = None
+    """The label whose groups are averaged first, from `bundle.json`."""
+    repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
+    """The values of each round, where the questions were asked several times; `values` are their means."""
+    contents: Sequence[str] = field(default=(), repr=False)
+    """A digest of each question with its expected answer, gold and documents; empty where they are unknown."""
+
+    @classmethod
+    def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
+        """Return one table for repeated questions: each value is the mean over the repetitions of the question."""
+        first = tables[0]
+        if len(tables) == 1:
+            return first
+        repeats = [table.values for table in tables]
+        means = {
+            name: Column(compute_mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
+            for name in first.values
+        }
+        failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
+        return replace(first, values=means, failed=failed, repeats=repeats)
+
+    @property
+    def pair(self) -> str | None:
+        """The label `pair`, which is the same for a variant of a bundle and for its control.
+
+        None if the dataset is not part of such a pair.
+        """
+        return self.labels[0].get("pair") if self.labels else None
+
+    @property
+    def errors(self) -> int:
+        """The number of replies that are errors."""
+        return sum(self.failed)
+
+    def has_failed(self, row: int) -> bool:
+        """Return whether any reply of a case is an error."""
+        return bool(self.failed) and bool(self.failed[row])
+
+    def only(self, rows: Sequence[int]) -> "Table":
+        """Return a table with only these rows."""
+        return replace(
+            self,
+            ids=[self.ids[row] for row in rows],
+            documents=[self.documents[row] for row in rows],
+            values=_select_rows(self.values, rows),
+            failed=[self.failed[row] for row in rows] if self.failed else (),
+            labels=[self.labels[row] for row in rows] if self.labels else (),
+            repeats=[_select_rows(one, rows) for one in self.repeats],
+            contents=[self.contents[row] for row in rows] if self.contents else (),
+        )
+
+
+def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
+    return {name: Column(column[row] for row in rows) for name, column in values.items()}
+
+
+def compute_mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are not None; None if all values are None or there are no values."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+class Column(Sequence[float | None]):
+    """The values of a metric, one for each case, in order; None (not applicable) is stored as NaN."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, values: Iterable[float | None] = ()) -> None:
+        self._numbers = array("d")
+        self.extend(values)
+
+    def extend(self, values: Iterable[float | None]) -> None:
+        """Add values at the end."""
+        for value in values:
+            if value is not None and math.isnan(value):
+                raise ValueError("a metric returned NaN for a question; return None where the metric does not apply")
+            self._numbers.append(math.nan if value is None else value)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> float | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[float | None]: ...
+    def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
+        if isinstance(place, slice):
+            return [None if math.isnan(number) else number for number in self._numbers[place]]
+        number = self._numbers[place]
+        return None if math.isnan(number) else number
+
+    def __iter__(self) -> Iterator[float | None]:
+        return (None if number != number else number for number in self._numbers)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another sequence has the same values."""
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # a mutable object
+
+    def __repr__(self) -> str:
+        return f"Column({list(self)!r})"
