@@ -97,11 +97,11 @@ class Encoder(nn.Module):
 
     def _attend(self, state: Tensor, seen: Tensor, prefix: str, merged: Mapping[str, Tensor]) -> Tensor:
         texts, length, _ = state.shape
-        parts = [
+        query, key, value = (
             self._multiply(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
             for part in ("query", "key", "value")
-        ]
-        mixed = f.scaled_dot_product_attention(*parts, attn_mask=seen)
+        )
+        mixed = f.scaled_dot_product_attention(query, key, value, attn_mask=seen)
         joined = mixed.transpose(1, 2).reshape(texts, length, self.width)
         return self._multiply(joined, f"{prefix}.output.dense", merged)
 
