@@ -6,7 +6,7 @@
 expected answer, right replies in other words, and equally many replies that are wrong by one word.
 `refusals.jsonl` beside it has 210 refusals, and 210 answers that use the same words. 200 pairs of a
 question and a reply, and 100 of the texts in `refusals.jsonl`, were held out before the rules were written.
-Each metric is tested by itself. It accepts a reply from a certain value: 1 for `answered_rightly` and
+Each metric is tested by itself. A metric accepts a reply if its value is at least 1 for `answered_rightly` and
 `answer_contained`, 0.5 for `answer_f1`, and 4 for `answer_correctness`, the mark of a judge.
 """
 

@@ -85,10 +85,10 @@ class Examples:
         return np.asarray(weights / weights.sum(), np.float64)
 
     def draw_wording(self, row: Row, random: Random, *, own: float = 0.0) -> int:
-        """Draw a random wording of the row's kind of question, and return the number of this query.
+        """Draw a random wording of the row's kind of question, and return the wording's number.
 
-        With the probability `own`, only the benchmark's own wordings of this kind are drawn. A row without a kind
-        always gets its own query.
+        With the probability `own`, only the benchmark's wordings of this kind are drawn. A row without a kind has
+        one wording, which is always returned.
         """
         if row.kind < 0:
             return row.query

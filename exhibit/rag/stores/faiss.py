@@ -191,7 +191,7 @@ class FaissStore:
         rows.remove()
 
     def _load_rows(self) -> None:
-        """Load the whole file before it is changed: FAISS ends the process when a mapped index grows."""
+        """Load the whole index file into memory before it is changed; FAISS crashes if a memory-mapped index grows."""
         if self._opened is None and self._rows is None:
             self._opened = self._open()
         if self._mapped:
