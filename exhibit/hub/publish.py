@@ -206,7 +206,7 @@ def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
         return
     raise ToolkitError(
         f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\nreview some with "
-        "exhibit review, or add --as-drafted to publish them as drafts"
+        "`exhibit review`, or add --as-drafted to publish them as drafts"
     )
 
 

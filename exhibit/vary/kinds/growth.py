@@ -25,7 +25,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     given = request.argument or "2"
     times = int(given) if given.isdecimal() else 0
     if times < 2:
-        raise ToolkitError(f"growth:{request.argument}: the factor must be a whole number of at least 2: growth:2, growth:4 …")
+        raise ToolkitError(
+            f"growth:{request.argument}: the factor must be a whole number of at least 2: growth:2, growth:4 …"
+        )
     if request.others is None:
         raise ToolkitError("growth: no other documents are given; add --others FOLDER")
     wanted = (times - 1) * len(corpus.documents)
