@@ -10,6 +10,7 @@ from pathlib import PurePath
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import BRACKETED, find_citations, rewrite_citations, without_places
+from exhibit.law.editions import without_changes
 from exhibit.law.figures import stands_in
 from exhibit.law.language import list_word_runs
 from exhibit.law.names import normalise_name, without_ending
@@ -69,8 +70,8 @@ def score_against(case: Case, expected: Iterable[str], score: Callable[[str, str
 
 
 def without_citations(text: str) -> str:
-    """Return a text without its citations, such as `[1]`, and without the list of sources at its end."""
-    return _PAGE_CITATION.sub("", rewrite_citations(without_places(text), lambda *_: ""))
+    """Return a text without its citations, such as `[1]`, its notes on amendments, and its list of sources."""
+    return _PAGE_CITATION.sub("", rewrite_citations(without_changes(without_places(text)), lambda *_: ""))
 
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")

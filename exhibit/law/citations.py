@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
-from exhibit.law.editions import without_version
+from exhibit.law.editions import without_changes, without_version
 from exhibit.law.figures import find_figures, has_missing_figures
 from exhibit.law.language import list_content_words
 from exhibit.law.sentences import CITATION, split_sentences
@@ -116,7 +116,7 @@ def claims_of(text: str) -> list[Claim]:
 
     Headings, lead-ins, a bare Yes or No without a citation, and the list of sources are not claims.
     """
-    text = without_version(without_places(text))
+    text = without_version(without_changes(without_places(text)))
     claims: list[Claim] = []
     quotations = list(_QUOTATION.finditer(text))
     for span in split_sentences(text):

@@ -23,6 +23,9 @@ _VERSION = re.compile(
     r"(?i)\b(?:version|text in force|wording|znění|znenie|Fassung|redação|versão|rédaction)\b[^.;()\n\d]{0,30}"
     rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?"
 )
+_CHANGED = re.compile(
+    rf"\(Section \S{{1,20}} (?:as changed|was deleted) by .{{1,600}}?(?:, in force from {_DATE})?\)(?=\s|$)"
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING = 12  # lines at the start in which a law states its name
 _LONGEST = 200  # characters of a law's name
@@ -85,6 +88,11 @@ def _compile_dated() -> re.Pattern[str]:
 def without_version(text: str) -> str:
     """Return an answer without the note on the version of the law: `(Text in force from 1 July 2018)`."""
     return _VERSION.sub(" ", text)
+
+
+def without_changes(text: str) -> str:
+    """Return an answer without the note on amendments: `(Section 2 as changed by x.pdf, in force from 1 July 2018)`."""
+    return _CHANGED.sub("", text)
 
 
 def make_law_name(title: str) -> "LawName":

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from exhibit.law.editions import without_changes
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline
@@ -55,6 +56,7 @@ def test_the_answer_is_the_clause_in_force_and_names_the_amendment(ask, question
     assert fee in text
     assert not any(other in text for other in FEES - {fee})
     assert (f"Section 2.1 as changed by {source}" in text) == bool(source)
+    assert "in force from" not in without_changes(text), "the note is no claim of the answer"
     assert not any(other in hit.text for hit in answered.retrieved.ranked for other in FEES - {fee})
 
 
