@@ -50,6 +50,7 @@ NOT_RUN = (
         "a server: tests/rag/test_milvus_server.py",
     ),
     Rule(r"OPENAI_BASE_URL=|openai:smollm2", "", "asks that language model"),
+    Rule(r"datasets_out/ohr\b", "", "OHR-Bench's questions are not in the repository"),
     Rule(r"^exhibit view\b", "", "serves until it is stopped: tests/viewer/test_view_clicks.py"),
     Rule(r"training\.", "", "needs torch (tests/training)"),
     Rule(r"bench\.scale\s*$", "", "twenty minutes; its parts are run by tests/bench/test_scale.py"),

@@ -234,7 +234,7 @@ def test_a_wrong_source_says_what_was_expected(tmp_path, convert, capsys):
     assert "pass --source with benchmarks/*.json and corpus/" in capsys.readouterr().err
     root = make(tmp_path / "s", {"a/x.txt": "x"})
     (root / "benchmarks" / "a.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(SourceError, match="is this LegalBench-RAG"):
+    with pytest.raises(SourceError, match="is this file from LegalBench-RAG"):
         read(root)
     (root / "benchmarks" / "a.json").write_text("{", encoding="utf-8")
     with pytest.raises(SourceError, match="not JSON"):

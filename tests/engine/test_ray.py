@@ -399,9 +399,17 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.extra
 def test_no_cluster_at_the_address_is_one_line(tmp_path):
-    code = "import sys; from exhibit.converters import _cli, cuad; sys.exit(_cli.main(cuad))"
-    flags = ["--source", "samples/cuad", "--out", str(tmp_path / "out"), "--engine", "ray:127.0.0.1:1"]
-    run = subprocess.run([sys.executable, "-c", code, *flags], cwd=ROOT, capture_output=True, text=True)
+    flags = [
+        "convert",
+        "cuad",
+        "--source",
+        "samples/cuad",
+        "--out",
+        str(tmp_path / "out"),
+        "--engine",
+        "ray:127.0.0.1:1",
+    ]
+    run = subprocess.run([sys.executable, "-m", "exhibit", *flags], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 1, run.stderr
     assert run.stderr.startswith("error: --engine ray:127.0.0.1:1: no cluster there") and "ray start" in run.stderr
     assert len(run.stderr.splitlines()) == 1

@@ -235,7 +235,7 @@ def test_what_cannot_be_stored_is_refused(tmp_path, store, cloud):
     with pytest.raises(BundleError, match=r"expected \(2, 32\)"):
         store.add([1, 2], cloud[:2, :16])
     (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(BundleError, match="made for 32 numbers a vector"):
+    with pytest.raises(BundleError, match="built for vectors of 32 numbers"):
         opened(tmp_path, dimensions=64)
 
 
@@ -335,7 +335,7 @@ def test_two_indexes_on_one_server_do_not_meet(tmp_path, server, cloud):
 def test_the_pipeline_retrieves_the_same_with_either_store(tmp_path, samples):
     found = {}
     for store in ("faiss", "milvus:lite"):
-        made = pipeline(tmp_path, store, documents=3)
+        made = pipeline(tmp_path, store, layer_documents=3)
         made.index(samples / "contractnli", tmp_path / store.replace(":", "-"))
         questions = [f"Clause {n}: may the Receiving Party disclose Confidential Information?" for n in range(5)]
         found[store] = [each.ranked for each in made.search(questions)]
