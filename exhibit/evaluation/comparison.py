@@ -122,7 +122,8 @@ class AnswerComparison:
             if same:
                 alike = [other.bound for other in self.wanted.quantities if one.equals(other)]
                 bounded = one._replace(bound=one.bound or self._find_asked_bound())
-                if all(bounded.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
+                contradicted = all(bounded.contradicts_bound(other) for other in same)
+                if contradicted and len(set(alike)) == 1 and not self.has_gold_bound(one, same):
                     yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
                 continue
             known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
@@ -130,6 +131,14 @@ class AnswerComparison:
             crossed = [other for other in self.given.quantities if is_rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
                 yield f"The reply has another figure than {format_quantity(one)}."
+
+    def has_gold_bound(self, one: Quantity, same: Sequence[Quantity]) -> bool:
+        """Return whether the gold passage bounds an expected figure that has no bound as the reply does.
+
+        For example, the expected answer is `£500`, and both the passage and the reply say `at least £500`.
+        """
+        stated = {other.bound for other in self.gold.quantities if other.bound and one.equals(other)}
+        return not one.bound and any(other.bound in stated for other in same)
 
     def _find_asked_bound(self) -> str:
         """Return the bound that the question asks for, `at most` or `at least`; empty if it asks for none."""

@@ -338,13 +338,14 @@ def _find_unlike_conditions(found: AnswerComparison) -> str:
 def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
     """Return whether a reply may give an expected figure with a different bound, such as "at most".
 
-    Different bounds are accepted if the question asks for a maximum or minimum. They are also accepted for a
-    period that has no bound in one text, and "at most" or "more than" in the other.
+    Different bounds are accepted if the question asks for a maximum or minimum, or if the gold passage has the
+    reply's bound. They are also accepted for a period that has no bound in one text, and "at most" or "more
+    than" in the other.
     """
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
     period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
-    return asked or period
+    return asked or period or found.has_gold_bound(one, same)
 
 
 # ---------------------------------------------------------------- figures that nothing bears out

@@ -192,3 +192,18 @@ def test_a_reply_of_many_dates_is_scored_in_linear_time():
     seconds(100)  # what is compiled once
     few, many = seconds(5_000), seconds(40_000)
     assert many < 24 * few, "eight times the text takes eight times as long, and 64 times where time is quadratic"
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "right"),
+    [
+        ("The Owner shall keep insurance of at least £3,000,000.", "at least £3,000,000", True),
+        ("The Owner shall keep insurance of £3,000,000.", "at least £3,000,000", False),
+        ("The Owner shall keep insurance of at least £3,000,000.", "at most £3,000,000", False),
+        ("The Owner shall keep insurance of at least £3,000,000.", "£3,000,000", True),
+    ],
+)
+def test_a_bound_of_the_gold_passage_may_be_stated_with_the_expected_figure(gold, reply, right):
+    for said in (reply, f"{reply}: “The Owner shall keep insurance of {reply}.” [3]"):
+        decision = decide("What insurance must the Owner keep?", "£3,000,000", said, [gold])
+        assert (decision.right is True) is right, decision.reason
