@@ -294,14 +294,14 @@ def test_a_server_that_never_ends_is_given_up(llm, server, fault):
 def test_all_tries_together_have_the_seconds_that_a_prompt_may_take(llm, server):
     server.faults = {"q": ["hang"] * 9}
     (reply,) = ask(llm(timeout=60, total=0.3, retries=4, backoff=0.01), "q")
-    assert "no reply within 0.3 s" in reply.error and len(server.asked) == 1
+    assert "no reply within 0.3 s" in reply.error and len(server.asked) <= 1
 
 
 def test_a_pipelines_language_model_has_the_seconds_that_the_user_gives(server, tmp_path):
     server.faults = {"q": ["hang"] * 9}
     pipeline = Pipeline(Config(llm="openai:tiny"), cache=tmp_path, timeout=0.3)
     (reply,) = ask(pipeline.llm, "q")
-    assert "no reply within 0.3 s" in reply.error and len(server.asked) == 1
+    assert "no reply within 0.3 s" in reply.error and len(server.asked) <= 1
 
 
 def test_a_server_that_is_not_there_is_an_error(monkeypatch):
