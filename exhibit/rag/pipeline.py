@@ -27,6 +27,7 @@ from exhibit.rag.retrieval.amendments import choose_in_force, strip_asked_day, w
 from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
+from exhibit.rag.retrieval.completion import complete_sentences
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import open_summariser
@@ -212,6 +213,8 @@ class Pipeline:
 
     def answer_from(self, searched: Sequence[Retrieved]) -> list[Answered]:
         """Return an answer to each question from its retrieved passages."""
+        if self.config.reads:
+            searched = [self._complete(retrieved) for retrieved in searched]
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
             [(strip_asked_day(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
@@ -220,6 +223,10 @@ class Pipeline:
             Answered(retrieved, context, self._annotate(answer, retrieved, context))
             for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
         ]
+
+    def _complete(self, retrieved: Retrieved) -> Retrieved:
+        """Return the retrieved passages with the text that completes the sentences of the selected ones."""
+        return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, self._open_built)))
 
     def _annotate(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
         """Return an answer with three kinds of notes added where they apply.
@@ -234,7 +241,7 @@ class Pipeline:
         """Return the numbered sources for the answer to a question."""
         context = assemble(
             retrieved.question,
-            retrieved.selected,
+            [*retrieved.selected, *retrieved.beside],
             summaries=self.summaries(retrieved),
             budget=self.config.budget,
             tokens=self._tokens,

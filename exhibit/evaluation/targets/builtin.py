@@ -204,7 +204,7 @@ def _join_history(case: Case) -> str:
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
-    passages = tuple(map(_make_passage, retrieved.ranked))
+    passages = tuple(map(_make_passage, list_passages(retrieved)))
     before = None if retrieved.before is None else tuple(map(_make_passage, retrieved.before))
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
     ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
@@ -221,6 +221,11 @@ def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
     )
 
 
+def list_passages(retrieved: Retrieved) -> list[Hit]:
+    """Return the ranked passages, then the text beside them that answers use and that no ranked passage contains."""
+    return [*retrieved.ranked, *(hit for hit in retrieved.beside if not _find_rank(hit, retrieved.ranked))]
+
+
 def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
 
@@ -229,7 +234,7 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
     reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
-    ranks = {source.number: _rank(source, one.retrieved.ranked) for source in one.context.sources}
+    ranks = {source.number: _rank(source, list_passages(one.retrieved)) for source in one.context.sources}
     sure = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
     read = tuple(dict.fromkeys(ranks.values()))
     cut_by = "budget" if one.context.left_out else reply.cut_by
@@ -239,12 +244,17 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:
     """Return the rank, from 1, of the passage that contains a source of the answer."""
-    span = source.hit.chunk.span
-    for rank, hit in enumerate(ranked, 1):
-        own = hit.chunk.span
-        if hit.chunk.document == source.document and own.start <= span.start and span.end <= own.end:
+    return _find_rank(source.hit, ranked) or source.number
+
+
+def _find_rank(hit: Hit, ranked: Sequence[Hit]) -> int:
+    """Return the rank, from 1, of the first passage that contains a hit; 0 if none does."""
+    span = hit.chunk.span
+    for rank, other in enumerate(ranked, 1):
+        own = other.chunk.span
+        if other.chunk.document == hit.chunk.document and own.start <= span.start and span.end <= own.end:
             return rank
-    return source.number
+    return 0
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:

@@ -18,6 +18,7 @@ from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_q
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.rag.questions import understand
+from exhibit.rag.retrieval.completion import find_whole_sentences, subtract
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.9
@@ -96,27 +97,50 @@ def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG00
     return ReaderAnswerer(refuse_below=config.refuse_below, most=config.reader_passages)
 
 
+class _Run:
+    """Adjacent passages of one document, as one text."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources, self.text = sources, ""
+        self.places: list[Span] = []
+        """The place of each passage in the text."""
+        for at, source in enumerate(sources):
+            if at and source.hit.chunk.span.start > sources[at - 1].hit.chunk.span.end:
+                self.text += " "
+            self.places.append(Span(len(self.text), len(self.text) + len(source.text)))
+            self.text += source.text
+
+
 @dataclass(frozen=True)
 class _Window:
-    """Consecutive passages of one document, as one text."""
+    """A part of a run of adjacent passages that the reader model reads at once."""
 
-    sources: tuple[Source, ...]
+    run: _Run
+    span: Span
+
+    @property
+    def document(self) -> str:
+        return self.run.sources[0].document
 
     @cached_property
     def text(self) -> str:
-        return " ".join(source.text for source in self.sources)
+        return self.run.text[slice(*self.span)]
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The passages that the window overlaps."""
+        return tuple(source for source, _ in self.parts(0, len(self.text)))
 
     def parts(self, start: int, end: int) -> Iterator[tuple[Source, Span]]:
         """Yield the sources that the range from `start` to `end` of this window's text overlaps.
 
         Each source comes with the overlap as a span of the source's own text.
         """
-        at = 0
-        for source in self.sources:
-            low, high = max(start - at, 0), min(end - at, len(source.text))
+        first = self.span.start
+        for source, place in zip(self.run.sources, self.run.places, strict=True):
+            low, high = max(first + start, place.start), min(first + end, place.end)
             if low < high:
-                yield source, Span(low, high)
-            at += len(source.text) + 1
+                yield source, Span(low - place.start, high - place.start)
 
 
 @dataclass(frozen=True)
@@ -169,11 +193,11 @@ class ReaderAnswerer:
         also = [name for name, holds in facts.items() if holds]
         kind = QuestionKind() if short else _kind(asks, context)  # kinds were learnt from benchmarks' contracts
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
-        meant = "" if several else windows[0].sources[0].document
+        meant = "" if several else windows[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
-        found = _choose(read, meant, whole=kind.number < 0)
+        found = _choose(read, meant, whole=asks.strip().lower() != kind.asks.lower())
         if not found:  # an answer is probable, but no span is probable enough
             best = max(read, key=lambda one: one[1].score)[0]
             few = AnswerContext(context.text, best.sources, context.tokens)
@@ -224,24 +248,41 @@ def _kind(asks: str, context: AnswerContext) -> QuestionKind:
 def _windows(sources: Sequence[Source]) -> list[_Window]:
     """Return the texts for the reader model, best first.
 
-    Each text is a window: adjacent passages of one document, joined up to a maximum length.
+    A text is a window: a passage with the rest of the sentences in which it begins and ends, and with the adjacent
+    passages that fit. Windows do not overlap: a better passage takes the text first.
     """
-    windows: list[list[Source]] = []
+    places = {
+        source.number: (run, place)
+        for run in _join_adjacent(sources)
+        for source, place in zip(run.sources, run.places, strict=True)
+    }
+    windows: list[_Window] = []
+    for _, (run, place) in sorted(places.items()):
+        taken = [window.span for window in windows if window.run is run]
+        free = next(subtract(place, taken), None)
+        if free is None or not run.text[slice(*free)].strip():
+            continue
+        whole = find_whole_sentences(run.text, free, widest=_WIDEST)
+        for other in sorted(run.places, key=lambda other: abs(other.start - whole.start)):
+            wider = Span(min(whole.start, other.start), max(whole.end, other.end))
+            if wider.end - wider.start <= _WIDEST:
+                whole = wider
+        [mine] = [part for part in subtract(whole, taken) if part.start <= free.start < part.end]
+        windows.append(_Window(run, mine))
+    return windows
+
+
+def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
+    """Return the passages in runs: the passages of a run follow one another in a document."""
+    runs: list[list[Source]] = []
     for source in sorted(sources, key=lambda source: (source.document, source.hit.chunk.span.start)):
-        last = windows[-1] if windows else []
-        if last and _follows(last, source):
-            last.append(source)
+        last = runs[-1][-1] if runs else None
+        span = source.hit.chunk.span
+        if last and last.document == source.document and 0 <= span.start - last.hit.chunk.span.end <= _GAP:
+            runs[-1].append(source)
         else:
-            windows.append([source])
-    return sorted(
-        (_Window(tuple(some)) for some in windows), key=lambda window: min(source.number for source in window.sources)
-    )
-
-
-def _follows(before: Sequence[Source], source: Source) -> bool:
-    first, last, span = before[0].hit.chunk.span, before[-1].hit.chunk.span, source.hit.chunk.span
-    near = before[-1].document == source.document and 0 <= span.start - last.end <= _GAP
-    return near and span.end - first.start <= _WIDEST
+            runs.append([source])
+    return list(map(_Run, runs))
 
 
 def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
@@ -353,4 +394,4 @@ def _is_new(short: str, question: str) -> bool:
 
 def _elsewhere(window: _Window, meant: str) -> float:
     """Return the penalty on the score of a window that is not from the document `meant`; 0 if `meant` is empty."""
-    return ELSEWHERE if meant and window.sources[0].document != meant else 0.0
+    return ELSEWHERE if meant and window.document != meant else 0.0

@@ -82,6 +82,8 @@ class Retrieved:
     """The limit that shortened `selected`: `budget`, `number`, `threshold` or `confidence`; empty if it has all
     passages.
     """
+    beside: tuple[Hit, ...] = ()
+    """The text around the selected passages that completes their sentences: further sources of the answer."""
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
