@@ -132,14 +132,18 @@ def _open_whole(path: Path) -> Iterator[IO[bytes]]:
 
 def _format_reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
-    passages = [_format_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
+    read = frozenset(case.reply.context or ())
+    passages = [
+        _format_passage(passage, quoted=rank < _QUOTED or rank + 1 in read)
+        for rank, passage in enumerate(case.reply.passages)
+    ]
     fields = {"answer": case.reply.answer, "refused": refused, "citations": find_cited(case), "passages": passages}
     # the ranks before the reranker are in the stages; the list itself would double the size of the row
     left_out = {"retrieved", "cut_by"}
     return fields | {name: value for name, value in vars(case.reply).items() if name not in {*fields, *left_out}}
 
 
-def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
+def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
     # the place that the system itself reports
     fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
@@ -148,7 +152,7 @@ def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
     row |= {name: own for name in told if (own := getattr(passage, name))}
     row |= {"pages": passage.pages} if len(passage.pages) > 1 else {}
     row |= {name: value for name, value in fields.items() if value is not None}
-    return {**row, "text": passage.text} if rank < _QUOTED else row
+    return {**row, "text": passage.text} if quoted else row
 
 
 # ---------------------------------------------------------------- evaltools

@@ -34,6 +34,7 @@ _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4}
 _MARKUP = re.compile(r"\*\*|__|^#+\s*")
 _GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
 _CITATION = re.compile(CITATION)
+_NUMBER = re.compile(r"\d+")
 _LONGEST_RANGE = 30  # passages: an answer has fewer sources, so a longer range is not a list of them
 
 
@@ -215,6 +216,9 @@ def _find_supporting(
     own = words - neutral if len(words - neutral) > 1 else words
     # two sources may each contain a part of the claim
     holding = [n for n in cited if _compute_share(own, evidence[n].words) >= OVERLAP / len(cited)]
+    if len(cited) > 1 and own <= frozenset[str]().union(*(evidence[number].words for number in cited)):
+        # a quote that begins in one source and ends in the next: a source may have only a few words of it
+        holding = [n for n in cited if n in holding or _has_own_part(n, cited, evidence, claim.text)]
     together = frozenset[str]().union(*(evidence[number].words for number in holding))
     if not holding or _compute_share(own, together) < OVERLAP:
         return []
@@ -223,6 +227,16 @@ def _find_supporting(
         return holding
     said = find_figures("\n\n".join([given, *(evidence[number].text for number in holding)]))
     return [] if has_missing_figures(claimed, said) else holding
+
+
+def _has_own_part(number: int, cited: Sequence[int], evidence: dict[int, _Evidence], claim: str) -> bool:
+    """Return whether a cited source has content words or numbers of a claim that no other cited source has."""
+    others = frozenset[str]().union(*(_list_terms(evidence[other].text) for other in cited if other != number))
+    return not _list_terms(claim).isdisjoint(_list_terms(evidence[number].text) - others)
+
+
+def _list_terms(text: str) -> frozenset[str]:
+    return frozenset(list_content_words(text)).union(_NUMBER.findall(text))
 
 
 def _compute_share(words: frozenset[str], among: frozenset[str]) -> float:

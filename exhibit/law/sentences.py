@@ -37,6 +37,8 @@ _BEFORE_NUMBER = frozenset(
 _MAY_END = frozenset("bros jr sr dept assn est etc cie st".split())
 _NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
 _EITHER = STOPPED | _MAY_END
+_WITH_LIST = 600
+"""The most characters of a sentence together with the list that it announces."""
 
 
 def split_sentences(text: str) -> list[Span]:
@@ -48,6 +50,38 @@ def split_sentences(text: str) -> list[Span]:
         spans += [trimmed for span in _split_paragraph(text, start, end) if (trimmed := _trim(text, span))]
         start = gap.end() if gap else end
     return spans
+
+
+def extend_to_sentences(text: str, span: Span, *, widest: int) -> Span:
+    """Return a span extended to the start of its first sentence and to the end of its last one.
+
+    If the last sentence ends with a colon, the list after it is included, up to a length limit. The result has
+    at most `widest` characters, unless the span itself is longer. If the sentences are longer, the result begins
+    and ends at a word.
+    """
+    room = widest - (span.end - span.start)
+    if room <= 0:
+        return span
+    low, high = max(0, span.start - widest), min(len(text), span.end + widest)
+    start, end = span
+    announced = False
+    for sentence in split_sentences(text[low:high]):
+        first, last = low + sentence.start, low + sentence.end
+        if first < span.end and span.start < last:
+            start, end = min(start, first), max(end, last)
+            announced = text[last - 1] == ":"
+        elif announced and first >= span.end and last - start <= _WITH_LIST:
+            end = last
+    before, after = span.start - start, end - span.end
+    if before + after > room:
+        after = min(after, max(room - before, room // 2))
+        before = min(before, room - after)
+    start, end = span.start - before, span.end + after
+    while start < span.start and start and not text[start - 1].isspace():
+        start += 1
+    while end > span.end and end < len(text) and not text[end].isspace():
+        end -= 1
+    return Span(start, end)
 
 
 def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:

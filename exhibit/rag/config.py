@@ -158,7 +158,7 @@ class Search(FlagModel):
     """the reranker of the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """the number of passages that the reranker scores"""
-    reader_passages: Positive = 4
+    reader_passages: Positive = 6
     """the most passages that the reader model reads for an answer; it stops early when it is confident"""
     refuse_below: Share | None = 0.3
     """with the reader or a reranker: questions whose answer is less probable are refused; none = none are"""

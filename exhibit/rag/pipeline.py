@@ -24,10 +24,10 @@ from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.amendments import choose_in_force, strip_asked_day, with_changes
+from exhibit.rag.retrieval.completion import complete_sentences
 from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
-from exhibit.rag.retrieval.completion import complete_sentences
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import open_summariser
@@ -226,7 +226,9 @@ class Pipeline:
 
     def _complete(self, retrieved: Retrieved) -> Retrieved:
         """Return the retrieved passages with the text that completes the sentences of the selected ones."""
-        return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, self._open_built)))
+        return replace(
+            retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self._open_built))
+        )
 
     def _annotate(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
         """Return an answer with three kinds of notes added where they apply.

@@ -10,7 +10,7 @@ from exhibit.law.citations import claims_of, verify
 from exhibit.law.counting import asked_to_count, count_items
 from exhibit.law.language import language_of, list_content_words
 from exhibit.law.numerals import SPELT
-from exhibit.law.sentences import split_sentences
+from exhibit.law.sentences import extend_to_sentences
 from exhibit.law.yes_or_no import asks_yes_or_no, denies, says_contrary
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
@@ -18,7 +18,7 @@ from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_q
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.rag.questions import understand
-from exhibit.rag.retrieval.completion import find_whole_sentences, subtract
+from exhibit.rag.retrieval.completion import WIDEST, subtract
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.9
@@ -68,8 +68,6 @@ _PLAIN = 10
 """The most words of a short question: the confidence on short documents was fitted to questions of three to nine
 words.
 """
-_WIDEST = 900
-"""The most characters of one window: with a question of usual length the model would truncate a longer window."""
 YES_SLOPE, YES_OFFSET, YES_DENIED = 0.2753, 1.1425, -1.3898
 """The log-odds of a yes, computed from those of the reader; they are lower where the quote denies or restricts
 something. Fitted to 247 questions that people wrote about the documents for tuning, with weights that were not
@@ -83,8 +81,6 @@ _BRACKET = 40
 """The most characters from the start of a bracket in a short answer to its end; the answer ends before a longer
 bracket.
 """
-_WITH_LIST = 600
-"""The most characters of a quote together with the list that it announces."""
 _GAP = 4
 """The most characters between two passages that are adjacent in the document: a space, a mark, the end of a line."""
 
@@ -183,7 +179,7 @@ class ReaderAnswerer:
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         asks = understand(question).asks
-        whole = 0 < context.characters <= self._most * _WIDEST
+        whole = 0 < context.characters <= self._most * WIDEST
         short = whole and len(asks.split()) <= _PLAIN
         facts: dict[Also, bool] = {
             "short": short,
@@ -262,10 +258,10 @@ def _windows(sources: Sequence[Source]) -> list[_Window]:
         free = next(subtract(place, taken), None)
         if free is None or not run.text[slice(*free)].strip():
             continue
-        whole = find_whole_sentences(run.text, free, widest=_WIDEST)
+        whole = extend_to_sentences(run.text, free, widest=WIDEST)
         for other in sorted(run.places, key=lambda other: abs(other.start - whole.start)):
             wider = Span(min(whole.start, other.start), max(whole.end, other.end))
-            if wider.end - wider.start <= _WIDEST:
+            if wider.end - wider.start <= WIDEST:
                 whole = wider
         [mine] = [part for part in subtract(whole, taken) if part.start <= free.start < part.end]
         windows.append(_Window(run, mine))
@@ -304,7 +300,8 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
         for rank, (window, reading) in enumerate(read)
         for span in reading.spans
         if window.text[span.start : span.end].strip()
-        for quote in [extend(span, window.text) if whole else Span(span.start, span.end)]
+        for own in [Span(span.start, span.end)]
+        for quote in [extend_to_sentences(window.text, own, widest=len(window.text)) if whole else own]
     ]
     best = max((one.score for one in found), default=0.0)
     least = best - (NEXT_BEST if meant else _FURTHER)
@@ -315,20 +312,6 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
     for one in near[:MOST]:
         distinct.setdefault(one.text.casefold(), one)
     return sorted(distinct.values(), key=lambda one: (one.parts[0][0].number, one.parts[0][1].start))
-
-
-def extend(span: AnswerSpan, text: str) -> Span:
-    """Return a span extended to whole sentences.
-
-    If one of these sentences ends with a colon, the list after it is included, up to a length limit.
-    """
-    start, end, announced = span.start, span.end, False
-    for one in split_sentences(text):
-        touches = one.start < span.end and span.start < one.end
-        if touches or (announced and one.end - start <= _WITH_LIST):
-            start, end = min(start, one.start), max(end, one.end)
-            announced = announced or text[one.end - 1] == ":"
-    return Span(start, end)
 
 
 def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:

@@ -1,95 +1,78 @@
 """Completes the sentences in which passages begin and end.
 
 A passage is short, so that it is precise. It often begins or ends inside a sentence, and then it may lack the words
-that answer: "Party B agrees:" without what it agrees to. An answer is made from whole sentences.
+that answer the question: it may end with "Party B agrees:". So the rest of the sentence becomes a source of the answer,
+too.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from exhibit.evidence import Span
-from exhibit.law.sentences import split_sentences
+from exhibit.law.sentences import extend_to_sentences
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.routed import to_hits
 
 WIDEST = 900
-"""The most characters of a passage with the text that completes its sentences: the reader reads no more at once."""
-SCRAP = 2
-"""The most characters of a missing text that is not worth a source: a mark or a space."""
+"""The most characters of a passage with the rest of its sentences: with a question of usual length, the reader model
+would truncate a longer text.
+"""
 
 
-def complete_sentences(hits: Sequence[Hit], index: Index, *, widest: int = WIDEST) -> list[Hit]:
-    """Return the text before and after passages that completes the sentences in which they begin and end.
+def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
+    """Return the text that completes the sentences in which the selected passages begin and end.
 
-    Each text is a hit of its own. It has no words of the passages, and none of another such text.
+    The text is returned as further hits, which do not overlap the selected passages. A hit ends where a ranked
+    passage begins or ends, so that it is inside one ranked passage, or in none.
     """
     taken: dict[str, list[Span]] = {}
-    for hit in hits:
+    edges: dict[str, list[int]] = {}
+    for hit in selected:
         taken.setdefault(hit.chunk.document, []).append(hit.chunk.span)
+    for hit in ranked:
+        edges.setdefault(hit.chunk.document, []).extend(hit.chunk.span)
     added: list[Hit] = []
-    for hit in hits:
+    for hit in selected:
         name = hit.chunk.document
         text = index.read_document_text(name)
-        if text[slice(*hit.chunk.span)] != hit.text:  # an amendment changed its words
+        if text[slice(*hit.chunk.span)] != hit.text:  # an amendment changed the words
             continue
-        whole = find_whole_sentences(text, hit.chunk.span, widest=widest)
-        for gap in subtract(whole, taken[name]):
-            if len(text[slice(*gap)].strip()) > SCRAP:
-                taken[name].append(gap)
-                added += _make_hits(index, hit, gap, text)
+        whole = extend_to_sentences(text, hit.chunk.span, widest=WIDEST)
+        missing = chain.from_iterable(_cut(gap, edges.get(name, ())) for gap in subtract(whole, taken[name]))
+        spans = [span for span in missing if text[slice(*span)].strip()]
+        taken[name] += spans
+        added += _make_hits(index, hit, spans, text)
     return added
 
 
-def find_whole_sentences(text: str, span: Span, *, widest: int) -> Span:
-    """Return a span extended to the start of its first sentence and to the end of its last one.
-
-    The result has at most `widest` characters. If the sentences are longer, each side gets what it needs as far as
-    there is room, and the result begins and ends at a word.
-    """
-    room = widest - (span.end - span.start)
-    if room <= 0:
-        return span
-    low, high = max(0, span.start - widest), min(len(text), span.end + widest)
-    start, end = span
-    announced = False
-    for one in split_sentences(text[low:high]):
-        first, last = low + one.start, low + one.end
-        if first < span.end and span.start < last:
-            start, end = min(start, first), max(end, last)
-            announced = text[last - 1] == ":"
-        elif announced and first >= span.end and last - start <= LISTED:
-            end = last
-    before, after = span.start - start, end - span.end
-    if before + after > room:
-        after = min(after, max(room - before, room // 2))
-        before = min(before, room - after)
-    start, end = span.start - before, span.end + after
-    while start < span.start and start and not text[start - 1].isspace():
-        start += 1
-    while end > span.end and end < len(text) and not text[end].isspace():
-        end -= 1
-    return Span(start, end)
-
-
-LISTED = 600
-
-
 def subtract(whole: Span, taken: Sequence[Span]) -> Iterator[Span]:
-    """Yield the parts of a span that no span of `taken` covers."""
+    """Yield the parts of a span that no span of `taken` covers, in order."""
     at = whole.start
     for start, end in sorted(taken):
-        if start > at and at < whole.end:
+        if at < min(start, whole.end):
             yield Span(at, min(start, whole.end))
         at = max(at, end)
     if at < whole.end:
         yield Span(at, whole.end)
 
 
-def _make_hits(index: Index, hit: Hit, span: Span, text: str) -> list[Hit]:
+def _cut(span: Span, edges: Sequence[int]) -> Iterator[Span]:
+    """Yield the parts of a span between the given offsets."""
+    at = span.start
+    for edge in sorted({edge for edge in edges if span.start < edge < span.end} | {span.end}):
+        yield Span(at, edge)
+        at = edge
+
+
+def _make_hits(index: Index, hit: Hit, spans: Sequence[Span], text: str) -> list[Hit]:
+    """Return spans of a hit's document as hits with the same score."""
     number = index.entry(hit.chunk.document).number
     owners = index.table[:, DOCUMENT]
-    low, high = int(owners.searchsorted(number)), int(owners.searchsorted(number, side="right"))
-    row = max(low, low + bisect_right(index.table[low:high, START].tolist(), span.start) - 1)
-    return to_hits(index, [RankedPassage(number, span, hit.score, row)], lambda _: text)
+    low, high = owners.searchsorted(number), owners.searchsorted(number, side="right")
+    starts = index.table[low:high, START].tolist()
+    rows = [int(low) + max(0, bisect_right(starts, span.start) - 1) for span in spans]
+    passages = [RankedPassage(number, span, hit.score, row) for span, row in zip(spans, rows, strict=True)]
+    return to_hits(index, passages, lambda _: text)
