@@ -192,6 +192,19 @@ def test_two_sources_with_the_same_few_words_do_not_add_up():
     )
 
 
+def test_a_quote_that_ends_in_the_next_source_is_borne_out_by_both():
+    cut = (
+        source(1, "4.5 The Seller bears all costs:"),
+        source(2, "(i) of a recall after delivery; (ii) of repairs; or (iii) of labels that break local law, up to"),
+        source(3, "EUR 900. Nothing else is due."),
+        source(4, "Dogs are kept on a lead."),
+    )
+    quote = " ".join([cut[0].text, cut[1].text, "EUR 900."])
+    assert verify([Claim(quote, (1, 2, 3))], cut) == ((1, 2, 3), ())
+    assert verify([Claim(quote, (1, 2, 4))], cut) == ((), (quote,)), "no cited source has the amount"
+    assert verify([Claim(quote, (1, 2, 3, 4))], cut).citations == (1, 2, 3), "the fourth has nothing of it"
+
+
 def test_what_the_question_says_is_neither_for_nor_against_a_claim():
     claim = Claim("The Harrow and Bright Supply Agreement of 2017 continues for two years.", (1,))
     assert verify([claim], SOURCES).unsupported

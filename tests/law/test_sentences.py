@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from exhibit.evidence import Span
 from exhibit.law.figures import SHORT_MONTHS
-from exhibit.law.sentences import split_sentences, tile_clauses
+from exhibit.law.sentences import extend_to_sentences, split_sentences, tile_clauses
 
 
 def parts(text: str) -> list[str]:
@@ -85,3 +86,29 @@ def test_only_the_stretch_that_is_asked_for_is_tiled():
     text = "One. Two. Three. Four."
     assert tile_clauses(text, 5, 17, least=1, limit=99) == [(5, 10), (10, 17)]
     assert tile_clauses(text, 5, 5, least=1, limit=99) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "widest", "extended"),
+    [
+        ("sell", 900, "The Buyer may sell the boat."),
+        ("The Buyer may sell the boat.", 900, "The Buyer may sell the boat."),
+        ("boat. She", 900, "The Buyer may sell the boat. She bears: (a) freight; (b) duties."),
+        ("bears", 900, "She bears: (a) freight; (b) duties."),
+        ("freight", 20, "(a) freight; (b)"),
+        ("The Buyer may sell the boat.", 10, "The Buyer may sell the boat."),
+        ("may sell", 17, "may sell the"),
+    ],
+)
+def test_a_span_is_extended_to_whole_sentences_as_far_as_there_is_room(words, widest, extended):
+    text = "It is so. The Buyer may sell the boat. She bears: (a) freight; (b) duties. The rest is the Seller's."
+    at = text.index(words)
+    assert text[slice(*extend_to_sentences(text, Span(at, at + len(words)), widest=widest))] == extended
+
+
+def test_a_list_after_a_colon_is_part_of_the_sentence_up_to_a_limit():
+    items = [f"\n({letter}) the costs of work {letter} on the quay;" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    text = f"The Tenant bears the following:{''.join(items)}"
+    extended = text[slice(*extend_to_sentences(text, Span(4, 10), widest=900))]
+    assert extended.startswith("The Tenant bears the following:\n(a) the costs") and 500 < len(extended) <= 600
+    assert extended.endswith("on the quay;")
