@@ -20,7 +20,7 @@ from exhibit.evaluation.interop import ragas_dataset
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import find_gold_ranks
-from exhibit.evaluation.records import list_passages_read, read_tables, with_drm_means
+from exhibit.evaluation.records import _format_reply, list_passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import find_page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.evaluation.score_table import Table
@@ -769,6 +769,12 @@ def test_ten_passages_are_written_with_their_words_and_where_the_system_says_the
     [entry] = json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8"))
     assert len(entry["retrieved_passages"]) == 10 and entry["query"] == dataset.cases[0].question
     assert "repeats" not in row and row["id"] == 0
+
+
+def test_a_later_passage_that_the_answer_was_made_from_is_written_with_its_words():
+    passages = tuple(Passage(f"words {n}", "alder.txt") for n in range(14))
+    fields = _format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
+    assert [("text" in one) for one in fields["passages"]] == [True] * 10 + [False, False, True, False]
 
 
 def test_a_run_in_which_all_failed_writes_empty_predictions_and_minus_one_where_asked(dataset, tmp_path):
