@@ -16,6 +16,7 @@ from exhibit.models.llms import LLM, choose_counter
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import open_answerer
+from exhibit.rag.answerers.reader import can_read
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
 from exhibit.rag.index import Index
@@ -225,10 +226,18 @@ class Pipeline:
         ]
 
     def _complete(self, retrieved: Retrieved) -> Retrieved:
-        """Return the retrieved passages with the text that completes the sentences of the selected ones."""
-        return replace(
-            retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self._open_built))
-        )
+        """Return the retrieved passages with the text that completes the sentences of the selected ones.
+
+        Text that an amendment has changed is left out. Nothing is added if the reader model does not answer.
+        """
+        if not retrieved.selected:
+            return retrieved
+        index = self._open_built
+        if not can_read(retrieved.question, index.entry(retrieved.selected[0].chunk.document).profile.kind):
+            return retrieved
+        beside = tuple(complete_sentences(retrieved.selected, retrieved.ranked, index))
+        in_force = choose_in_force(Retrieved(retrieved.question, beside, beside), index).ranked
+        return replace(retrieved, beside=tuple(hit for hit in beside if hit in in_force))
 
     def _annotate(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
         """Return an answer with three kinds of notes added where they apply.

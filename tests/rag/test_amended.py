@@ -27,7 +27,8 @@ def ask(tmp_path):
             folder.mkdir()
             for name, text in files.items():
                 (folder / name).write_text(text, encoding="utf-8")
-        config = Config.preset("routed", answerer="extractive", reranker="none", refuse_below=None, **settings)
+        settings = {"answerer": "extractive", "reranker": "none", "refuse_below": None, **settings}
+        config = Config.preset("routed", **settings)
         pipeline = Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(256))
         pipeline.index(folder, tmp_path / "index", force=True)
         [answered] = pipeline.answer([question])
@@ -58,6 +59,16 @@ def test_the_answer_is_the_clause_in_force_and_names_the_amendment(ask, question
     assert (f"Section 2.1 as changed by {source}" in text) == bool(source)
     assert "in force from" not in without_changes(text), "the note is no claim of the answer"
     assert not any(other in hit.text for hit in answered.retrieved.ranked for other in FEES - {fee})
+
+
+def test_the_rest_of_a_cut_sentence_is_in_force_too(ask):
+    scheduled = CONTRACT.replace("Fee. Customer", "Fee - Customer").replace("services.", "services;")
+    scheduled = scheduled.replace("Late Payment. An", "Late payment: an")
+    assert "$4,000 for the hosting services;\n2.2 Late payment: an amount" in scheduled
+    answered = ask(f"As of September 1, 2019: {FEE}", FAMILY | {"hosting.txt": scheduled}, answerer="reader")
+    used = [hit.text for hit in (*answered.retrieved.selected, *answered.retrieved.beside)]
+    assert any("Late payment" in text for text in used), "the section after it is read"
+    assert not any("$4,000" in text for text in [*used, answered.answer.text]) and "$5,500" in answered.answer.text
 
 
 @pytest.mark.parametrize(("day", "state"), [("May 1, 2018", "Ohio"), ("July 4, 2020", "Vermont")])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from exhibit.evaluation.targets.builtin import _make_answered_reply
 from exhibit.evidence import Span
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.answerers.reader import _windows
+from exhibit.rag.answerers.reader import _windows, can_read
 from exhibit.rag.pipeline import Answered
 from exhibit.rag.protocols import Chunk, Hit, Source
 from exhibit.rag.retrieval.completion import WIDEST, complete_sentences, subtract
@@ -107,6 +107,14 @@ def test_an_answer_is_a_whole_sentence_though_its_passage_is_half_of_it(pipeline
     [answered] = small.answer(["What shall the Berth Holder do if the vessel is unsafe?"])
     assert max(len(one.text) for one in answered.retrieved.ranked) <= 60
     assert DUTY in answered.answer.quotes[0] and not answered.answer.unsupported
+
+
+def test_a_question_that_the_reader_does_not_answer_has_the_passages_alone(pipeline):
+    half = hit("the Berth Holder shall within two days")
+    german = Retrieved("Wer zahlt die Gebühr des Gutachters, wenn das Schiff nicht sicher ist?", (half,), (half,))
+    english = Retrieved("Who pays the surveyor's fee if the vessel is not safe?", (half,), (half,))
+    assert not pipeline._complete(german).beside and pipeline._complete(english).beside
+    assert not can_read(english.question, "court guide") and can_read(english.question, "contract")
 
 
 @given(st.tuples(st.integers(0, 40), st.integers(0, 40)), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40))))

@@ -93,6 +93,14 @@ def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG00
     return ReaderAnswerer(refuse_below=config.refuse_below, most=config.reader_passages)
 
 
+def can_read(question: str, kind: str) -> bool:
+    """Return whether the reader model answers a question about a document of this kind.
+
+    It answers English questions, except about court rules, laws and judgments.
+    """
+    return kind not in UNREAD and language_of(question) == "en"
+
+
 class _Run:
     """Adjacent passages of one document, as one text."""
 
@@ -172,7 +180,7 @@ class ReaderAnswerer:
         Questions that are not in English, and questions about court rules, laws and judgments, go to the extractive
         answerer instead.
         """
-        if context.kind in UNREAD or language_of(question) != "en":
+        if not can_read(question, context.kind):
             return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
         windows = _windows(context.sources)[: None if several else self._most]
