@@ -73,13 +73,14 @@ def test_the_words_that_are_read_are_the_answer_and_cite_their_source() -> None:
 class Short(Scripted):
     """A stub model that also returns a short answer, with given log-odds of a yes."""
 
-    def __init__(self, word: str, short: str, yes: float = 0.0) -> None:
+    def __init__(self, word: str, short: str, yes: float = 0.0, sure: float = 1.0) -> None:
         super().__init__(word, [0.8])
-        self.short, self.yes = short, yes
+        self.short, self.yes, self.sure = short, yes, sure
 
     def _reading(self, text: str, score: float) -> Reading:
         at = text.find(self.short)
-        return super()._reading(text, score)._replace(short=AnswerSpan(at, at + len(self.short), 1.0), yes=self.yes)
+        short = AnswerSpan(at, at + len(self.short), self.sure)
+        return super()._reading(text, score)._replace(short=short, yes=self.yes)
 
 
 def short_answer(question: str, short: str, yes: float = 0.0, words: str = LAW) -> str:
@@ -102,6 +103,14 @@ def test_a_value_comes_before_the_sentence_that_states_it() -> None:
     assert short_answer("What is due?", "verdue amount", words=rate) == "Overdue amounts", "no parts of words"
     paid = "The fee of 5,000 is due by the 3rd day."
     assert short_answer("What is the fee?", "5,000", words=paid) == "5,000"
+
+
+@pytest.mark.parametrize(("sure", "short"), [(1.0, "the State of Delaware"), (0.9, "")])
+def test_a_short_answer_of_which_the_reader_is_not_sure_is_left_to_the_quote(sure: float, short: str) -> None:
+    reader = Short(LAW, "the State of Delaware", sure=sure)
+    model = ReaderAnswerer(refuse_below=0.25, most=4, reader=reader)  # type: ignore[arg-type]
+    answer = model.answer("Which law governs?", context_of(LAW))
+    assert answer.short == short and answer.quotes == (LAW,)
 
 
 @pytest.mark.parametrize(("yes", "said"), [(2.0, "Yes"), (-9.0, "No"), (-4.0, ""), (-3.0, "")])

@@ -77,6 +77,12 @@ DECIDED = 0.5
 """The least log-odds of an answer Yes or No: 0.80 of these questions get one, and 0.79 of these answers are right."""
 _SHORT_SHARE = 0.8
 """The greatest share of its quote that a short answer may have; a longer one adds nothing to the quote."""
+SHORT_SURE = 1.0
+"""The least mean log-odds of the words of a short answer; a less certain one is not given, and the quote answers alone.
+
+Measured on the 340 short answers to the same 736 questions: of 93 below this value 0.47 have hardly a word of the
+expected answer, of the other 247 0.17.
+"""
 _BRACKET = 40
 """The most characters from the start of a bracket in a short answer to its end; the answer ends before a longer
 bracket.
@@ -325,9 +331,9 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
 def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
     """Return the text of the short answer `short` if it is inside `span`, else "".
 
-    Also return "" if the short answer is nearly as long as the span.
+    Also return "" if the short answer is uncertain, or nearly as long as the span.
     """
-    if short is None or not span.start <= short.start < short.end <= span.end:
+    if short is None or short.sure < SHORT_SURE or not span.start <= short.start < short.end <= span.end:
         return ""
     if short.end - short.start > _SHORT_SHARE * (span.end - span.start):
         return ""
