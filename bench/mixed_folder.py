@@ -1,6 +1,6 @@
 """Makes a folder of twenty mixed documents from the samples, and times the three commands of docs/draft.md on it.
 
-python -m bench.mixed_folder contracts --time
+python -m bench.mixed_folder mixed --time
 
 The documents are PDFs, Word files, scans and text. The commands start with an empty cache. The review by a person, and
 the application of its judgments, are not timed.
@@ -24,6 +24,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bench._table import print_table
 from exhibit.runtime.command import guarded
+from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import make_scratch_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_folder(out: Path) -> None:
     """Write twenty documents into a new folder: PDFs, Word files, scans and Markdown texts."""
+    if out.exists():
+        raise SourceError(f"{out}: exists already; name a folder that is not there yet")
     out.mkdir(parents=True)
     for path in sorted(SAMPLES.glob("cuad/CUAD_v1/full_contract_pdf/**/*.[pP][dD][fF]")):
         shutil.copy(path, out / path.name.lower())
