@@ -34,3 +34,10 @@ def test_a_bundle_of_which_no_document_is_left_is_an_error_of_one_line(tmp_path,
 def test_a_folder_that_is_there_already_is_not_filled_with_the_mixed_documents(tmp_path, capsys):
     assert mixed_folder.main([str(tmp_path)]) == 1
     assert f"{tmp_path}: exists already" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_the_folder_has_documents_of_four_kinds(tmp_path):
+    mixed_folder.make_folder(tmp_path / "mixed", each=1)
+    assert sorted(path.suffix for path in (tmp_path / "mixed").iterdir()) == [".docx", ".md", ".pdf", ".pdf"]
+    mixed_folder.make_folder(tmp_path / "all")
+    assert len(list((tmp_path / "all").iterdir())) == 20
