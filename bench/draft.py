@@ -38,6 +38,7 @@ from exhibit.models.reader import SEVERAL, Reading
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.runtime.command import guarded
+from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import open_bundle
 from training._reading import read_material
@@ -208,7 +209,12 @@ def choose_files(root: Path, options: argparse.Namespace) -> list[str]:
         names = sorted(draw_dev(material, excluded, DEV))
     else:
         names = [name for name in sorted(material.bundle.files) if not options.names or excluded.lists(name)]
-    return names[options.skip :][: options.limit]
+    chosen = names[options.skip :][: options.limit]
+    if not chosen:
+        raise SourceError(
+            f"{root}: no document is left of {len(material.bundle.files)}; look at --names, --skip and --limit"
+        )
+    return chosen
 
 
 def fit(judged: Sequence[Judged], path: Path) -> None:

@@ -1,6 +1,6 @@
 """Makes a folder of twenty mixed documents from the samples, and times the three commands of docs/draft.md on it.
 
-python -m bench.mixed_folder contracts --time
+python -m bench.mixed_folder mixed --time
 
 The documents are PDFs, Word files, scans and text. The commands start with an empty cache. The review by a person, and
 the application of its judgments, are not timed.
@@ -24,6 +24,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bench._table import print_table
 from exhibit.runtime.command import guarded
+from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import make_scratch_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,19 +53,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.mixed_folder", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--time", action="store_true", help="run draft, review and evaluate on it, and time each")
+    parser.add_argument("--each", type=int, metavar="N", help="at most N documents of each kind, for a quick try")
     options = parser.parse_args(argv)
     out: Path = options.folder
-    make_folder(out)
+    make_folder(out, each=options.each)
     print(f"{out}: {len(list(out.iterdir()))} documents")
     if options.time:
         time_commands(out)
     return 0
 
 
-def make_folder(out: Path) -> None:
-    """Write twenty documents into a new folder: PDFs, Word files, scans and Markdown texts."""
+def make_folder(out: Path, *, each: int | None = None) -> None:
+    """Write twenty documents into a new folder: PDFs, Word files, scans and Markdown texts.
+
+    With `each`, there are at most that many of each kind.
+    """
+    if out.exists():
+        raise SourceError(f"{out}: exists already; name a folder that is not there yet")
     out.mkdir(parents=True)
-    for path in sorted(SAMPLES.glob("cuad/CUAD_v1/full_contract_pdf/**/*.[pP][dD][fF]")):
+    for path in sorted(SAMPLES.glob("cuad/CUAD_v1/full_contract_pdf/**/*.[pP][dD][fF]"))[:each]:
         shutil.copy(path, out / path.name.lower())
     texts = [
         *sorted(SAMPLES.glob("contractnli/contracts/0[1-4]*.txt")),
@@ -72,12 +79,12 @@ def make_folder(out: Path) -> None:
         SAMPLES / "maud/maud-main/data/contracts/contract_12.txt",
         SAMPLES / "table/documents/harbour-lease.txt",
     ]
-    for path in texts:
+    for path in texts[:each]:
         write_word(path.read_text(encoding="utf-8"), out / f"{path.stem}.docx")
-    for path in sorted(SAMPLES.glob("scans/held-out/*.txt")):
+    for path in sorted(SAMPLES.glob("scans/held-out/*.txt"))[:each]:
         write_scan(path.read_text(encoding="utf-8"), out / f"{path.stem}-scan.pdf")
     rest = sorted(LESSONS.glob("documents/*.md"))
-    for path in rest[: 20 - len(list(out.iterdir()))]:
+    for path in rest[: 20 - len(list(out.iterdir()))][:each]:
         shutil.copy(path, out / path.name)
 
 

@@ -2,10 +2,10 @@
 
     python -m docs.pictures           after `make demo`
     python -m docs.pictures --view    the pictures of `exhibit view`, also after `make demo`
-    python -m docs.pictures --drafts contracts-bundle-review.html contracts-run/report.html
+    python -m docs.pictures --drafts mixed-bundle-review.html mixed-run/report.html
 
 The last command draws the pictures of the guide on drafting. Its two files are written by `python -m
-bench.mixed_folder contracts --time`.
+bench.mixed_folder mixed --time`.
 """
 
 from __future__ import annotations

@@ -20,10 +20,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from docs import traces
+from tests.evaluation.hosted import INDEX, reply_as_azure, reply_as_openai
+from tests.evaluation.hosted import KEY as AZURE_KEY
+from tests.evaluation.loopback import imitating
 from tests.evaluation.rag_server import RagServer, chat
 from tests.evaluation.rag_server import serving as rag_serving
 from tests.hub.loopback import LoopbackHub
 from tests.object_stores import KEY, SECRET, moto
+from tests.plugin_page import write_files
 
 ROOT = Path(__file__).parent.parent
 GUIDES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -37,20 +41,19 @@ class Rule(NamedTuple):
     """The action for commands that match a pattern, and its reason."""
 
     pattern: str
-    action: str
+    action: str | Callable[[Path], None]
+    """A shell command, a replacement, an exit status, or a function of the reader's folder."""
     reason: str
 
 
 NOT_RUN = (
     Rule(r"^make |exhibit demo$", "", "what this and other tests do themselves"),
-    Rule(r"python -m venv|pip install|llm_server", "", "installs a language model: there is no network"),
+    Rule(r"python -m venv|pip install (?!\./)|llm_server", "", "installs packages: there is no network"),
     Rule(
         r"MILVUS_URI=|milvus:https://HOST|exhibit search index \"Who may",
         "",
         "a server: tests/rag/test_milvus_server.py",
     ),
-    Rule(r"OPENAI_BASE_URL=|openai:smollm2", "", "asks that language model"),
-    Rule(r"datasets_out/ohr\b", "", "OHR-Bench's questions are not in the repository"),
     Rule(r"^exhibit view\b", "", "serves until it is stopped: tests/viewer/test_view_clicks.py"),
     Rule(r"training\.", "", "needs torch (tests/training)"),
     Rule(r"bench\.scale\s*$", "", "twenty minutes; its parts are run by tests/bench/test_scale.py"),
@@ -59,6 +62,17 @@ REPLACED = (
     Rule(r"exhibit convert cuad(?= )", r"\g<0> --source samples/cuad", "the official archive is a download"),
     Rule(r"exhibit convert cuad (?=.*--out datasets_out/cuad)", r"\g<0>--force ", "the demo's bundle is there already"),
     Rule(r"http://localhost:8000/ask", "$RAG_SERVER", "a free port"),
+    Rule(r"http://localhost:8000/v1", "$OPENAI_BASE_URL", "a free port"),
+    Rule(r"https://NAME\.(search\.windows\.net|openai\.azure\.com)", "$AZURE_SERVER", "the reader's own services"),
+    Rule(r"(AZURE_SEARCH_KEY|AZURE_OPENAI_API_KEY)=…", rf"\1={AZURE_KEY}", "the reader's own keys"),
+    Rule(r"(/indexes/|target_index=)INDEX", rf"\1{INDEX}", "the reader's own index"),
+    Rule(r"datasets_out/ohr\b", "datasets_out/cuad", "OHR-Bench's questions are not in the repository"),
+    Rule(
+        r"pip install (?=\./)",
+        "python -m pip install --no-index --no-deps --no-build-isolation --target plugins ",
+        "there is no network, and the environment of the tests stays as it is",
+    ),
+    Rule(r"(?<=NOT_FOR_TRAINING\.tsv --skip )6", "1", "the samples have fewer documents"),
     Rule(
         r"(?<=bench\.sensitivity --source )DIR", "samples/legalbenchrag --embedder hashing", "the reader's own folder"
     ),
@@ -68,6 +82,7 @@ REPLACED = (
         r"--source samples/cuad/CUAD_v1/full_contract_txt \1 --embedder hashing --rows 300",
         "the reader's own folder, and an accelerator",
     ),
+    Rule(r"bench\.mixed_folder mixed", r"\g<0> --each 1", "minutes"),
     Rule(r"(?<=--part chunks )--vectors", "--quick --stores faiss --vectors", "minutes"),
     Rule(r"bench\.scale --part .*", r"\g<0> --busy", "other tests run beside it"),
     Rule(r"--embedder cuda --repeat 400 --seconds 5", "--embedder hashing --seconds 1", "an accelerator"),
@@ -94,20 +109,57 @@ files = s3fs.S3FileSystem()
 files.mkdir('bucket')
 files.put('samples/cuad/CUAD_v1/full_contract_txt/', 'bucket/contracts/', recursive=True)
 files.put('datasets_out/cuad/', 'bucket/bundles/cuad/', recursive=True)" """
+
+
+def write_chunks(folder: Path) -> None:
+    """Write the sentences of the parsed texts as the chunks of another system."""
+    with (folder / "chunks.jsonl").open("w", encoding="utf-8") as rows:
+        for path in sorted((folder / "parsed").iterdir()):
+            for words in path.read_text(encoding="utf-8").split(". "):
+                rows.write(json.dumps({"document": path.stem, "text": words}) + "\n")
+
+
+def list_held_out(folder: Path) -> None:
+    """Write the names of all documents, as if no model had been trained on them."""
+    names = [path.name for path in sorted(folder.glob("datasets_out/*/corpus/*"))]
+    (folder / "NOT_FOR_TRAINING.tsv").write_text("\n".join(["document", *names]), encoding="utf-8")
+
+
 PREPARED = (
     Rule(r"exhibit results (diff|summary|index|report|compare)", RUNS, "two runs to compare"),
     Rule(r"score\.py", f"exhibit export datasets_out/cuad --to legalbenchrag --out gold && {SCORED}",
          "the reader's own files"),
     Rule(r"matter/", f"cp -r samples/table/documents matter && {SHEET}", "the reader's own files"),
     Rule(r"s3://", BUCKET, "a bucket with contracts and a bundle"),
+    Rule(r"(?<!/)\bcontracts\b", "mkdir contracts && cp samples/cuad/CUAD_v1/full_contract_txt/[HV]* contracts",
+         "the reader's own files"),
+    Rule(r"parsed/|chunks\.jsonl", "exhibit text datasets_out/cuad --out parsed", "the output of the reader's parser"),
+    Rule(r"chunks\.jsonl", write_chunks, "the chunks of the reader's system"),
+    Rule(r"NOT_FOR_TRAINING", list_held_out, "a list that is not in the repository"),
+    Rule(r"datasets_out/legalbenchrag",
+         "exhibit convert legalbenchrag --source samples/legalbenchrag --out datasets_out/legalbenchrag",
+         "the official archive is a download"),
+    Rule(r"\./exhibit-leases", write_files, "the files that the page shows"),
+    # the test of the quick commands leaves out those that make these on their pages
+    Rule(r"inspect index ", "test -d index || exhibit index samples/table/documents --out index --preset bm25",
+         "an index"),
+    Rule(r"(validate|check) datasets_out/mine",
+         "test -d datasets_out/mine || cp -r datasets_out/cuad datasets_out/mine", "a bundle"),
+    Rule(r"results/builtin results/mine",
+         "test -d results/mine || { cp -r results/before results/builtin && cp -r results/before results/mine; }",
+         "two runs to compare"),
+    Rule(r"export faq", "test -d faq || exhibit convert faq --source house --out faq", "the plug-in's bundle"),
 )  # fmt: skip
+EXIT_STATUS = (Rule(r"--fail-on band", "4", "the means of the small sample are poor"),)
 WORDS = 1200
 """Of a page that is read from its top to its end."""
 MOST = 20_000
 """Words of all guides together, code apart: what a person can read in a day."""
-EXTRA = r"--engine ray|s3://|--ocr"
+EXTRA = r"--engine ray|s3://|--ocr|bench\.mixed_folder"
 """Needs an extra of the project."""
-LONG = r"exhibit (?:convert|index|ask|search|evaluate|demo)|evaluate_rag\.py|exhibit review|bench\.|docs\."
+LONG = (
+    r"exhibit (?:convert|draft|ceiling|index|ask|search|evaluate|demo)|evaluate_rag\.py|exhibit review|bench\.|docs\."
+)
 """Embeds, prints or measures: over a second or two."""
 
 
@@ -130,25 +182,35 @@ class Reader:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder, self.environment = folder, environment
-        self.done: set[str] = set()
+        self.done: set[str | Callable[[Path], None]] = set()
 
-    def shell(self, command: str) -> str:
-        """Run a command as a reader's shell does; return what it prints."""
+    def shell(self, command: str, *, status: int = 0) -> str:
+        """Run a command as a reader's shell does, check its exit status, and return what it prints."""
         done = subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, encoding="utf-8"
         )
-        assert done.returncode == 0, f"{command}\nexit {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
+        told = f"{command}\nexit {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
+        assert done.returncode == status, told
         return done.stdout
 
-    def follow(self, command: str) -> str:
+    def follow(self, command: str) -> None:
         """Prepare what a command needs, and run it with its addresses replaced."""
         for rule in matching(PREPARED, command):
             if rule.action not in self.done:
-                self.shell(rule.action)
+                self.shell(rule.action) if isinstance(rule.action, str) else rule.action(self.folder)
                 self.done.add(rule.action)
+        status = next((int(rule.action) for rule in matching(EXIT_STATUS, command)), 0)
         for rule in matching(REPLACED, command):
             command = re.sub(rule.pattern, rule.action, command)
-        return self.shell(command)
+        if command.startswith("export "):
+            self.keep_variables(command)
+        else:
+            self.shell(command, status=status)
+
+    def keep_variables(self, command: str) -> None:
+        """Run a command that sets variables, which the commands after it see."""
+        variables = self.shell(f"{command} && env -0").split("\0")
+        self.environment = dict(variable.split("=", 1) for variable in variables if variable)
 
 
 def checkout(folder: Path) -> Path:
@@ -165,7 +227,7 @@ def checkout(folder: Path) -> Path:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A reader's environment: `python` is the project's own, caches are new, and no address leads outside."""
     home = tmp_path_factory.mktemp("home")
-    away = ("HF_", "AWS_", "OPENAI_", "EXHIBIT_CACHE", "PYTHONPATH", "PYTEST_")
+    away = ("HF_", "AWS_", "AZURE_", "OPENAI_", "EXHIBIT_CACHE", "PYTHONPATH", "PYTEST_")
     kept = {n: v for n, v in os.environ.items() if not n.startswith(away) and not n.lower().endswith("_proxy")}
     return {
         **kept,
@@ -204,19 +266,28 @@ def bundle_of(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, s
 def reader(
     tmp_path: Path, environment: dict[str, str], bundle_of: Callable[[str], Path]
 ) -> Iterator[Callable[..., Reader]]:
-    """A function that makes a reader with these bundles, a Hub, a RAG server and, on request, S3."""
+    """A function that makes a reader with these bundles, a Hub, a RAG server, hosted services and, on request, S3."""
     with ExitStack() as stack:
 
         def make(bundles: tuple[str, ...], *, s3: bool = False) -> Reader:
             hub, server = stack.enter_context(LoopbackHub()), stack.enter_context(rag_serving())
             answer_with_a_clause(server)
-            served = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token("me"), "RAG_SERVER": server.url}
+            azure = stack.enter_context(imitating(reply_as_azure, []))
+            openai = stack.enter_context(imitating(reply_as_openai, []))
+            served = {
+                "HF_ENDPOINT": hub.url,
+                "HF_TOKEN": hub.token("me"),
+                "RAG_SERVER": server.url,
+                "AZURE_SERVER": azure.url,
+                "OPENAI_BASE_URL": f"{openai.url}/v1",
+                "OPENAI_API_KEY": "sk-none",
+            }
             if s3:
                 served["AWS_ENDPOINT_URL"] = stack.enter_context(moto(tmp_path))
             place = checkout(tmp_path / "checkout")
             for name in bundles:
                 shutil.copytree(bundle_of(name), place / "datasets_out" / name)
-            return Reader(place, {**environment, **served})
+            return Reader(place, {**environment, **served, "PYTHONPATH": str(place / "plugins")})
 
         yield make
 
@@ -281,7 +352,7 @@ def test_every_command_of_a_page_that_needs_an_extra_runs(page, reader):
 def test_the_tables_name_nothing_that_no_page_shows():
     every = [line for page in PAGES for line in commands(page)]
     assert len(every) > 40
-    for rule in (*NOT_RUN, *REPLACED, *PREPARED):
+    for rule in (*NOT_RUN, *REPLACED, *PREPARED, *EXIT_STATUS):
         assert any(re.search(rule.pattern, line) for line in every), rule.pattern
         assert rule.reason
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin_page import FILES, PAGE, write_files
 from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 GROUPS = dict(re.findall(r"^\| [^|]+ \| `(exhibit\.[a-z]+)` \| (.*?) \|", PAGE, re.MULTILINE))
 
 
@@ -31,15 +30,7 @@ def test_every_kind_has_a_group_a_public_module_and_an_example():
 def installed(tmp_path_factory) -> Path:
     """A folder with the page's distribution, which is installed in its `site` folder, outside this environment."""
     folder = tmp_path_factory.mktemp("leases")
-    for name, text in {**FILES, "exhibit_leases/__init__.py": ""}.items():
-        path = folder / "exhibit-leases" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    house = folder / "house"
-    house.mkdir()
-    [source] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    (house / "faq.json").write_text(source, encoding="utf-8")
-    (house / "hearing.trn").write_text("THE COURT\tPlease be seated.\n", encoding="utf-8")
+    write_files(folder)
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation"]
     done = subprocess.run(
         [*pip, "--disable-pip-version-check", "--target", str(folder / "site"), str(folder / "exhibit-leases")],

@@ -7,21 +7,11 @@ import shlex
 from pathlib import Path
 
 import evaluate_rag
-from tests.evaluation.loopback import Asked, System, imitating
+from tests.evaluation.hosted import reply_as_openai
+from tests.evaluation.loopback import imitating
 from tests.rag.bundles import write_bundle
 
 PAGE = Path(__file__).parents[1] / "docs" / "rag.md"
-WIDTH = 3072
-"""Dimensions of text-embedding-3-large."""
-
-
-def reply(_: System, asked: Asked) -> object:
-    """Reply as OpenAI does: with vectors of each text's letter counts, or with a fixed text."""
-    if asked.path.endswith("/embeddings"):
-        rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in asked.body["input"]]
-        return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
-    words = "A supply agreement." if asked.body["model"] == "gpt-4o-mini" else "The law of Ohio governs [1]."
-    return {"choices": [{"message": {"content": words}, "finish_reason": "stop"}], "usage": {}}
 
 
 def test_the_line_of_the_page_asks_what_the_seed_asks(tmp_path, monkeypatch):
@@ -31,7 +21,7 @@ def test_the_line_of_the_page_asks_what_the_seed_asks(tmp_path, monkeypatch):
     bundle = write_bundle(tmp_path / "leases")
     long = bundle / "corpus" / "alder.txt"
     long.write_text(long.read_text(encoding="utf-8") + "\n5. Records. Records are kept.\n" * 400, encoding="utf-8")
-    with imitating(reply, []) as server:
+    with imitating(reply_as_openai, []) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
         monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))

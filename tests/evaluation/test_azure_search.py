@@ -9,60 +9,15 @@ import pytest
 
 import evaluate_rag
 from exhibit.rag.inspect import main as inspect
-from tests.evaluation.loopback import Asked, System, imitating
-from tests.rag.bundles import PARTIES, contract, write_bundle
-
-KEY = "query-key-5b1e"
-CATEGORIES = {"alder.txt": "King's Bench Division", "birch.txt": "Commercial Court", "cedar.txt": "Commercial Court"}
-ROWS = [
-    {
-        "sourcefile": f"{stem}.txt",
-        "sourcepage": f"{stem}.txt#page=1",
-        "content": part,
-        "category": CATEGORIES[f"{stem}.txt"],
-    }
-    for stem, (party, law) in PARTIES.items()
-    for part in contract(party, law).split("\n\n")
-]
-MOST = 4
-"""Rows of one reply: a service may give fewer than are asked for."""
-
-
-def reply(_: System, asked: Asked) -> object:
-    """Reply as the REST interface of a search service does, and as a deployment of Azure OpenAI."""
-    if asked.path.endswith("/chat/completions"):
-        words = re.findall(r"governed by the law of (\w+)", asked.body["messages"][-1]["content"])
-        text = (
-            f"This Agreement is governed by the law of {words[0]} [1]." if words else "Not found in provided documents"
-        )
-        usage = {"prompt_tokens": 40, "completion_tokens": 9}
-        return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": usage}
-    if asked.headers.get("api-key") != KEY or asked.query.get("api-version") != "2024-07-01":
-        return 403, {"error": {"code": "", "message": "Access denied due to invalid key"}}
-    if asked.path != "/indexes/guides/docs/search":
-        return 404, {"error": {"code": "", "message": "The index was not found"}}
-    wanted = re.fullmatch(r"category eq '(.*)'", asked.body.get("filter", "category eq ''"))
-    name = wanted[1].replace("''", "'") if wanted else ""
-    rows = [row for row in ROWS if name in ("", row["category"])]
-    if asked.body["search"] != "*":
-        words = set(re.findall(r"\w{3,}", asked.body["search"].lower()))
-        score = {
-            id(row): len(words & set(re.findall(r"\w{3,}", f"{row['sourcefile']} {row['content']}".lower())))
-            for row in rows
-        }
-        rows = sorted(rows, key=lambda row: -score[id(row)])
-    skip, top = asked.body.get("skip", 0), asked.body["top"]
-    chosen = asked.body.get("select", "sourcefile,sourcepage,category,content").split(",")
-    value = [
-        {"@search.score": 1.0, **{field: row[field] for field in chosen}} for row in rows[skip : skip + min(top, MOST)]
-    ]
-    return {"@odata.count": len(rows), "value": value}
+from tests.evaluation.hosted import KEY, reply_as_azure
+from tests.evaluation.loopback import imitating
+from tests.rag.bundles import PARTIES, write_bundle
 
 
 @pytest.fixture
 def service(monkeypatch):
     monkeypatch.setenv("AZURE_SEARCH_KEY", KEY)
-    with imitating(reply, []) as system:
+    with imitating(reply_as_azure, []) as system:
         yield system
 
 
