@@ -37,7 +37,7 @@ _THIS = re.compile(
     rf"(?i)\bthis\s+(?:(?:{'|'.join(_ORDINALS)})\s+)?amendment\b|\bagree\s+to\s+(?:modify|amend)\s+the\s+agreement\b"
 )
 _HEADING = re.compile(r"(?im)^[^\n]{0,60}\bamend(?:ment|\.)(?!\s+no\.?\s*\d+\s+to\s+(?:the\s+)?form)")
-_RESTATED = re.compile(r"(?i)\s*(?:(?:first|second|third|fourth)\s+)?amended\s+(?:and|&)\s+restated\s+")
+_RESTATED = re.compile(r"(?i)(?:(?<!\s)\s+)?(?:(?:first|second|third|fourth)\s+)?amended\s+(?:and|&)\s+restated\s+")
 _OWN_DAY = re.compile(r"(?i)\b(?:is|are|be)\s+(?:hereby\s+)?(?:made|entered|effective|executed|dated)\b[^.;]{0,80}$")
 _DATED = re.compile(r"(?i)\b(?:dated|as\s+of|effective|on|of)\b[^.;]{0,30}$")
 _MENTION = re.compile(r"(?i)\b(agreement|amendment)\b")
@@ -82,7 +82,7 @@ _END = re.compile(
     r"|\n\s{0,8}\d{1,2}\.\d{1,2}\.?\s(?:Section|Clause|Article|Exhibit|Schedule|Annex|Appendix)\b"
 )
 _SENTENCE = re.compile(r"[.;:]\s+(?=[A-Z\"“(\d])|\n\s{0,8}(?:\d{1,2}|[a-z]|[A-Z])\.\s+")
-_TRAILING = re.compile(r"\s+(?:\d{1,2}|[a-z])\.$")  # the number of the next item
+_TRAILING = re.compile(r"(?<!\s)\s+(?:\d{1,2}|[a-z])\.$")  # the number of the next item
 _COLON = re.compile(r":\s{0,4}[\"“']?")
 
 

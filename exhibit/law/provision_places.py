@@ -15,7 +15,8 @@ from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 
-_LABEL = re.compile(r"(?P<word>[^\d]*?)[ \xa0]*(?P<number>[\divxlcIVXLC][\w.\-–]*|[A-Za-z])[\W_]*")
+_LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.\-–]*+|[A-Za-z])[\W_]*+")
+"""Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
 _OPENING = 0.1
 """Share of a document, from its start, in which an exhibit's number names the document itself: `Exhibit 10.1`."""
 _RECITALS = 0.5

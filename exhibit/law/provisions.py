@@ -27,7 +27,7 @@ _GLUE = re.compile(
     r"(?:[\s,;.()\[\]:–—-]|(?<!\w)(?:of|to|in|the|des|der|zum|zur|dem|im|from|under|pursuant|i\.?V\.?m\.?|iVm|ff?\.?|und|and|"
     r"od|vom|see|vgl\.|gemäß|nach|et seq\.?)(?!\w))+"
 )
-_OUTWARD = re.compile(r"\s*,?\s*(?:of|to|in|zu|zum|zur|des|der|k|ke)\s+(?:the\s+|this\s+)?$")
+_OUTWARD = re.compile(r"\s*+,?\s*+(?:of|to|in|zu|zum|zur|des|der|k|ke)\s++(?:the\s++|this\s++)?")
 _SLUG = re.compile(
     r"(?P<source>[^\W\d][^\d]{0,60}?|SR \d{3}(?:\.\d+)*)[\s\-/]{1,3}"
     r"(?P<number>\d{1,4}[a-z]{0,2}(?:\.\d{1,4}[a-z]{0,2}){0,3})"

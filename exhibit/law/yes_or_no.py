@@ -25,7 +25,10 @@ _WITHHOLDS = re.compile(
     re.IGNORECASE,
 )
 """Matches a grant that is not made, a duty that there is none of, a right to end or to look that there is none of."""
-_PERMITS = re.compile(r"\bmay\s+(?:be\s+)?[a-z]+\b[^.;]*\bwithout\b[^.;]*\b(?:consent|approval)\b", re.IGNORECASE)
+_PERMITS = re.compile(
+    r"(?<![^.;])(?>[^.;]*?\bmay\s+[a-z]+\b)(?>[^.;]*?\bwithout\b)[^.;]*?\b(?:consent|approval)\b", re.IGNORECASE
+)
+"""Matches a clause that permits an act without consent, from the clause's start, so that each clause is read once."""
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")
 """Matches a right that a question asks for, and that a clause can withhold by `non-`."""

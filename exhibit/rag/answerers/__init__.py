@@ -68,7 +68,7 @@ _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
-_QUOTE = re.compile(r"“(.{1,20000})”", re.DOTALL)  # to the last mark: a quote has marks of its own around defined terms
+_QUOTE = re.compile(r"\A[^“]*“(.+)”", re.DOTALL)  # to the last mark: a quote has marks of its own around defined terms
 _ENOUGH = 8  # words of a quoted sentence that suffice to locate it in its source
 _LONGEST = 80  # characters of a heading; a longer one includes the start of the text
 

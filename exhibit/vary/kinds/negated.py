@@ -58,7 +58,7 @@ _REFERS_BACK = re.compile(
     r"|\b(?:which|such)\s+consent\b|\bconsent,\s+which\b|\bit\s+being\b|\bwithout\s+prejudice\b|\bconsideration\b"
     r"|\bwho\s+(?:shall|may)\b|^(?:any|every|all|to|for\s+the\s+services|in\s+order\s+to)\b|^each\b(?!\s+party)"
     r"|\bwhich\s+shall\b|\beven\s+if\b|\bprovided\s+(?!by|to|in|under|for|with|from|at|on|herein|hereunder|pursuant)"
-    r"|\bpersonal\s+and\b|^(?:(?!\b(?:may|shall|must)\b)[^,])*\bupon\s[^,]*\bnotice,|\b(?:agree|agrees|agreed|understood)\s+that\b",
+    r"|\bpersonal\s+and\b|^(?>(?:(?!\b(?:may|shall|must)\b)[^,])*?\bupon\s)[^,]*\bnotice,|\b(?:agree|agrees|agreed|understood)\s+that\b",
     re.IGNORECASE,
 )
 """Matches words that presuppose the act or its price: a clause that denies the act would contradict them."""
