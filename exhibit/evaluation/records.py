@@ -63,7 +63,7 @@ def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[Gol
         "filename": case.filename,
         "labels": case.labels,
         "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
-        "reply": _format_reply(case),
+        "reply": format_reply(case),
         "scores": {},
         "verdict": judgment.verdict,
         "stage": judgment.stage,
@@ -130,7 +130,8 @@ def _open_whole(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _format_reply(case: Case) -> dict[str, Any]:
+def format_reply(case: Case) -> dict[str, Any]:
+    """Return a case's reply as it is written to a run; the first passages and those that were used have their text."""
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
     read = frozenset(case.reply.context or ())
     passages = [

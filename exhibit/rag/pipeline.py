@@ -215,7 +215,7 @@ class Pipeline:
     def answer_from(self, searched: Sequence[Retrieved]) -> list[Answered]:
         """Return an answer to each question from its retrieved passages."""
         if self.config.reads:
-            searched = [self._complete(retrieved) for retrieved in searched]
+            searched = [self.complete(retrieved) for retrieved in searched]
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
             [(strip_asked_day(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
@@ -225,7 +225,7 @@ class Pipeline:
             for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
         ]
 
-    def _complete(self, retrieved: Retrieved) -> Retrieved:
+    def complete(self, retrieved: Retrieved) -> Retrieved:
         """Return the retrieved passages with the text that completes the sentences of the selected ones.
 
         Text that an amendment has changed is left out. Nothing is added if the reader model does not answer.

@@ -20,7 +20,7 @@ from exhibit.evaluation.interop import ragas_dataset
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import find_gold_ranks
-from exhibit.evaluation.records import _format_reply, list_passages_read, read_tables, with_drm_means
+from exhibit.evaluation.records import format_reply, list_passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import find_page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.evaluation.score_table import Table
@@ -773,7 +773,7 @@ def test_ten_passages_are_written_with_their_words_and_where_the_system_says_the
 
 def test_a_later_passage_that_the_answer_was_made_from_is_written_with_its_words():
     passages = tuple(Passage(f"words {n}", "alder.txt") for n in range(14))
-    fields = _format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
+    fields = format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
     assert [("text" in one) for one in fields["passages"]] == [True] * 10 + [False, False, True, False]
 
 

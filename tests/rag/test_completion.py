@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evaluation.targets.builtin import _make_answered_reply
+from exhibit.evaluation.targets.builtin import make_answered_reply
 from exhibit.evidence import Span
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.answerers.reader import _windows, can_read
+from exhibit.rag.answerers.reader import can_read, make_windows
 from exhibit.rag.pipeline import Answered
 from exhibit.rag.protocols import Chunk, Hit, Source
 from exhibit.rag.retrieval.completion import WIDEST, complete_sentences, subtract
@@ -69,18 +69,18 @@ def test_the_reader_reads_a_passage_with_the_rest_of_its_sentence_before_its_nei
     first = hit("the Berth Holder shall within two days")
     near = hit("1. Fees are paid each April.", 0.5)
     hits = [first, near, *complete_sentences([first, near], [first, near], pipeline._open_built)]
-    window, *_ = _windows([Source(number, one) for number, one in enumerate(hits, 1)])
+    window, *_ = make_windows([Source(number, one) for number, one in enumerate(hits, 1)])
     assert DUTY in window.text and {source.number for source in window.sources} >= {1, 3, 4}
     at = window.text.index("EUR 450")
     [(source, span)] = window.parts(at, at + 7)
     assert source.text[slice(*span)] == "EUR 450" and source.number == 4
 
 
-def test_windows_do_not_overlap_and_none_is_too_long():
+def testmake_windows_do_not_overlap_and_none_is_too_long():
     text = " ".join(f"Clause {n} says that the party numbered {n} bears its own costs." for n in range(40))
     spans = [Span(at, at + 100) for at in (900, 1000, 1100, 300, 400, 700)]
     hits = [Hit(Chunk("long.txt", span), 1.0, text[slice(*span)]) for span in spans]
-    windows = _windows([Source(number, one) for number, one in enumerate(hits, 1)])
+    windows = make_windows([Source(number, one) for number, one in enumerate(hits, 1)])
     assert all(len(window.text) <= WIDEST for window in windows)
     read = [(source.number, *span) for window in windows for source, span in window.parts(0, len(window.text))]
     assert sorted({number for number, *_ in read}) == [1, 2, 3, 4, 5, 6]
@@ -90,12 +90,12 @@ def test_windows_do_not_overlap_and_none_is_too_long():
 def test_text_that_no_ranked_passage_has_is_a_passage_behind_them_and_is_cited_by_its_rank(pipeline):
     ranked = [hit("the Berth Holder shall within two days"), hit("3. Dogs are kept on a lead.", 0.1)]
     retrieved = Retrieved("Who pays?", tuple(ranked), tuple(ranked[:1]))
-    retrieved = pipeline._complete(retrieved)
+    retrieved = pipeline.complete(retrieved)
     context = pipeline.context(retrieved)
     assert [source.text for source in context.sources] == [ranked[0].text, *(one.text for one in retrieved.beside)]
     answer = pipeline.answer(["Who pays the surveyor's fee?"])[0].answer
     cited = type(answer)("“pay the surveyor's fee of EUR 450.” [3]", (3,))
-    reply = _make_answered_reply(Answered(retrieved, context, cited), 0.1)
+    reply = make_answered_reply(Answered(retrieved, context, cited), 0.1)
     assert [passage.text for passage in reply.passages[:2]] == [one.text for one in ranked]
     assert "EUR 450" in reply.passages[3].text and "[4]" in reply.answer and reply.context == (1, 3, 4)
 
@@ -113,7 +113,7 @@ def test_a_question_that_the_reader_does_not_answer_has_the_passages_alone(pipel
     half = hit("the Berth Holder shall within two days")
     german = Retrieved("Wer zahlt die Gebühr des Gutachters, wenn das Schiff nicht sicher ist?", (half,), (half,))
     english = Retrieved("Who pays the surveyor's fee if the vessel is not safe?", (half,), (half,))
-    assert not pipeline._complete(german).beside and pipeline._complete(english).beside
+    assert not pipeline.complete(german).beside and pipeline.complete(english).beside
     assert not can_read(english.question, "court guide") and can_read(english.question, "contract")
 
 

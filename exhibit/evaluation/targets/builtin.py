@@ -195,7 +195,7 @@ class Builtin:
             return [_make_reply(retrieved, seconds=searched) for retrieved in results]
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
-        return [_make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
+        return [make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
 
 
 def _join_history(case: Case) -> str:
@@ -230,7 +230,8 @@ def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
 
 
-def _make_answered_reply(one: Answered, seconds: float) -> Reply:
+def make_answered_reply(one: Answered, seconds: float) -> Reply:
+    """Return the pipeline's answer as a reply in which each citation is the rank of a passage."""
     reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))

@@ -122,7 +122,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Window:
+class ReadingWindow:
     """A part of a run of adjacent passages that the reader model reads at once."""
 
     run: _Run
@@ -130,10 +130,12 @@ class _Window:
 
     @property
     def document(self) -> str:
+        """The file that the window's text comes from."""
         return self.run.sources[0].document
 
     @cached_property
     def text(self) -> str:
+        """The text that the model reads."""
         return self.run.text[slice(*self.span)]
 
     @property
@@ -189,7 +191,7 @@ class ReaderAnswerer:
         if not can_read(question, context.kind):
             return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
-        windows = _windows(context.sources)[: None if several else self._most]
+        windows = make_windows(context.sources)[: None if several else self._most]
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         asks = understand(question).asks
@@ -228,15 +230,15 @@ class ReaderAnswerer:
         return self._reader or shared_reader()
 
     def _read(
-        self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], meant: str
-    ) -> tuple[list[tuple[_Window, Reading]], float]:
+        self, asks: tuple[str, str], windows: Sequence[ReadingWindow], judge: Callable[[list[float]], float], meant: str
+    ) -> tuple[list[tuple[ReadingWindow, Reading]], float]:
         """Return the text windows that the model has read, with its outputs, and the probability of an answer in them.
 
         `asks` has the question and a hint: a benchmark's wording for this kind of question. `judge` computes
         the probability from the windows' scores. If the question is about one document (`meant`), the first window
         is read alone. The other windows are then read only if the probability is neither very high nor very low.
         """
-        read: list[tuple[_Window, Reading]] = []
+        read: list[tuple[ReadingWindow, Reading]] = []
         sure, first = 0.0, 1 if meant else len(windows)
         for few in (windows[:first], windows[first:]):
             read += zip(few, self._opened.read(asks[0], [window.text for window in few], asks[1]), strict=True)
@@ -255,7 +257,7 @@ def _kind(asks: str, context: AnswerContext) -> QuestionKind:
     return shared_kinds().of(asks, asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
 
 
-def _windows(sources: Sequence[Source]) -> list[_Window]:
+def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
     """Return the texts for the reader model, best first.
 
     A text is a window: a passage with the rest of the sentences in which it begins and ends, and with the adjacent
@@ -266,7 +268,7 @@ def _windows(sources: Sequence[Source]) -> list[_Window]:
         for run in _join_adjacent(sources)
         for source, place in zip(run.sources, run.places, strict=True)
     }
-    windows: list[_Window] = []
+    windows: list[ReadingWindow] = []
     for _, (run, place) in sorted(places.items()):
         taken = [window.span for window in windows if window.run is run]
         free = next(subtract(place, taken), None)
@@ -278,7 +280,7 @@ def _windows(sources: Sequence[Source]) -> list[_Window]:
             if wider.end - wider.start <= WIDEST:
                 whole = wider
         [mine] = [part for part in subtract(whole, taken) if part.start <= free.start < part.end]
-        windows.append(_Window(run, mine))
+        windows.append(ReadingWindow(run, mine))
     return windows
 
 
@@ -295,7 +297,7 @@ def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
     return list(map(_Run, runs))
 
 
-def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
+def _choose(read: Sequence[tuple[ReadingWindow, Reading]], meant: str, *, whole: bool) -> list[_Words]:
     """Return the spans to quote in the answer, in the order of the sources.
 
     The spans come from the window with the best score, and from windows that score nearly as well. If `whole`
@@ -389,6 +391,6 @@ def _is_new(short: str, question: str) -> bool:
     )
 
 
-def _elsewhere(window: _Window, meant: str) -> float:
+def _elsewhere(window: ReadingWindow, meant: str) -> float:
     """Return the penalty on the score of a window that is not from the document `meant`; 0 if `meant` is empty."""
     return ELSEWHERE if meant and window.document != meant else 0.0
