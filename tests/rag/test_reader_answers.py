@@ -146,12 +146,12 @@ def test_a_clause_that_is_there_is_the_yes_to_the_question_whether_it_is() -> No
         assert model.answer(question, context).short == said
 
 
-def test_a_clause_that_says_the_contrary_is_no_yes_to_the_question_whether_it_is_there() -> None:
+def test_a_clause_that_says_the_contrary_is_the_no_to_the_question_whether_it_is_there() -> None:
     question = "may a party audit the other's books, records or premises?"
     [vector] = legal.open("int8").embed([question], role="query")
     for clause, said in (
         ("The Tenant shall let the Landlord audit its books at any time.", "Yes"),
-        ("The Tenant shall not be required to let the Landlord audit its books at any time.", ""),
+        ("The Tenant shall not be required to let the Landlord audit its books at any time.", "No"),
     ):
         model = ReaderAnswerer(refuse_below=0.25, most=4, reader=Short(clause, "audit", 2.0))  # type: ignore[arg-type]
         context = replace(context_of(clause), asked=QueryVector("legal-1", vector))

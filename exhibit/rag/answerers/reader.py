@@ -367,7 +367,7 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
-            return "" if says_contrary(asks, best.text) else "Yes"
+            return "No" if says_contrary(asks, best.text) else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
     values = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
