@@ -357,9 +357,11 @@ def is_loopback(address: str) -> bool:
 
 
 SLEEPY = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from exhibit.engine import open_engine
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores Ctrl-C
 
 def work(folder):
     (Path(folder) / str(os.getpid())).touch()
@@ -373,13 +375,14 @@ list(open_engine("ray", jobs=2).map(work, [sys.argv[1]] * 9))
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_outlives_us(number, tmp_path):
     driver = subprocess.Popen([sys.executable, "-c", SLEEPY, str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE)
-    wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
-    family = descendants(driver.pid)
+    wait_until(lambda: len(list(tmp_path.iterdir())) >= 2 or driver.poll() is not None)
+    assert driver.poll() is None, driver.stderr.read().decode()
+    family = [(pid, begun_at(pid)) for pid in descendants(driver.pid)]
     assert len(family) > 4
     driver.send_signal(number)
     driver.communicate(timeout=600)
     assert driver.returncode != 0
-    wait_until(lambda: not any(map(is_running, family)))
+    wait_until(lambda: not any(begun == begun_at(pid) for pid, begun in family if begun))
 
 
 def wait_until(holds, *, seconds: float = 600) -> None:
@@ -390,11 +393,13 @@ def wait_until(holds, *, seconds: float = 600) -> None:
         time.sleep(0.1)
 
 
-def is_running(pid: int) -> bool:
+def begun_at(pid: int) -> str:
+    """Return when a running process began, which tells it from a later one with its number; "" if it has ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False
+        return ""
+    return "" if state == "Z" else fields[18]
 
 
 @pytest.mark.extra

@@ -19,6 +19,7 @@ import pytest
 from bench.scale.corpus import documents_of, repeat
 from exhibit.conversion import main as convert_main
 from exhibit.engine import open_engine, track
+from exhibit.engine.limits import Limits
 from exhibit.rag import Config, Pipeline
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.locations import Remote
@@ -31,6 +32,8 @@ pytestmark = [pytest.mark.extra, pytest.mark.slow]
 ROOT = Path(__file__).parent.parent.parent
 STORE = 80 << 20
 """Bytes of each node's object store: as little as Ray takes."""
+PATIENCE = 600
+"""Seconds in which anything must come that a test waits for: ten times what the slowest has taken on a busy machine."""
 
 
 @dataclass
@@ -64,9 +67,19 @@ def bucket(tmp_path_factory) -> Iterator[Remote]:
 
 
 @pytest.fixture(scope="module")
-def head(bucket) -> Iterator[Nodes]:
+def no_tokens() -> Iterator[None]:
+    """Switch Ray's authentication off; Ray reads the setting once, and an earlier test may have used another."""
+    authentication = import_module("ray._private.authentication_test_utils")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
+        authentication.reset_auth_token_state()
+        yield
+    authentication.reset_auth_token_state()
+
+
+@pytest.fixture(scope="module")
+def head(bucket, no_tokens) -> Iterator[Nodes]:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         told = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
         cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=told)
@@ -88,8 +101,8 @@ def three(head: Nodes) -> Nodes:
     return head
 
 
-def wait_until(holds: Callable[[], object], *, seconds: float = 300) -> None:
-    deadline = time.monotonic() + seconds
+def wait_until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline, "it never came"
         time.sleep(0.1)
@@ -116,15 +129,14 @@ class Gated:
 
 
 def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
-    thread, told = in_background(
-        lambda: [outcome.unwrap() for outcome in open_engine(three.engine).map(Gated(tmp_path), range(9))]
-    )
+    engine = open_engine(three.engine, limits=Limits(PATIENCE))
+    thread, told = in_background(lambda: [outcome.unwrap() for outcome in engine.map(Gated(tmp_path), range(9))])
     lost = three.raylet(0)
     wait_until(lambda: list(tmp_path.glob(f"*.{lost}")) or not thread.is_alive())
     [begun] = tmp_path.glob(f"*.{lost}")
     three.kill(0)
     (tmp_path / "open").touch()
-    thread.join(300)
+    thread.join(PATIENCE)
     assert told == [[number * number for number in range(9)]]
     again = [path for path in tmp_path.glob(f"{begun.stem}.*") if path != begun]
     assert again, "the item that died with its node was not done anew"
@@ -149,7 +161,7 @@ class Together:
 def test_one_bar_counts_what_all_nodes_do_and_nothing_else_is_printed(three, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("exhibit.engine.outcome._EVERY", 0.0)
     bar = io.StringIO()
-    outcomes = open_engine(three.engine).map(Together(tmp_path, 3), range(9))
+    outcomes = open_engine(three.engine, limits=Limits(PATIENCE)).map(Together(tmp_path, 3), range(9))
     nodes = {outcome.unwrap() for outcome in track(outcomes, total=9, label="convert", stream=bar)}
     assert len(nodes) == 3
     assert [line.split(",")[0] for line in bar.getvalue().splitlines()] == [
@@ -173,7 +185,7 @@ def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monke
     # killed with the first document in the corpus, while the others are under way
     wait_until(lambda: told or any(path.is_file() for path in tmp_path.rglob("there*/corpus/*")))
     three.kill(1)
-    thread.join(300)
+    thread.join(PATIENCE)
     assert told == [0]
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
@@ -236,7 +248,7 @@ def test_an_index_of_documents_in_a_bucket_is_the_same_though_a_node_dies(three,
     thread, told = in_background(lambda: indexed(documents, tmp_path / "there", three.engine))
     wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "there").rglob("texts/*")))
     three.kill(0)
-    thread.join(300)
+    thread.join(PATIENCE)
     assert told == [9]
     assert contents(tmp_path / "there" / "index") == contents(tmp_path / "here" / "index")
 
@@ -249,6 +261,6 @@ def test_an_evaluation_has_the_same_means_though_a_node_dies(three, samples, tmp
     thread, told = in_background(lambda: evaluate(tmp_path, monkeypatch, "there", *flags, "--engine", three.engine))
     wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "cache-there").rglob("texts/*")))
     three.kill(0)
-    thread.join(300)
+    thread.join(PATIENCE)
     assert told == [here]
     assert here["char_recall@8"]["n"] > 0
