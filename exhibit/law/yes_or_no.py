@@ -32,6 +32,9 @@ _PERMITS = re.compile(
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")
 """Matches a right that a question asks for, and that a clause can withhold by `non-`."""
+_EXCEPTS = re.compile(
+    r"(?i)\b(?:notwithstanding|except(?:ion|ing)?|unless|however|other than|save (?:for|that|as)|provided,? that)\b"
+)
 _LIMITS = re.compile(r"(?i)\b(?:limit|restrict|restrain|bar|prohibit|prevent|forbid|refrain|non)")
 """Matches a question for a limit, to which `non-exclusive` may say yes."""
 _DASH = "[-\u2010-\u2015 ]"
@@ -54,6 +57,14 @@ def asks_yes_or_no(question: str) -> bool:
 def denies(text: str) -> bool:
     """Return whether a text has a word that denies or restricts: not, without, only, unless."""
     return _DENIES.search(text) is not None
+
+
+def has_exception(text: str) -> bool:
+    """Return whether a clause states an exception, or is one itself: `except`, `Notwithstanding the foregoing`.
+
+    Such a clause alone does not answer yes or no: the rule is elsewhere.
+    """
+    return _EXCEPTS.search(text) is not None
 
 
 def says_contrary(question: str, text: str) -> bool:

@@ -11,7 +11,7 @@ from exhibit.law.counting import asked_to_count, count_items
 from exhibit.law.language import language_of, list_content_words
 from exhibit.law.numerals import SPELT
 from exhibit.law.sentences import extend_to_sentences
-from exhibit.law.yes_or_no import asks_yes_or_no, denies, says_contrary
+from exhibit.law.yes_or_no import asks_yes_or_no, denies, has_exception, says_contrary
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_quotable
@@ -367,7 +367,8 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
-            return "No" if says_contrary(asks, best.text) else "Yes"
+            contrary = says_contrary(asks, best.text)
+            return ("" if has_exception(best.text) else "No") if contrary else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
     values = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
