@@ -117,7 +117,7 @@ def find_moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[st
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the metrics of two runs with the same replies, the changed verdicts and the most changed questions."""
+    """Compare two runs with the same replies: print the metrics, changed verdicts and most changed questions."""
     parser = build_parser("python -m bench.rescore", __doc__)
     add_json(parser)
     parser.add_argument("before", type=Path, help="the run of the older version")

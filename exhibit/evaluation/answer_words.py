@@ -170,8 +170,8 @@ def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     Args:
         expected: The name that the expected answer cites.
         given: The name that the reply cites.
-        seed: Reproduce the scores of another project (`--set parity=seed`): names with a common topic or word
-            score from 0.75 to 0.9, and other names 0.
+        seed: Reproduce the scores of another project (`--set parity=seed`): from 0.75 to 0.9 for names
+            that have a topic or a word in common, and 0 for other names.
     """
     one, other = normalise_source(expected).split(), normalise_source(given).split()
     if not one or not other:

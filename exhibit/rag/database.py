@@ -145,7 +145,7 @@ class Database:
     def _begin(self) -> sqlite3.Connection:
         """Open a copy of the file for changes, or a new file if there is none.
 
-        The copy has no journal: if the process is killed, the original file is unchanged.
+        The copy has no journal. It needs none, because the original file is unchanged if the process is killed.
         """
         if self.path is None:
             return _create_tables(":memory:", _TABLES)

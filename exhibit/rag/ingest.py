@@ -246,9 +246,10 @@ def ingest(
 
 
 def _name_by_path(path: Location, index: Index) -> str:
-    """Return a unique name for a file that shares its file name with another file, such as `2019/lease.pdf`.
+    """Return a unique name, such as `2019/lease.pdf`, for a file that shares its file name with another file.
 
-    The name is the shortest end of the path, of at least two parts, that no document of the index has.
+    The name is made of the last parts of the path: at least two, and as few as make a name that no document of
+    the index has yet.
     """
     parts = str(path).replace("\\", "/").split("/")
     names = ("/".join(parts[-length:]) for length in range(2, len(parts) + 1))

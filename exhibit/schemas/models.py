@@ -95,7 +95,7 @@ class Gold(_Model):
     @model_validator(mode="after")
     def _found_means_somewhere(self) -> "Gold":
         if (self.how == "absent") == bool(self.spans):
-            raise ValueError("must have spans if `how` is not 'absent', and no spans if it is")
+            raise ValueError("must have no spans if `how` is 'absent', and at least one span otherwise")
         if self.score is None and self.spans:
             raise ValueError("must have a score if the passage was found")
         if self.context is not None and self.filename is None:

@@ -161,8 +161,8 @@ def test_a_fault_of_bundle_json_is_the_first_one(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"how": "absent"}, "must have spans if `how` is not 'absent', and no spans if it is"),
-        ({"spans": []}, "must have spans if `how` is not 'absent', and no spans if it is"),
+        ({"how": "absent"}, "must have no spans if `how` is 'absent', and at least one span otherwise"),
+        ({"spans": []}, "must have no spans if `how` is 'absent', and at least one span otherwise"),
         ({"filename": None}, "must have a filename if it has a context"),
         ({"filename": ".."}, "must be a plain file name"),
         ({"filename": "a/b"}, "must be a plain file name"),
@@ -335,7 +335,7 @@ def test_files_that_cannot_be_understood(bundle):
     assert faults(bundle) == [
         "train.json: row 0: id: Input should be greater than or equal to 0",
         "train.json: row 0: more: Extra inputs are not permitted",
-        "gold.jsonl: line 1: must have spans if `how` is not 'absent', and no spans if it is",
+        "gold.jsonl: line 1: must have no spans if `how` is 'absent', and at least one span otherwise",
         "gold.jsonl: line 2: id: Input should be greater than or equal to 0",
         "bundle.json: name: Input should be a valid string",
     ]

@@ -504,7 +504,7 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     one.write_text(json.dumps(review))
     for told, message in (
-        (review, "Ada reviewed the same page in"),
+        (review, "Ada reviewed this page in"),
         ({**review, "review": "s", "reviewer": "Ben"}, "is a review of another page"),
         ({**review, "cases": review["cases"] * 2}, "occurs more than once"),
         ({**review, "reviewer": " "}, "reviewer"),

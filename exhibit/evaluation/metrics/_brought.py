@@ -23,7 +23,7 @@ def check_names_are_own(modules: Mapping[str, Any], *, own: Collection[str]) -> 
             if other != file:
                 where = modules[file].__file__
                 raise ToolkitError(
-                    f"the metric {file!r} returns {family!r}, which {other!r} returns already; rename it in {where}"
+                    f"the metrics {file!r} and {other!r} both return the name {family!r}; change this name in {where}"
                 )
 
 

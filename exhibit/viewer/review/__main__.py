@@ -175,7 +175,7 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
             )
         if key in seen:
             raise ToolkitError(
-                f"{path}: {review.reviewer} reviewed the same page in {seen[key]}; give only the later one of the two"
+                f"{path}: {review.reviewer} reviewed this page in {seen[key]} too; give only the later file"
             )
         seen[key] = path
 

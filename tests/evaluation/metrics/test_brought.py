@@ -64,9 +64,9 @@ def test_a_sound_one_is_measured(tmp_path):
         (
             metric("recall@10"),
             "recall@10",
-            "error: the metric 'commas' returns 'recall', which 'recall' returns already",
+            "error: the metrics 'commas' and 'recall' both return the name 'recall'",
         ),
-        (metric("recall"), "drm@8", "returns 'recall', which 'recall' returns already; rename it in"),
+        (metric("recall"), "drm@8", "both return the name 'recall'; change this name in"),
         (metric("commas", body="return {'recall@10': [1.0]}"), "commas", "it returns 'recall@10', which is not in"),
         (metric("commas", body="raise KeyError('x')"), "commas", "commas.py failed: KeyError: 'x'"),
         (metric("commas", body="return {'commas': [0.5, 0.5]}"), "commas", "2 values for 1 cases"),
