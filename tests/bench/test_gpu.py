@@ -113,7 +113,7 @@ def test_a_phase_ends_when_its_time_is_over(monkeypatch):
 
 def test_a_phase_that_hangs_is_stopped_and_says_where_it_stood():
     told = "import time\nfrom bench import _device, gpu\n"
-    told += "clock = gpu.Clock(_device.Watch(), seconds=0, stall=0.2, into=None, about={})\n"
+    told += "clock = gpu.Clock(_device.Watch(), seconds=0, stall=3, into=None, about={})\n"
     told += "def stand_still():\n    time.sleep(600)\n    yield 1\nclock.time('hangs', stand_still)\n"
     ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1 and "hangs: does not end" in ended.stderr and "in stand_still" in ended.stderr

@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.give(b"for the inside only", "text/plain", Access_Control_Allow_Origin="*")
 
     def get_held(self) -> None:
-        if self.site.released.wait(20):
+        if self.site.released.wait(120):
             self.give(self.site.file("order-17.pdf"), "application/pdf")
 
     # -------------------------------------------------------- bad ones

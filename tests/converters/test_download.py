@@ -16,7 +16,7 @@ from exhibit.converters.fetching.download import Downloader, FetchError, PageRep
 from exhibit.converters.fetching.fetch import fetch_all
 
 Answer = tuple[int, dict[str, str], bytes]
-POLICY = Policy(allow_private=True, delay=0.0, retries=0, backoff=0.0, timeout=5.0)
+POLICY = Policy(allow_private=True, delay=0.0, retries=0, backoff=0.0, timeout=60.0)
 NONE = (404, {}, b"")
 
 

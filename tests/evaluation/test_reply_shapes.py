@@ -72,9 +72,9 @@ def serving(app: Callable[[str, str, Any], Reply]) -> Iterator[str]:
 
 def asked(url: str, target: str = "http", **settings: Any) -> tuple[Any, list[str]]:
     """Return the reply to a question and the notes of the probe."""
-    made = open_target(target, TargetOptions(retries=0, timeout=10), {"url": url, **settings})
+    made = open_target(target, TargetOptions(retries=0, timeout=60), {"url": url, **settings})
     notes = made.probe(DATASET, [CASE])
-    return made.reply(CASE, Deadline(10), "", DATASET.documents.named), notes
+    return made.reply(CASE, Deadline(60), "", DATASET.documents.named), notes
 
 
 WHOLE: dict[str, Any] = {

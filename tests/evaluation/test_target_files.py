@@ -171,10 +171,10 @@ def test_a_search_by_get_and_a_stream(write, dataset):
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong_is_one_error_at_once(write, text, told):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ToolkitError, match=told) as caught:
         open_target(write(text), TargetOptions())
-    assert "alder.toml" in str(caught.value) and len(str(caught.value)) < 3000 and time.monotonic() - began < 5
+    assert "alder.toml" in str(caught.value) and len(str(caught.value)) < 3000 and time.process_time() - began < 5
 
 
 def test_a_file_that_is_not_there_and_its_settings(write, tmp_path, monkeypatch):

