@@ -21,6 +21,8 @@ from exhibit.rag.questions import understand
 from exhibit.rag.retrieval.completion import WIDEST, subtract
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
+_WHOLE = 3600
+"""The most characters of a short document: its passages are nearly all of it, and its confidence was fitted apart."""
 SURE = 0.9
 """The confidence above which no further passage is read.
 
@@ -195,7 +197,7 @@ class ReaderAnswerer:
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         asks = understand(question).asks
-        whole = 0 < context.characters <= self._most * WIDEST
+        whole = 0 < context.characters <= _WHOLE
         short = whole and len(asks.split()) <= _PLAIN
         facts: dict[Also, bool] = {
             "short": short,
