@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from exhibit.evaluation.ranking import subtract_span
 from exhibit.evaluation.text_stage import ALTERNATIVES, join_lines
-from exhibit.evidence import Span
+from exhibit.evidence import Span, subtract_spans
 from exhibit.evidence.pieces import Place
 
 PROVISO = re.compile(
@@ -68,23 +67,16 @@ def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
     for number, spans in enumerate(chunks):
         if not any(span.start < high and low < span.end for span in spans):
             continue
-        held = whole - _count_letters(_subtract_spans(place, spans), text)
+        held = whole - _count_letters(subtract_spans(place, spans), text)
         if held and (best is None or held > best[0]):
             best = held, number
     if best is None:
         return InChunks("none", 0.0)
     if best[0] == whole:
         return InChunks("whole", 1.0, best[1])
-    left = [gap for gap in _subtract_spans(place, chunks[best[1]]) if _count_letters([gap], text)]
+    left = [gap for gap in subtract_spans(place, chunks[best[1]]) if _count_letters([gap], text)]
     cut = _cut_point(place, left, chunks, text)
     return InChunks("cut", best[0] / whole, best[1], cut, _lacks_proviso(place, left, text))
-
-
-def _subtract_spans(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
-    gaps = list(place)
-    for span in spans:
-        gaps = [piece for gap in gaps for piece in subtract_span(gap, span)]
-    return gaps
 
 
 def _count_letters(spans: Iterable[Span], text: str) -> int:

@@ -28,7 +28,7 @@ from exhibit.evaluation.metrics import (
     list_gold_files,
     list_gold_texts,
 )
-from exhibit.evidence import Span, fold
+from exhibit.evidence import Span, fold, subtract_spans
 from exhibit.law.figures import stands_in
 from exhibit.schemas.layout import quote_parts
 
@@ -198,17 +198,11 @@ def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     if not whole:
         return None
     for rank, span in held:
-        left = [piece for gap in left for piece in subtract_span(gap, span)]
+        left = subtract_spans(left, [span])
         missing = sum(gap.end - gap.start for gap in left)
         if 2 * missing <= whole:
             return rank
     return None
-
-
-def subtract_span(gap: Span, span: Span) -> list[Span]:
-    """Return the parts of the span `gap` that are outside another span: before it and after it."""
-    sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
-    return [side for side in sides if side.start < side.end]
 
 
 # ---------------------------------------------------------------- by words

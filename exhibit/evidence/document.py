@@ -5,7 +5,7 @@ feet).
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -91,6 +91,17 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
+    """Return the parts of spans that no span of `taken` covers, in order."""
+    left = list(wholes)
+    for start, end in taken:
+        sides = (
+            side for one in left for side in (Span(one.start, min(one.end, start)), Span(max(one.start, end), one.end))
+        )
+        left = [side for side in sides if side.start < side.end]
+    return left
 
 
 class Box(NamedTuple):

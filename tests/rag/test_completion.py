@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evaluation.targets.builtin import make_answered_reply
-from exhibit.evidence import Span
+from exhibit.evidence import Span, subtract_spans
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.answerers.reader import can_read, make_windows
 from exhibit.rag.pipeline import Answered
 from exhibit.rag.protocols import Chunk, Hit, Source
-from exhibit.rag.retrieval.completion import WIDEST, complete_sentences, subtract
+from exhibit.rag.retrieval.completion import WIDEST, complete_sentences
 from exhibit.rag.retrieval.stages import Retrieved
 
 DUTY = (
@@ -120,5 +120,5 @@ def test_a_question_that_the_reader_does_not_answer_has_the_passages_alone(pipel
 @given(st.tuples(st.integers(0, 40), st.integers(0, 40)), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40))))
 def test_what_is_subtracted_is_gone_and_the_rest_is_there(whole, taken):
     whole, taken = Span(*sorted(whole)), [Span(*sorted(one)) for one in taken]
-    left = [at for part in subtract(whole, taken) for at in range(*part)]
+    left = [at for part in subtract_spans([whole], taken) for at in range(*part)]
     assert left == [at for at in range(*whole) if not any(start <= at < end for start, end in taken)]

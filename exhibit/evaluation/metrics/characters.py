@@ -25,8 +25,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values
-from exhibit.evaluation.ranking import golds_of, subtract_span
-from exhibit.evidence import Span
+from exhibit.evaluation.ranking import golds_of
+from exhibit.evidence import Span, subtract_spans
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
 HEADLINE = "char_recall@8"
@@ -86,7 +86,7 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
         left = [span]
         for other, _ in united:
             if other.start < span.end and span.start < other.end:
-                left = [part for one in left for part in subtract_span(one, other)]
+                left = subtract_spans(left, [other])
         united += [_Piece(part, rank) for part in left]
     return united
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from exhibit.evidence import Span
+from exhibit.evidence import Span, subtract_spans
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.counting import asked_to_count, count_items
 from exhibit.law.language import language_of, list_content_words
@@ -18,7 +18,7 @@ from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_q
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.rag.questions import understand
-from exhibit.rag.retrieval.completion import WIDEST, subtract
+from exhibit.rag.retrieval.completion import WIDEST
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 _WHOLE = 3600
@@ -272,7 +272,7 @@ def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
     windows: list[ReadingWindow] = []
     for _, (run, place) in sorted(places.items()):
         taken = [window.span for window in windows if window.run is run]
-        free = next(subtract(place, taken), None)
+        free = next(iter(subtract_spans([place], taken)), None)
         if free is None or not run.text[slice(*free)].strip():
             continue
         whole = extend_to_sentences(run.text, free, widest=WIDEST)
@@ -280,7 +280,7 @@ def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
             wider = Span(min(whole.start, other.start), max(whole.end, other.end))
             if wider.end - wider.start <= WIDEST:
                 whole = wider
-        [mine] = [part for part in subtract(whole, taken) if part.start <= free.start < part.end]
+        [mine] = [part for part in subtract_spans([whole], taken) if part.start <= free.start < part.end]
         windows.append(ReadingWindow(run, mine))
     return windows
 

@@ -11,9 +11,7 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 
-import numpy as np
-
-from exhibit.evidence import Span
+from exhibit.evidence import Span, subtract_spans
 from exhibit.law.citations import SOURCES
 from exhibit.law.families import Family, SectionVersion
 from exhibit.law.language import list_content_words
@@ -23,7 +21,7 @@ from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, AnswerContext, Hit
 from exhibit.rag.questions import find_day_end
 from exhibit.rag.retrieval.families import find_amendments, find_family
-from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
+from exhibit.rag.retrieval.passages import RankedPassage, find_row
 from exhibit.rag.retrieval.routed import to_hits
 from exhibit.rag.retrieval.stages import Retrieved, cut_hit
 
@@ -119,7 +117,7 @@ def _find_replacements(
             note = note or version.note
             continue
         yield _as_hit(index, version, hit), version.note
-        rest = [piece for span in rest for piece in _without(span, place)]
+        rest = subtract_spans(rest, [place])
     if not member.holds(day):
         return
     if rest == [hit.chunk.span]:
@@ -135,12 +133,6 @@ def _overlaps(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _without(span: Span, place: Span) -> list[Span]:
-    """Return the parts of `span` that are outside `place`: none, one or two spans."""
-    pieces = Span(span.start, min(span.end, place.start)), Span(max(span.start, place.end), span.end)
-    return [piece for piece in pieces if piece.start < piece.end]
-
-
 def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
     """Return the part of a section's version that is most similar to the passage `like`, as a hit.
 
@@ -150,9 +142,7 @@ def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
     own = version.text == index.text_of(number)[slice(*version.span)]
     piece = _cut_piece(version.text, like.text)
     span = Span(start + piece.start, start + piece.end) if own else version.span
-    owners = index.table[:, DOCUMENT]
-    low, high = int(np.searchsorted(owners, number)), int(np.searchsorted(owners, number, side="right"))
-    row = low + max(0, int(np.searchsorted(index.table[low:high, START], span.start, side="right")) - 1)
+    row = find_row(index.table, number, span.start)
     [hit] = to_hits(index, [RankedPassage(number, span, like.score, row)], index.text_of)
     return hit if own else replace(hit, text=version.text[slice(*piece)])
 

@@ -5,15 +5,14 @@ that answer the question: it may end with "Party B agrees:". So the rest of the 
 too.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from exhibit.evidence import Span
+from exhibit.evidence import Span, subtract_spans
 from exhibit.law.sentences import extend_to_sentences
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit
-from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
+from exhibit.rag.retrieval.passages import RankedPassage, find_row
 from exhibit.rag.retrieval.routed import to_hits
 
 WIDEST = 900
@@ -41,22 +40,11 @@ def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: In
         if text[slice(*hit.chunk.span)] != hit.text:  # an amendment changed the words
             continue
         whole = extend_to_sentences(text, hit.chunk.span, widest=WIDEST)
-        missing = chain.from_iterable(_cut(gap, edges.get(name, ())) for gap in subtract(whole, taken[name]))
+        missing = chain.from_iterable(_cut(gap, edges.get(name, ())) for gap in subtract_spans([whole], taken[name]))
         spans = [span for span in missing if text[slice(*span)].strip()]
         taken[name] += spans
         added += _make_hits(index, hit, spans, text)
     return added
-
-
-def subtract(whole: Span, taken: Sequence[Span]) -> Iterator[Span]:
-    """Yield the parts of a span that no span of `taken` covers, in order."""
-    at = whole.start
-    for start, end in sorted(taken):
-        if at < min(start, whole.end):
-            yield Span(at, min(start, whole.end))
-        at = max(at, end)
-    if at < whole.end:
-        yield Span(at, whole.end)
 
 
 def _cut(span: Span, edges: Sequence[int]) -> Iterator[Span]:
@@ -70,9 +58,5 @@ def _cut(span: Span, edges: Sequence[int]) -> Iterator[Span]:
 def _make_hits(index: Index, hit: Hit, spans: Sequence[Span], text: str) -> list[Hit]:
     """Return spans of a hit's document as hits with the same score."""
     number = index.entry(hit.chunk.document).number
-    owners = index.table[:, DOCUMENT]
-    low, high = owners.searchsorted(number), owners.searchsorted(number, side="right")
-    starts = index.table[low:high, START].tolist()
-    rows = [int(low) + max(0, bisect_right(starts, span.start) - 1) for span in spans]
-    passages = [RankedPassage(number, span, hit.score, row) for span, row in zip(spans, rows, strict=True)]
+    passages = [RankedPassage(number, span, hit.score, find_row(index.table, number, span.start)) for span in spans]
     return to_hits(index, passages, lambda _: text)

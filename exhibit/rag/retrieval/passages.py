@@ -35,6 +35,12 @@ same.
 """
 
 
+def find_row(table: Keys, document: int, start: int) -> int:
+    """Return the row of a document's last chunk that begins at the offset `start` or before it, else of its first."""
+    low, high = map(int, np.searchsorted(table[:, DOCUMENT], [document, document + 1]))
+    return low + max(0, int(np.searchsorted(table[low:high, START], start, side="right")) - 1)
+
+
 @dataclass(frozen=True)
 class Library:
     """The collection that is searched: a table of chunks, and the vectors and words by which they are scored."""

@@ -7,8 +7,6 @@ from datetime import date
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from exhibit.evidence import Span
 from exhibit.law.editions import (
     Edition,
@@ -24,7 +22,7 @@ from exhibit.law.figures import find_days
 from exhibit.law.language import LegalSystem, choose_system, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys
-from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
+from exhibit.rag.retrieval.passages import RankedPassage, find_row
 from exhibit.rag.retrieval.stages import Retrieved
 
 _LONGEST = 6000
@@ -179,10 +177,7 @@ def _place(index: Index, number: int, label: str, system: LegalSystem) -> Ranked
     # of two units with one number, the longer one is the provision, the shorter one a line of the table of contents
     span = max((unit.span for unit in found), key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _LONGEST))
-    owners = index.table[:, DOCUMENT]
-    low, high = int(np.searchsorted(owners, number)), int(np.searchsorted(owners, number, side="right"))
-    row = low + max(0, int(np.searchsorted(index.table[low:high, START], span.start, side="right")) - 1)
-    return RankedPassage(number, span, 0.0, row)
+    return RankedPassage(number, span, 0.0, find_row(index.table, number, span.start))
 
 
 @lru_cache(maxsize=32)

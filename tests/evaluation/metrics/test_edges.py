@@ -31,8 +31,8 @@ from exhibit.evaluation.metrics import (
 )  # fmt: skip
 from exhibit.evaluation.metrics.legal_terminology_accuracy import find_us_terms
 from exhibit.evaluation.metrics.page_accuracy import find_cited_passages
-from exhibit.evaluation.ranking import Ranking, find_gold_ranks, ranking_of, subtract_span
-from exhibit.evidence import Span
+from exhibit.evaluation.ranking import Ranking, find_gold_ranks, ranking_of
+from exhibit.evidence import Span, subtract_spans
 from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
@@ -106,7 +106,7 @@ def test_short_golds_are_looked_for_by_half_of_them():
     assert find_gold_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
 
 
-def test_a_goldwithout_words_is_in_no_passage():
+def test_a_gold_without_words_is_in_no_passage():
     assert (
         find_gold_ranks(case([quote(" <omitted> ")], ["words"]))
         == find_gold_ranks(case([quote("words")], [" "]))
@@ -142,12 +142,18 @@ def test_a_reply_with_less_confidence_than_asked_for_is_flagged():
 
 def test_what_a_span_leaves_of_a_place():
     whole = Span(10, 20)
-    assert subtract_span(whole, Span(0, 10)) == subtract_span(whole, Span(20, 30)) == [whole]
-    assert subtract_span(whole, Span(0, 12)) == [(12, 20)] and subtract_span(whole, Span(18, 30)) == [(10, 18)]
-    assert subtract_span(whole, Span(12, 18)) == [(10, 12), (18, 20)] and subtract_span(whole, Span(10, 20)) == []
+    for taken, left in (
+        (Span(0, 10), [whole]),
+        (Span(20, 30), [whole]),
+        (Span(0, 12), [(12, 20)]),
+        (Span(18, 30), [(10, 18)]),
+        (Span(12, 18), [(10, 12), (18, 20)]),
+        (Span(10, 20), []),
+    ):
+        assert subtract_spans([whole], [taken]) == left
 
 
-def test_a_goldwithout_words_is_not_looked_for_by_them():
+def test_a_gold_without_words_is_not_looked_for_by_them():
     assert find_gold_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
     assert find_gold_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
     assert find_gold_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
