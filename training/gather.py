@@ -19,8 +19,10 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from exhibit.evidence import Span, read_document
+from exhibit.law.sentences import extend_to_sentences
 from exhibit.models.network import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
+from exhibit.rag.retrieval.completion import WIDEST
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from training._reading import Asked, Material, Reader, hash_words, read_material
@@ -64,6 +66,7 @@ class _Tables:
         self.kinds: list[str] = []
         self.passages: list[tuple[int, int, int, int, int]] = []
         self.passage_texts: list[str] = []
+        self.sentences: list[Span] = []
         self.queries: list[tuple[int, int, int]] = []
         self.query_texts: list[str] = []
         self.rows: list[tuple[int, int, int, int]] = []
@@ -124,6 +127,7 @@ class _Tables:
                 self.headings.append((key, len(self.passages)))
             self.passages.append((number, start, end, section, key))
             self.passage_texts.append(text)
+            self.sentences.append(extend_to_sentences(prepared.text, Span(start, end), widest=WIDEST))
         return number
 
     def add_rows(self, document: int, text: str, asked: Sequence[Asked]) -> None:
@@ -181,6 +185,7 @@ class _Tables:
             also=np.array(self.also, np.int64).reshape(-1, 2),
             short=np.array(self.short, np.int64).reshape(-1, 3),
             says=np.array(self.says, np.int64).reshape(-1, 2),
+            sentences=np.array(self.sentences, np.int64).reshape(-1, 2),
             places=np.array(places, np.int64).reshape(-1, 2),
             tokens=np.concatenate([np.array(one, np.uint16) for one in ids]) if ids else np.zeros(0, np.uint16),
             ends=np.cumsum([len(one) for one in ids], dtype=np.int64),

@@ -67,6 +67,8 @@ class Pack:
     """Columns: row, start, end: the span of the short answer inside a row's gold."""
     says: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """Columns: row, verdict: 1 if the answer to a yes-or-no question is yes, 0 if it is no."""
+    sentences: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Columns: start, end of each passage together with the rest of its sentences, as the reader reads it."""
     notes: dict[str, Any] = field(default_factory=dict)
 
     def text(self, number: int) -> npt.NDArray[np.uint16]:
@@ -93,7 +95,7 @@ def is_called(kind: str, names: Set[str]) -> bool:
 
 _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents", "kinds", "notes"}]
 
-_LATER = {"also", "places", "short", "says"}
+_LATER = {"also", "places", "short", "says", "sentences"}
 """Arrays that packs of earlier formats lack."""
 
 

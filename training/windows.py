@@ -21,10 +21,12 @@ from training.sampling import Random
 
 OUTSIDE = -1
 """The label of a token outside the passage, which has no loss."""
-_ALONE = 0.35
-"""The probability that a passage is shown as it was split; else it is shown with some text before and after it."""
-_SENTENCE = 0.15
-"""The probability that it is cut to whole sentences, as the pipeline cuts its first passage."""
+_WHOLE = 0.5
+"""The probability that a passage is shown with the rest of its sentences, as in the pipeline."""
+_ALONE = 0.15
+"""The probability that a passage is shown as it was split."""
+_CUT = 0.1
+"""The probability that it is cut to some of its sentences; else it is shown with any text before and after it."""
 _STOPS = (1012, 1025)
 """The tokens of a full stop and of a semicolon in BERT's vocabulary."""
 
@@ -78,16 +80,19 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def make_window(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
-        """Return the window of a passage: the range of its tokens.
+        """Return the window of a passage: the range of its tokens and of the rest of its sentences.
 
-        With `random`, the window is sometimes cut to some of the passage's sentences, and sometimes extended by the
-        text before and after the passage, to at most `room` tokens.
+        With `random`, the window is sometimes the passage as it was split, sometimes cut to some of the passage's
+        sentences, and sometimes extended by any text before and after the passage, to at most `room` tokens.
         """
         start, end = int(self.starts[passage]), int(self.ends[passage])
         document = int(self.pack.passages[passage, 0])
-        if random is None or (drawn := random.random()) < _ALONE:
+        drawn = 0.0 if random is None else random.random()
+        if random is None or drawn < _WHOLE:
+            return self._extend(passage, Window(document, start, end))
+        if drawn < _WHOLE + _ALONE:
             return Window(document, start, end)
-        if drawn < _ALONE + _SENTENCE:
+        if drawn < _WHOLE + _ALONE + _CUT:
             stops = start + 1 + np.flatnonzero(np.isin(self.pack.tokens[start:end], _STOPS))
             cuts = np.unique(np.concatenate([[start], stops, [end]]))
             first = int(random.integers(len(cuts) - 1))
@@ -99,6 +104,16 @@ class Windows:
         spare = max(0, room - (end - start))
         taken = min(before, spare, start - low)
         return Window(document, start - taken, min(high, end + min(behind, spare - taken)))
+
+    def _extend(self, passage: int, window: Window) -> Window:
+        """Return the window of a passage extended to whole sentences; older packs do not say where these are."""
+        if not len(self.pack.sentences):
+            return window
+        low, high = self.pack.sentences[passage].tolist()
+        here = self.tokens_of(window.document)
+        start = here.start + int(np.searchsorted(self.low[here], low))
+        end = here.start + int(np.searchsorted(self.high[here], high, side="right"))
+        return Window(window.document, min(start, window.start), max(end, window.end))
 
     def tokens_of(self, document: int) -> slice:
         """Return the slice of a document's tokens among all tokens."""

@@ -56,6 +56,20 @@ def test_a_passage_with_gold_answers_its_kind_in_all_its_words(tmp_path: Path) -
     assert roles.count("test") == len(wordings.test) == 12
 
 
+def test_a_passage_is_gathered_with_the_rest_of_its_sentences(tmp_path: Path) -> None:
+    root = write_contracts(tmp_path / "cuad", names=("alder",))
+    text = (root / "corpus" / "alder.txt").read_text(encoding="utf-8")
+    pack = gather([root], excluded=Excluded())
+    cut = {
+        text[start:end].strip(): text[low:high].strip()
+        for (_, start, end, *_), (low, high) in zip(pack.passages.tolist(), pack.sentences.tolist(), strict=True)
+    }
+    law = "This Agreement is governed by the law of Norway and no other"
+    assert cut[law] == f"{law}."
+    lists = [whole for passage, whole in cut.items() if "Alder Ltd keeps records of" in passage]
+    assert lists and all(whole.endswith(".") for whole in lists)
+
+
 def test_headings_lead_to_what_stands_under_them_and_not_to_themselves(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad", names=("alder",))], excluded=Excluded())
     text = contract("alder", "Norway")

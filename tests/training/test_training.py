@@ -447,6 +447,20 @@ def test_labels_are_the_tokens_of_the_gold_and_wrong_windows_have_none(pack: Pac
     assert mark_edges(np.array([False, True, True])).tolist() == [[0, 0, 0], [1, 1, 0], [1, 0, 1]]
 
 
+def test_a_window_has_the_rest_of_the_sentences_in_which_its_passage_begins_and_ends(pack: Pack) -> None:
+    windows = Windows(pack)
+    longer = 0
+    for number, (document, start, end, *_) in enumerate(pack.passages.tolist()):
+        window = windows.make_window(number)
+        low, high = windows.low[window.start], windows.high[window.end - 1]
+        whole = pack.sentences[number].tolist()
+        assert window.document == document and whole[0] <= low <= start + 2 and end - 2 <= high <= whole[1]
+        longer += high - low > end - start
+    assert longer > len(pack.passages) / 4
+    older = Windows(replace(pack, sentences=pack.sentences[:0]))
+    assert older.make_window(0).end == older.ends[0]
+
+
 def test_the_reader_is_trained_and_measured_by_commands(
     tmp_path: Path, common: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
