@@ -60,7 +60,7 @@ HYPOTHESES = {
 }  # fmt: skip
 """The names of the playbook's questions for ContractNLI's hypotheses."""
 WHAT = "playbooks' questions on documents for tuning of CUAD and ContractNLI, by weights that were trained without them"
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
