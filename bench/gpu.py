@@ -307,7 +307,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             embedder = open_embedder(
                 options.embedder, weights=options.weights, device=options.device, slab=options.slab
             )
-        about = describe_machine(options.device or "cuda") | {"embedder": embedder.name, "chunks": len(chunks)}
+        device = options.device or ("cuda" if options.embedder.partition(":")[0] == "cuda" else "cpu")
+        about = describe_machine(device) | {"embedder": embedder.name, "chunks": len(chunks)}
         clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about=about)
         print(json.dumps(about), flush=True)
         with clock.step(f"first {_WARM:,} chunks"):

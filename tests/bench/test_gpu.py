@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -47,6 +48,12 @@ def test_it_tells_chunks_a_second_and_how_busy_the_device_was(monkeypatch, tmp_p
         monkeypatch.setattr(watch, "compute_utilisation", lambda start, end: 0.5)
         yield watch
 
+    def no_driver():
+        raise RuntimeError("no driver")
+
+    # another program part may have imported PyTorch, on a machine without a GPU
+    torch = SimpleNamespace(__version__="2.13.0", cuda=SimpleNamespace(get_device_name=no_driver))
+    monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(gpu, "watch_device", watched)
     source = Path(__file__).parents[2] / "samples" / "legalbenchrag" / "corpus"
     arguments = ["--source", str(source), "--embedder", "hashing", "--repeat", "2", "--json", str(tmp_path / "told")]
@@ -55,7 +62,11 @@ def test_it_tells_chunks_a_second_and_how_busy_the_device_was(monkeypatch, tmp_p
     count = len(gpu.chunks_of(source, 2))
     assert "hashing" in told and f"{count:,}" in told and "50%" in told
     kept = json.loads((tmp_path / "told").read_text(encoding="utf-8"))
-    assert kept["chunks"] == count and [(phase["chunks"], phase["busy"]) for phase in kept["phases"]] == [(count, 0.5)]
+    assert (
+        kept["device"] == "cpu"
+        and kept["chunks"] == count
+        and [(phase["chunks"], phase["busy"]) for phase in kept["phases"]] == [(count, 0.5)]
+    )
 
 
 class Fake:
