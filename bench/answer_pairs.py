@@ -1,13 +1,10 @@
-"""Measures how often the answer metrics accept right answers and reject wrong ones.
+"""Measures how many replies the rules judge, how often they are right, and how many near misses they call right.
 
-    python -m bench.answer_pairs [--json] [--judge openai:MODEL]
+    python -m bench.answer_pairs [--json] [--misjudged]
 
-`tests/evaluation/answer_pairs.jsonl` has 180 questions about contracts, laws and policies. Each has an
-expected answer, right replies in other words, and equally many replies that are wrong by one word.
-`refusals.jsonl` beside it has 210 refusals, and 210 answers that use the same words. 200 pairs of a
-question and a reply, and 100 of the texts in `refusals.jsonl`, were held out before the rules were written.
-Each metric is tested by itself. A metric accepts a reply if its value is at least 1 for `answered_rightly` and
-`answer_contained`, 0.5 for `answer_f1`, and 4 for `answer_correctness`, the mark of a judge.
+The pairs are in `tests/evaluation`: `answer_pairs.jsonl` has replies in other words or wrong by one word,
+`judging_pairs.jsonl` and `judging_campaign.jsonl` were written before the rules, to fool them. `samples/verdicts.jsonl`
+has 200 replies of the built-in pipeline that a person judged, and `refusals.jsonl` has refusals and answers like them.
 """
 
 from __future__ import annotations
@@ -15,131 +12,106 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench._table import ROOT, print_table
-from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.metrics import Options, Values, measure
-from exhibit.law.refusals import read_refusal
+from bench.table import ROOT, Table, publish
+from exhibit.evaluation.judging.kernel import judge_answer
+from exhibit.law.refusals import is_refusal
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
-from exhibit.runtime.plugins import load_plugin
-from exhibit.storage.cache import find_cache_folder
 
 FOLDER = ROOT / "tests" / "evaluation"
-LEAST = {"answered_rightly": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "answer_correctness": 4.0}
-"""The least value of each metric at which a reply counts as right."""
 
 
-class Pairs(NamedTuple):
-    """The replies of one part of the data (development or held-out), and for each whether it is right."""
+class Pair(NamedTuple):
+    """A reply to a question, and whether it is right."""
 
-    cases: list[Case]
-    right: list[bool]
+    question: str
+    expected: str
+    reply: str
+    right: bool
+    gold: tuple[str, ...] = ()
 
-
-class Accuracy(NamedTuple):
-    """The accuracy of one metric on one part of the pairs: the development pairs or the held-out ones."""
-
-    part: str
-    metric: str
-    pairs: int
-    judged: float
-    """The share of the pairs for which the metric has a value."""
-    accuracy: float
-    """The share of right decisions among these."""
-    near_misses_called_right: float
-    """The share of wrong replies that the metric calls right."""
+    def judge(self) -> bool | None:
+        """Return whether the rules call the reply right; a refusal is wrong, because each question has an answer."""
+        if is_refusal(self.reply):
+            return False
+        return judge_answer(self.question, self.expected, self.reply, self.gold).right
 
 
-class Recognised(NamedTuple):
-    """The accuracy of the rule that recognises refusals, on the development replies or the held-out ones."""
-
-    part: str
-    replies: int
-    accuracy: float
-    unsure: int
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file."""
+    yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
-def _read_rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
-    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if row["held_out"] is held_out:
-            yield row
-
-
-def read_pairs(*, held_out: bool) -> Pairs:
-    """Return questions with replies, and for each reply whether it is right.
-
-    With `held_out`, they are the held-out part of `answer_pairs.jsonl`; otherwise they are the part with which
-    the rules were developed.
-    """
-    cases: list[Case] = []
-    right: list[bool] = []
-    for row in _read_rows("answer_pairs.jsonl", held_out=held_out):
+def read_pairs() -> dict[str, list[Pair]]:
+    """Return the pairs by the name of their set; replies that a person called partly right are left out."""
+    sets: dict[str, list[Pair]] = {}
+    for row in read_lines(FOLDER / "answer_pairs.jsonl"):
+        name = "wrong by a word, held out" if row["held_out"] else "wrong by a word"
         for kind in ("right", "wrong"):
-            for answer in row[kind]:
-                cases.append(Case(len(cases), row["question"], row["expected"], reply=Reply(answer)))
-                right.append(kind == "right")
-    return Pairs(cases, right)
+            sets.setdefault(name, []).extend(
+                Pair(row["question"], row["expected"], reply, kind == "right") for reply in row[kind]
+            )
+    for name in ("judging_pairs", "judging_campaign"):
+        sets[name] = [
+            Pair(row["question"], row["expected"], row["reply"], row["is"] == "right")
+            for row in read_lines(FOLDER / f"{name}.jsonl")
+            if row["is"] in ("right", "wrong")
+        ]
+    sets["judged by a person"] = [
+        Pair(row["question"], row["expected"], row["answer"], row["verdict"] == "right", tuple(row["gold"]))
+        for row in read_lines(ROOT / "samples" / "verdicts.jsonl")
+        if not row["is_impossible"] and row["verdict"] != "partly"
+    ]
+    return sets
 
 
-def measure_accuracies(part: str, pairs: Pairs, options: Options) -> list[Accuracy]:
-    """Return how often each answer metric judges a reply correctly.
-
-    If `options` has a judge, the judge's accuracy is included. `part` names the data: development or
-    held-out.
-    """
-    names = [name for name in LEAST if name != "answer_correctness" or options.judge is not None]
-    values = measure(pairs.cases, options, names=names)
-    return [_measure_accuracy(part, name, pairs.right, values[name]) for name in names]
-
-
-def _measure_accuracy(part: str, name: str, right: Sequence[bool], values: Values) -> Accuracy:
-    said = [None if value is None else value >= LEAST[name] for value in values]
-    known = [(one, truth) for one, truth in zip(said, right, strict=True) if one is not None]
-    agreed = sum(one == truth for one, truth in known) / len(known) if known else 0.0
-    fooled = sum(bool(one) and not truth for one, truth in known) / right.count(False)
-    return Accuracy(part, name, len(right), len(known) / len(right), agreed, fooled)
+def measure_pairs(name: str, pairs: Sequence[Pair]) -> list[object]:
+    """Return the row of a table: the pairs, the share judged, its accuracy, and the wrong ones called right."""
+    decided = [(pair.judge(), pair.right) for pair in pairs]
+    judged = [(said, right) for said, right in decided if said is not None]
+    agreed = sum(said == right for said, right in judged) / len(judged)
+    misses = [said for said, right in decided if not right]
+    return [
+        name,
+        len(pairs),
+        f"{len(judged) / len(pairs):.3f}",
+        f"{agreed:.3f}",
+        f"{misses.count(True) / len(misses):.3f}",
+    ]
 
 
-def measure_recognised(part: str, *, held_out: bool) -> Recognised:
-    """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies.
-
-    `part` is the name of these replies in the result.
-    """
-    rows = list(_read_rows("refusals.jsonl", held_out=held_out))
-    read = [read_refusal(row["text"]) for row in rows]
-    agreed = sum(one.refused == row["refusal"] for one, row in zip(read, rows, strict=True))
-    return Recognised(part, len(rows), agreed / len(rows), sum(not one.sure for one in read))
+def measure_refusals() -> list[list[object]]:
+    """Return a row each for the texts on which the rules were written, and for those held out."""
+    rows = list(read_lines(FOLDER / "refusals.jsonl"))
+    parts = {"written on": False, "held out": True}
+    texts = {part: [row for row in rows if row["held_out"] is held_out] for part, held_out in parts.items()}
+    return [
+        [part, len(own), f"{sum(is_refusal(row['text']) == row['refusal'] for row in own) / len(own):.3f}"]
+        for part, own in texts.items()
+    ]
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print two tables: the accuracy of the answer metrics, and that of the rule that recognises refusals."""
+    """Print two tables: how the rules judge pairs, and how they recognise refusals."""
     parser = build_parser("python -m bench.answer_pairs", __doc__)
     add_json(parser)
-    parser.add_argument("--judge", metavar="LLM", help="a language model whose marks are also compared with the pairs")
+    parser.add_argument("--misjudged", action="store_true", help="list the replies that are judged against the data")
     options = parser.parse_args(argv)
-    judge = None
-    if options.judge:
-        module, model = load_plugin("exhibit.models.llms", options.judge)
-        judge = module.open(model, {"cache": find_cache_folder() / "llm"})
-    settings = Options(judge=judge)
-    parts = {"written on": False, "held out": True}
-    rows = [
-        one for part, held in parts.items() for one in measure_accuracies(part, read_pairs(held_out=held), settings)
-    ]
-    refusals = [measure_recognised(part, held_out=held) for part, held in parts.items()]
+    sets = read_pairs()
+    pairs = [measure_pairs(name, own) for name, own in sets.items()]
+    refusals = measure_refusals()
     if options.json:
-        record = {"pairs": [one._asdict() for one in rows], "refusals": [one._asdict() for one in refusals]}
-        print_results(record, "", as_json=True)
+        print_results({"pairs": pairs, "refusals": refusals}, "", as_json=True)
         return 0
-    head = ["part", "metric", "pairs", "judged", "accuracy of the judged", "near misses called right"]
-    print_table(
-        "Pairs of expected and given answers", head, [[*one[:3], *(f"{x:.3f}" for x in one[3:])] for one in rows]
-    )
-    table = [[one.part, one.replies, f"{one.accuracy:.3f}", one.unsure] for one in refusals]
-    print_table("Refusals", ["part", "replies", "accuracy", "not sure"], table)
+    head = ["pairs", "replies", "judged", "accuracy of the judged", "near misses called right"]
+    publish(None, "", [Table("Answers", head, pairs), Table("Refusals", ["part", "replies", "accuracy"], refusals)])
+    for pair in chain.from_iterable(sets.values()) if options.misjudged else ():
+        if pair.judge() not in (None, pair.right):
+            print(f"\n{pair.question}\n  expected: {pair.expected}\n  reply: {pair.reply}")
     return 0
 
 

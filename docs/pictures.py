@@ -4,8 +4,7 @@
     python -m docs.pictures --view    the pictures of `exhibit view`, also after `make demo`
     python -m docs.pictures --drafts mixed-bundle-review.html mixed-run/report.html
 
-The last command draws the pictures of the guide on drafting. Its two files are written by `python -m
-bench.mixed_folder mixed --time`.
+The last command draws the pictures of the guide on drafting, from a review page and a report.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from exhibit.converters.printing.browser import launch_arguments, require_browser
+from exhibit.converters.pages.chromium import launch_arguments, require_browser
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.show import draw_spans
 from exhibit.runtime.command import guarded

@@ -21,9 +21,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from exhibit.commands import EXIT_CODES, VERBS, list_spellings
-from exhibit.evaluation.catalogue import list_settings
-from exhibit.evaluation.metrics import abouts_of, describe_metric, find_headline, import_metrics, parameters_of
+from exhibit.__main__ import EXIT_CODES, VERBS, list_spellings
+from exhibit.evaluation.metrics import import_metrics
+from exhibit.evaluation.settings import list_settings
 from exhibit.runtime.command import Invocation, set_invocation
 from exhibit.schemas.generate import generate
 
@@ -118,7 +118,7 @@ def help_of(name: str) -> str:
         contextlib.redirect_stdout(text),
         contextlib.suppress(SystemExit),
     ):
-        getattr(import_module(verb.module), verb.attribute)([*verb.words, "--help"])
+        import_module(verb.module).main([*verb.words, "--help"])
     return text.getvalue()
 
 
@@ -141,15 +141,10 @@ def _describe_settings() -> Iterator[str]:
 
 
 def _describe_metrics() -> Iterator[str]:
-    yield from ("| metric | what it is | group | better | parameters | headline |", "|---|---|---|---|---|---|")
-    for file, module in import_metrics().items():
-        parameters = ", ".join(f"{name}={one.default}" for name, one in parameters_of(module).items())
-        for name in abouts_of(module):
-            described = describe_metric(name)
-            first = find_headline(file) if find_headline(file).partition("@")[0] == name else ""
-            meaning = _format_cell(f"{described.title}: {described.meaning}")
-            columns = (described.group, described.better, _format_cell(parameters), first)
-            yield f"| `{name}` | {meaning} | {' | '.join(columns)} |"
+    yield from ("| metric | what it is | group | better |", "|---|---|---|---|")
+    for name, described in import_metrics().items():
+        meaning = _format_cell(f"{described.title}: {described.meaning}")
+        yield f"| `{name}` | {meaning} | {described.group} | {described.better} |"
 
 
 def _describe_fields() -> Iterator[str]:
@@ -167,11 +162,11 @@ def _describe_fields() -> Iterator[str]:
 
 
 PUBLIC = (
-    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.matches",
+    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.locate",
     "exhibit.evidence.read", "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config",
-    "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
-    "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.evaluation.metric_about",
-    "exhibit.converters.benchmark", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
+    "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.targets",
+    "exhibit.evaluation.cases", "exhibit.evaluation.metrics",
+    "exhibit.converters.core.benchmark", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
     "exhibit.schemas.errors",
 )  # fmt: skip
 """Modules that users' own code imports: the public names of `exhibit`, and what a part of one's own is made from."""

@@ -1,1 +1,0 @@
-"""The presets on LegalBench-RAG, compared with published figures."""

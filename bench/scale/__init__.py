@@ -1,1 +1,0 @@
-"""Measures how time and memory grow with documents, chunks and workers."""

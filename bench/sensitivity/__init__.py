@@ -1,1 +1,0 @@
-"""Measures the effect of single settings and constants on retrieval."""
