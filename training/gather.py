@@ -1,39 +1,202 @@
 """Gathers training data from bundles on disk into one file.
 
-python -m training.gather --bundles datasets_out/{cuad,contractnli,maud,acord} --exclude FILE --out pack.npz
-python -m training.gather --bundles datasets_out/legalbenchrag --measure --out mini.npz
+    python -m training.gather --bundles datasets_out/{cuad,contractnli,maud,lessons,acord,people} \\
+      --exclude NOT_FOR_TRAINING.tsv --out pack.npz
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
+import json
 import re
 import sys
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from exhibit.converters import contractnli, cuad, maud
 from exhibit.evidence import Span, read_document
+from exhibit.law.language import list_word_runs
+from exhibit.law.names import make_file_key
 from exhibit.law.sentences import extend_to_sentences
 from exhibit.models.network import TOKENIZER, find_file
-from exhibit.rag.ingest import Prepared
-from exhibit.rag.retrieval.completion import WIDEST
+from exhibit.rag.config import Config
+from exhibit.rag.ingest import Preparation, Prepared
+from exhibit.rag.passages import MAX_COMPLETED_CHARS as WIDEST
+from exhibit.rag.questions import understand
 from exhibit.runtime.command import guarded
-from exhibit.schemas.errors import ToolkitError
-from training._reading import Asked, Material, Reader, hash_words, read_material
-from training.exclusion import NEVER, Excluded, make_document_key, read_names
+from exhibit.schemas.bundle import Question
+from exhibit.schemas.errors import BundleError, DocumentError, SourceError, ToolkitError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
-from training.questions import read_queries, read_wordings
+
+NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr", "ohr"})
+"""Bundles that retrieval is measured on, so that no document of them is trained on."""
+SHINGLE = 8
+"""The number of consecutive words that are compared: eight are rarely equal by chance, and a short clause has eight."""
+MOST_SHARED = 0.5
+"""The share of its shingles in excluded documents from which on a text repeats them. Boilerplate stays below 0.2."""
+
+
+def read_names(path: Path) -> frozenset[str]:
+    """Return the names in the column `document` of a file, normalised by `make_document_key`."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    if not rows or "document" not in rows[0]:
+        raise SourceError(f"{path}: no column 'document'; expected tab-separated benchmark, where, document")
+    return frozenset(make_document_key(row["document"]) for row in rows)
+
+
+def make_document_key(name: str) -> str:
+    """Return a document's name without folder, extension, case and punctuation."""
+    return make_file_key(PurePosixPath(unquote(name)).name)
+
+
+def make_shingles(text: str) -> set[int]:
+    """Return the hashes of all sequences of eight consecutive words in a text."""
+    words = list_word_runs(text.casefold())
+    starts = range(len(words) - SHINGLE + 1)
+    return {zlib.crc32(" ".join(words[start : start + SHINGLE]).encode()) for start in starts}
+
+
+class Excluded:
+    """The documents that no model may be trained on: their names, and hashes of all their eight-word sequences."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = frozenset(names)
+        self._shingles: set[int] = set()
+
+    def lists(self, name: str) -> bool:
+        """Return whether a document's name is in the list of documents that no model may be trained on."""
+        return make_document_key(name) in self.names
+
+    def learn(self, text: str) -> None:
+        """Remember the text of a document that must not be used for training."""
+        self._shingles |= make_shingles(text)
+
+    def repeats(self, text: str) -> bool:
+        """Return whether at least half of a text's shingles are in excluded documents."""
+        own = make_shingles(text)
+        return bool(own) and len(own & self._shingles) >= MOST_SHARED * len(own)
+
+
+FOLDER = Path(__file__).parent / "wordings"
+OWN = {"cuad": cuad.QUESTIONS, "contractnli": contractnli.QUESTIONS, "maud": maud.QUESTIONS}
+"""The converter's wording of each kind of question, by benchmark."""
+LABELS = {"cuad": "clause", "contractnli": "hypothesis", "maud": "deal_point"}
+"""The label in gold.jsonl that names the kind of a question."""
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """The wordings of one kind of question, such as `Governing Law` in CUAD."""
+
+    own: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+def read_wordings(source: str) -> dict[str, Wordings]:
+    """Return, for each kind of question, the benchmark's wording and our wordings for training and for tests."""
+    wordings, own = read_texts(source), OWN[source]
+    if wordings.keys() != own.keys():
+        odd = sorted(wordings.keys() ^ own.keys())
+        raise ToolkitError(f"{source}.jsonl: its kinds differ from those of converters.{source}: {odd[0]!r}")
+    return {kind: Wordings(own[kind], tuple(uses["train"]), tuple(uses["test"])) for kind, uses in wordings.items()}
+
+
+def read_texts(source: str) -> dict[str, dict[str, list[str]]]:
+    """Return the texts of a source's file by kind and by use (`train` or `test`)."""
+    path = FOLDER / f"{source}.jsonl"
+    texts: dict[str, dict[str, list[str]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        row = json.loads(line)
+        texts.setdefault(row["kind"], defaultdict(list))[row["use"]].append(row["text"])
+    return texts
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a bundle about one of its documents."""
+
+    filename: str
+    kind: str
+    """The kind of the question as `source/kind`; empty if it has none."""
+    asks: str
+    """The words that the pipeline embeds: the question without the document's name."""
+    impossible: bool
+    gold: tuple[Span, ...] = ()
+    answer: str = ""
+    """The expected answer in its source's words."""
+
+
+@dataclass
+class Material:
+    """The training data from one bundle: questions about its documents, and search queries for clauses."""
+
+    source: str
+    bundle: BundleFolder
+    asked: list[Asked] = field(default_factory=list)
+    graded: list[tuple[str, dict[str, int]]] = field(default_factory=list)
+    """A query for a clause library (ACORD), with the grade of each clause that lawyers judged for it."""
+    skipped: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+def read_material(root: Path) -> Material:
+    """Read the questions of a bundle; `gather` reads its documents."""
+    bundle = open_bundle(root)
+    if bundle.info is None:
+        raise BundleError(f"{root}: no bundle.json; training needs a converter's bundle with its gold")
+    material = Material(bundle.info.name, bundle)
+    lines: dict[int | str, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        lines[line.id].append(line)
+    for question in bundle.questions:
+        own = lines[question.id]
+        grades = next((line.labels["grades"] for line in own if line.labels.get("grades")), None)
+        if isinstance(grades, str):
+            material.graded.append((question.question, json.loads(grades)))
+            continue
+        asked = _read_question(question, own, material.source)
+        if isinstance(asked, str):
+            material.skipped[asked] += 1
+        else:
+            material.asked.append(asked)
+    return material
+
+
+def _read_question(question: Question, lines: list[Gold], source: str) -> Asked | str:
+    """Return a question about one document, or the reason why it is left out."""
+    files = {line.filename for line in lines if line.filename}
+    if len(files) != 1:
+        return "question about no document, or about several"
+    spans = tuple(Span(*span) for line in lines for span in line.spans)
+    if not question.is_impossible and not spans:
+        return "answer that is not located"
+    kind = lines[0].labels.get(LABELS.get(source, ""))
+    full = f"{source}/{kind}" if kind else ""
+    asks = understand(question.question).asks
+    return Asked(files.pop(), full, asks, question.is_impossible, spans, question.answer)
+
+
+def hash_words(text: str) -> str:
+    """Return the sha256 of a document's words; white space between them does not matter."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()
+
 
 DEV = 0.12
 """The share of each source's documents that are for tuning: they are measured on, and not trained on."""
-_LEAST_DEV = 3
-"""The least number of documents of a source for tuning."""
+_LEAST_DEV = 3  # documents of a source for tuning, at least
 _HEADING = range(2, 13)
 """The numbers of words of a useful heading: a shorter one is a bare number, a longer one a sentence."""
 
@@ -44,17 +207,19 @@ _LONGEST_SHORT = 0.8
 
 
 def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
-    """Return the first span in the gold that matches a short answer, as a list of one span.
-
-    White space and case may differ. The list is empty if no gold span contains the answer, or if the answer is
-    more than 80% of the gold span.
-    """
+    """Return the first span in the gold that matches a short answer, as a list of one span."""
     words = r"\s+".join(re.escape(word) for word in answer.split())
     for start, end in gold if words else ():
         found = re.compile(words, re.IGNORECASE).search(text, start, end)
         if found and len(found[0]) <= _LONGEST_SHORT * (end - start):
             return [Span(*found.span())]
     return []
+
+
+_COLUMNS = {
+    "passages": 5, "queries": 3, "rows": 4, "gold": 3, "positives": 3, "headings": 2, "grades": 3, "also": 2,
+    "short": 3, "says": 2, "sentences": 2, "places": 2,
+}  # fmt: skip
 
 
 class _Tables:
@@ -64,58 +229,31 @@ class _Tables:
         self._tokenizer = tokenizer
         self.documents: list[dict[str, Any]] = []
         self.kinds: list[str] = []
-        self.passages: list[tuple[int, int, int, int, int]] = []
-        self.passage_texts: list[str] = []
-        self.sentences: list[Span] = []
-        self.queries: list[tuple[int, int, int]] = []
-        self.query_texts: list[str] = []
-        self.rows: list[tuple[int, int, int, int]] = []
-        self.gold: list[tuple[int, int, int]] = []
-        self.positives: list[tuple[int, int, int]] = []
-        self.headings: list[tuple[int, int]] = []
-        self.grades: list[tuple[int, int, int]] = []
-        self.also: list[tuple[int, int]] = []
-        self.short: list[tuple[int, int, int]] = []
-        self.says: list[tuple[int, int]] = []
-        self._known: dict[tuple[str, int, int], int] = {}
+        self.lines: dict[str, list[tuple[int, ...]]] = {name: [] for name in _COLUMNS}
+        self._passages: list[str] = []
+        self._first = 0  # passage of the document that was added last
+        self._queries: dict[tuple[str, int, int], int] = {}
 
     def query(self, text: str, kind: int, role: Role) -> int:
-        """Return the row number of a query, which is added if it is new.
-
-        A query is new if its text was not added before with the same kind of question and the same role.
-        """
-        key = (text, kind, ROLES.index(role))
-        if key not in self._known:
-            self._known[key] = len(self.queries)
-            self.queries.append((len(self.query_texts), kind, ROLES.index(role)))
-            self.query_texts.append(text)
-        return self._known[key]
+        """Return the row number of a query, which is added if it is new."""
+        return self._queries.setdefault((text, kind, ROLES.index(role)), len(self._queries))
 
     def kind(self, name: str) -> int:
-        """Return the index of a kind of question in `kinds`; return -1 for an empty name.
-
-        A kind that is not yet in the list is appended, and all its wordings are added as queries.
-        """
-        if not name:
-            return -1
-        if name not in self.kinds:
-            self.kinds.append(name)
+        """Return the index of a kind of question in `kinds`; return -1 for an empty name."""
+        if name and name not in self.kinds:
             source, _, kind = name.partition("/")
-            wordings = read_wordings(source)[kind]
-            number = len(self.kinds) - 1
+            wordings, number = read_wordings(source)[kind], len(self.kinds)
+            self.kinds.append(name)
             self.query(wordings.own, number, "own")
             for words in wordings.train:
                 self.query(words, number, "train")
             for words in wordings.test:
                 self.query(words, number, "test")
-        return self.kinds.index(name)
+        return self.kinds.index(name) if name else -1
 
     def add_document(self, source: str, prepared: Prepared, split: str, *, headings: bool) -> int:
-        """Add a document with its passages; return its number.
-
-        With `headings`, each heading is added as a question about the passages under it.
-        """
-        number = len(self.documents)
+        """Add a document with its passages; return its number."""
+        number, self._first = len(self.documents), len(self._passages)
         about = {"name": prepared.entry.filename, "source": source, "sha256": hash_words(prepared.text), "split": split}
         self.documents.append(about)
         shown = [path.split(" > ")[-1] for path, _, _ in prepared.entry.sections]
@@ -124,177 +262,117 @@ class _Tables:
             key = self.query(heading, -1, "heading") if headings and len(heading.split()) in _HEADING else -1
             # the passage with the heading itself would be found by its words alone
             if key >= 0 and len(text.strip()) > 2 * len(heading):
-                self.headings.append((key, len(self.passages)))
-            self.passages.append((number, start, end, section, key))
-            self.passage_texts.append(text)
-            self.sentences.append(extend_to_sentences(prepared.text, Span(start, end), widest=WIDEST))
+                self.lines["headings"].append((key, len(self._passages)))
+            self.lines["passages"].append((number, start, end, section, key))
+            self.lines["sentences"].append(extend_to_sentences(prepared.text, Span(start, end), widest=WIDEST))
+            self._passages.append(text)
         return number
 
-    def add_rows(self, document: int, text: str, asked: Sequence[Asked]) -> None:
-        """Add the questions about a document.
-
-        If the first question is labelled with a benchmark, that benchmark becomes the document's group.
-        """
-        if asked and asked[0].group:
-            self.documents[document]["group"] = asked[0].group
-        for one in asked:
-            self.add_row(document, text, one)
-
     def add_row(self, document: int, text: str, asked: Asked) -> None:
-        """Add a question about a document, and the passages that contain its gold."""
+        """Add a question about the document that was added last, and the passages that contain its gold."""
         kind = self.kind(asked.kind)
         query = -1 if kind >= 0 else self.query(asked.asks, -1, "asked")
-        row = len(self.rows)
-        self.rows.append((document, kind, query, int(asked.impossible)))
-        shared: Counter[int] = Counter()
-        at = len(self.passages)
-        while at and self.passages[at - 1][0] >= document:
-            at -= 1
-            owner, start, end, *_ = self.passages[at]
-            if owner == document:
-                shared[at] += sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
-        self.gold += [(row, *span) for span in asked.gold]
-        if asked.answer in _VERDICTS and not asked.kind.startswith(
-            "cuad/"
-        ):  # every answerable question of CUAD has the answer yes
-            self.says.append((row, _VERDICTS[asked.answer]))
-        elif kind < 0:  # the answers of known kinds are clauses, not short answers
-            self.short += [(row, *span) for span in find_short(asked.answer, asked.gold, text)]
-        self.positives += [(row, at, count) for at, count in sorted(shared.items()) if count]
+        row = len(self.lines["rows"])
+        self.lines["rows"].append((document, kind, query, int(asked.impossible)))
+        self.lines["gold"] += [(row, *span) for span in asked.gold]
+        for at in range(self._first, len(self._passages)):
+            _, start, end, *_ = self.lines["passages"][at]
+            count = sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
+            self.lines["positives"] += [(row, at, count)] if count else []
+        # every answerable question of CUAD has the answer yes, and the answers of known kinds are clauses
+        if asked.answer in _VERDICTS and not asked.kind.startswith("cuad/"):
+            self.lines["says"].append((row, _VERDICTS[asked.answer]))
+        elif kind < 0:
+            self.lines["short"] += [(row, *span) for span in find_short(asked.answer, asked.gold, text)]
 
-    def pack(self, purpose: Any, notes: dict[str, Any]) -> Pack:
+    def pack(self, notes: dict[str, Any]) -> Pack:
         """Return all collected documents, passages and questions as a pack, with their texts as token ids."""
-        texts = [*self.passage_texts, *self.query_texts]
+        count = len(self._passages)
+        texts = [*self._passages, *(text for text, _, _ in self._queries)]
+        self.lines["queries"] = [(count + at, kind, role) for at, (_, kind, role) in enumerate(self._queries)]
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         encoded = self._tokenizer.encode_batch(clean, add_special_tokens=False)
         ids = [encoding.ids[:MOST_TOKENS] for encoding in encoded]
-        places = [place for e in encoded[: len(self.passage_texts)] for place in e.offsets[:MOST_TOKENS]]
-        queries = np.array(self.queries, np.int64).reshape(-1, 3)
-        queries[:, 0] += len(self.passage_texts)
+        self.lines["places"] = [place for e in encoded[:count] for place in e.offsets[:MOST_TOKENS]]
+        tables = {name: np.array(self.lines[name], np.int64).reshape(-1, width) for name, width in _COLUMNS.items()}
         return Pack(
-            purpose,
             self.documents,
             self.kinds,
-            passages=np.array(self.passages, np.int64).reshape(-1, 5),
-            queries=queries,
-            rows=np.array(self.rows, np.int64).reshape(-1, 4),
-            gold=np.array(self.gold, np.int64).reshape(-1, 3),
-            positives=np.array(self.positives, np.int64).reshape(-1, 3),
-            headings=np.array(self.headings, np.int64).reshape(-1, 2),
-            grades=np.array(self.grades, np.int64).reshape(-1, 3),
-            also=np.array(self.also, np.int64).reshape(-1, 2),
-            short=np.array(self.short, np.int64).reshape(-1, 3),
-            says=np.array(self.says, np.int64).reshape(-1, 2),
-            sentences=np.array(self.sentences, np.int64).reshape(-1, 2),
-            places=np.array(places, np.int64).reshape(-1, 2),
-            tokens=np.concatenate([np.array(one, np.uint16) for one in ids]) if ids else np.zeros(0, np.uint16),
-            ends=np.cumsum([len(one) for one in ids], dtype=np.int64),
+            tokens=np.concatenate([np.array(tokens, np.uint16) for tokens in ids]),
+            ends=np.cumsum([len(tokens) for tokens in ids], dtype=np.int64),
             notes=notes,
+            **tables,
         )
 
 
 # ---------------------------------------------------------------- gathering
 
 
-def gather(
-    roots: Sequence[Path],
-    *,
-    excluded: Excluded,
-    measure: bool = False,
-    dev: float = DEV,
-    tuned: Excluded | None = None,
-) -> Pack:
-    """Return a pack: the documents and questions of the bundles as token ids, for training or for measuring.
-
-    For training, the pack has all documents except those in `excluded`. For measuring (`measure`), the pack has
-    only the documents in `excluded`, or all documents if `excluded` is empty. Documents for tuning are chosen
-    by a hash of their names; the documents in `tuned` are for tuning, too.
-    """
+def gather(roots: Sequence[Path], *, excluded: Excluded, dev: float = DEV) -> Pack:
+    """Return a pack: the documents and questions of the bundles as token ids."""
     materials = [read_material(root) for root in roots]
     for material in materials:
-        if not measure and material.source in NEVER:
-            raise ToolkitError(
-                f"{material.bundle.root}: {material.source} is never trained on; remove it, or add --measure"
-            )
-    tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tables, reader = _Tables(tokenizer), Reader()
-    skipped: Counter[str] = Counter()
-    if not measure:
-        _learn_excluded(materials, excluded)
-    for material in materials:
-        skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
-        tuning = frozenset() if measure or material.graded else draw_dev(material, excluded, dev)
-        numbers: dict[str, int] = {}
-        asked: dict[str, list[Asked]] = defaultdict(list)
-        for one in material.asked:
-            asked[one.filename].append(one)
-        for name in sorted(material.bundle.files):
-            if measure and excluded.names and not excluded.lists(name):
-                continue
-            prepared, flaw = _prepare(material, name, reader, excluded, measure=measure)
-            if prepared is None:
-                skipped[f"{material.source}: {flaw}"] += 1
-                continue
-            split = "dev" if name in tuning or (tuned and tuned.lists(name)) else "train"
-            headings = not measure and not material.graded
-            numbers[name] = tables.add_document(material.source, prepared, split, headings=headings)
-            tables.add_rows(numbers[name], prepared.text, asked[name])
-        skipped.update(_add_grades(material, numbers, tables))
-    notes = {"skipped": dict(skipped), "excluded": len(excluded.names), "dev": dev}
-    return tables.pack("measuring" if measure else "training", notes)
-
-
-def _prepare(
-    material: Material, name: str, reader: Reader, excluded: Excluded, *, measure: bool
-) -> tuple[Prepared | None, str]:
-    """Return a document split into passages; or None and the reason why it is left out."""
-    if not measure and excluded.lists(name):
-        return None, "document on the list"
-    prepared = reader.read(material.bundle, name)
-    if prepared is None:
-        return None, "document without text"
-    if not measure and excluded.repeats(prepared.text):
-        return None, "document that repeats one on the list"
-    return prepared, ""
-
-
-def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
-    """Add the grades that lawyers gave to contract clauses for each search query (dataset ACORD).
-
-    Return a count of the grades that were skipped, because the training data does not contain their clause.
-    """
-    skipped: Counter[str] = Counter()
-    others = read_queries(material.source) if material.graded else {}
-    for graded in material.graded:
-        query = tables.query(graded.text, -1, "library")
-        tables.also += [(query, tables.query(words, -1, "library")) for words in others.get(graded.text, ())]
-        for name, grade in graded.grades.items():
-            if name in numbers:
-                tables.grades.append((query, numbers[name], grade))
-            else:
-                skipped[f"{material.source}: grade of a clause that is left out"] += 1
-    return skipped
-
-
-def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
-    for material in materials:
+        if material.source in NEVER:
+            raise ToolkitError(f"{material.bundle.root}: {material.source} is never trained on; remove it")
         for name, path in material.bundle.files.items():
             if excluded.lists(name):
                 excluded.learn(read_document(path).text)
+    tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tables = _Tables(tokenizer)
+    # the pipeline's own passages, without the lexicon, which training does not need
+    prepare = Preparation(Config.preset("routed", routing=False, lexicon=False))
+    skipped: Counter[str] = Counter()
+    # a contract is for tuning in every bundle, or in none
+    tuning = frozenset().union(*(draw_dev(m, excluded, dev) for m in materials if not m.graded))
+    for material in materials:
+        skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
+        numbers: dict[str, int] = {}
+        asked: dict[str, list[Asked]] = defaultdict(list)
+        for question in material.asked:
+            asked[question.filename].append(question)
+        for name in sorted(material.bundle.files):
+            if excluded.lists(name):
+                skipped[f"{material.source}: document on the list"] += 1
+                continue
+            try:
+                prepared = prepare(material.bundle.files[name])
+            except DocumentError:
+                skipped[f"{material.source}: document without text"] += 1
+                continue
+            if excluded.repeats(prepared.text):
+                skipped[f"{material.source}: document that repeats one on the list"] += 1
+                continue
+            split = "dev" if make_document_key(name) in tuning else "train"
+            numbers[name] = tables.add_document(material.source, prepared, split, headings=not material.graded)
+            for question in asked[name]:
+                tables.add_row(numbers[name], prepared.text, question)
+        skipped.update(_add_grades(material, numbers, tables))
+    return tables.pack({"skipped": dict(skipped), "excluded": len(excluded.names), "dev": dev})
+
+
+def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
+    """Add the grades that lawyers gave to contract clauses for each search query (dataset ACORD)."""
+    skipped: Counter[str] = Counter()
+    others = read_texts(material.source) if material.graded else {}
+    for text, grades in material.graded:
+        query = tables.query(text, -1, "library")
+        for words in others.get(text, {}).get("train", ()):
+            tables.lines["also"].append((query, tables.query(words, -1, "library")))
+        tables.lines["grades"] += [(query, numbers[name], grade) for name, grade in grades.items() if name in numbers]
+        skipped[f"{material.source}: grade of a clause that is left out"] += len(grades.keys() - numbers.keys())
+    return +skipped
 
 
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
-    """Return the names of the documents that are used for tuning and not for training.
-
-    `share` is their share of all documents that are not excluded; at least three are chosen, but none if
-    `share` is 0. They are chosen by a hash of the name, so that the choice is the same on every machine.
-    """
-    names = [name for name in material.bundle.files if not excluded.lists(name)]
-    # the hash is of the part that all spellings of a name share: a contract is for tuning in every bundle, or in none
-    names.sort(key=lambda name: hashlib.sha256(make_document_key(name).encode()).digest())
-    return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
+    """Return the keys of the documents that are used for tuning and not for training."""
+    # the hash is of the part that all spellings of a name share
+    keys = sorted(
+        (make_document_key(name) for name in material.bundle.files if not excluded.lists(name)),
+        key=lambda key: hashlib.sha256(key.encode()).digest(),
+    )
+    return frozenset(keys[: max(round(share * len(keys)), _LEAST_DEV)] if share else ())
 
 
 @guarded()
@@ -304,43 +382,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bundles", nargs="+", type=Path, required=True, metavar="DIR", help="converters' bundles")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the pack (.npz)")
     parser.add_argument("--exclude", type=Path, metavar="FILE", help="documents that are not trained on (TSV)")
-    parser.add_argument(
-        "--measure", action="store_true", help="gather for measuring; with --exclude, only the documents that it lists"
-    )
     parser.add_argument("--dev", type=float, default=DEV, help=f"share of documents for tuning (default: {DEV})")
-    parser.add_argument("--tune", type=Path, metavar="FILE", help="further documents for tuning (TSV)")
     options = parser.parse_args(arguments)
-    tuned = Excluded(read_names(options.tune)) if options.tune else None
     excluded = Excluded(read_names(options.exclude) if options.exclude else ())
-    pack = gather(options.bundles, excluded=excluded, measure=options.measure, dev=options.dev, tuned=tuned)
+    pack = gather(options.bundles, excluded=excluded, dev=options.dev)
     save_pack(pack, options.out)
-    for line in describe(pack):
-        print(line)
+    sources = Counter((document["source"], document["split"]) for document in pack.documents)
+    for (source, split), count in sources.items():
+        print(f"{source}, {split}: {count} documents")
+    print(f"{len(pack.rows)} questions, {len(pack.passages)} passages, {len(pack.queries)} queries in all")
+    for why, count in sorted(pack.notes["skipped"].items()):
+        print(f"left out: {why}: {count}")
     print(f"{options.out}: {options.out.stat().st_size / 1e6:.1f} MB")
     return 0
-
-
-def describe(pack: Pack) -> list[str]:
-    """Return lines with the size of the training data: documents, passages and questions by source and split.
-
-    Further lines count kinds of questions, queries, grades and tokens, and what was left out.
-    """
-    lines = []
-    for source in dict.fromkeys(document["source"] for document in pack.documents):
-        for split in ("train", "dev"):
-            wanted = [d["source"] == source and d["split"] == split for d in pack.documents]
-            if any(wanted):
-                here = np.array(wanted)[pack.rows[:, 0]] if len(pack.rows) else np.zeros(0, bool)
-                impossible = pack.rows[here, 3].sum()
-                passages = int(np.array(wanted)[pack.passages[:, 0]].sum())
-                lines.append(
-                    f"{source:12} {split:6} {sum(wanted):5} documents {passages:7} passages "
-                    f"{int(here.sum()):6} questions, {int(impossible)} impossible"
-                )
-    lines.append(f"{len(pack.kinds)} kinds, {len(pack.queries)} queries, {len(pack.headings)} headings' passages")
-    lines.append(f"{len(pack.grades)} grades, {len(pack.tokens)} tokens")
-    lines += [f"left out: {why}: {count}" for why, count in sorted(pack.notes["skipped"].items())]
-    return lines
 
 
 if __name__ == "__main__":

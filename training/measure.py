@@ -1,44 +1,47 @@
-"""Metrics of a ranking of the passages within the question's own document, by vectors or by scores.
+"""Figures of models on the documents for tuning: within the right document, by single passages.
 
-These metrics are for choosing between training runs. They look only at single passages; the effect of the
-weights on the whole pipeline is measured with `evaluate_rag.py`.
+They are for choosing between trainings. The effect of weights on the whole pipeline is measured by `exhibit evaluate`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
+from training.network import Judge, Texts
 from training.pack import ROLES, Ints, Pack, Role
 
-DEPTHS = (1, 8, 64)  # as in the papers' tables
+ROLES_MEASURED: tuple[Role, ...] = ("own", "test", "asked")
+"""The wordings that are measured on: the benchmark's, those outside the training data, and questions of no kind."""
+FIRST = 12  # passages that are scored again
+DENSE = 0.5  # the weight of the embedder's score beside the reranker's
+HIT = 30  # characters of gold that make a passage a hit, or 0.8 of all gold
+_SHARE = 0.8
 
-Scores = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Ask:
     """A question in a certain wording, about a document."""
 
-    row: int
     query: int
     document: int
-    kind: int
     impossible: bool
-    gold: tuple[tuple[int, int], ...]
+    gold: tuple[Span, ...]
 
 
-def list_asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
-    """Return the questions of a pack in wordings of one role, at most `each` wordings per question.
-
-    A role is the origin of a wording, such as `train`, `test` or `asked` (the bundle's own question). The
-    wordings are chosen by the row number of the question, so that the choice is always the same.
-    """
-    gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
+def list_asks(pack: Pack, *, role: Role, split: str | None = None) -> list[Ask]:
+    """Return the questions of a pack, each in one wording of a role."""
+    gold: dict[int, list[Span]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))
     by_kind: dict[int, list[int]] = defaultdict(list)
@@ -50,40 +53,10 @@ def list_asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1
         if split is not None and pack.documents[document]["split"] != split:
             continue
         wordings = by_kind[kind] if kind >= 0 else [query] if role == "asked" else []
-        for turn in range(min(each, len(wordings))):
-            chosen = wordings[(row * 7 + turn * 5) % len(wordings)]
-            wanted.append(Ask(row, chosen, document, kind, bool(impossible), tuple(gold[row])))
+        if wordings:
+            chosen = wordings[row * 7 % len(wordings)]
+            wanted.append(Ask(chosen, document, bool(impossible), tuple(gold[row])))
     return wanted
-
-
-def measure_characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
-    """Return the precision of the first passage, and the recall of the first 8 and the first 64, in characters."""
-    figures = []
-    total = sum(end - start for start, end in ask.gold)
-    for depth in DEPTHS:
-        shared = seen = 0
-        for _, start, end, *_ in pack.passages[ranked[:depth]].tolist():
-            seen += end - start
-            shared += sum(max(0, min(end, high) - max(start, low)) for low, high in ask.gold)
-        figures.append(shared / seen if depth == 1 else shared / total)
-    return figures
-
-
-def make_table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return, for each benchmark, the number of questions and the means of their three metrics in percent.
-
-    The metrics are those of `measure_characters`: precision of the first passage, recall of the first 8, and
-    recall of the first 64. The key `all` has the values over all benchmarks. Questions without gold are left
-    out.
-    """
-    groups: dict[str, list[list[float]]] = defaultdict(list)
-    for ask, order in zip(wanted, ranked, strict=True):
-        if ask.impossible or not ask.gold:
-            continue
-        figures = measure_characters(pack, ask, order)
-        groups[group_of(pack, ask)].append(figures)
-        groups["all"].append(figures)
-    return {name: [len(rows), *(100 * np.mean(rows, axis=0)).tolist()] for name, rows in sorted(groups.items())}
 
 
 def group_of(pack: Pack, ask: Ask) -> str:
@@ -92,73 +65,113 @@ def group_of(pack: Pack, ask: Ask) -> str:
     return str(document.get("group") or document["source"])
 
 
-def join_scores(near: Scores, judged: Scores, *, dense: float) -> Scores:
-    """Return the weighted sum of two scores of each passage, after standardising both scores.
+@dataclass
+class Measured:
+    """What is measured on: questions by benchmark and wording, and the vectors by which passages are found."""
 
-    `judged` are the reranker's scores, with weight 1. `near` are the embedder's scores, with weight `dense`.
+    pack: Pack
+    texts: Texts
+    sample: int
+    """The most questions of a group."""
+    split: str | None = "dev"
+    figures: dict[str, Any] = field(default_factory=dict)
+    vectors: tuple[Tensor, Tensor] | None = None
+
+    def groups(self, *, impossible: bool) -> Iterator[tuple[str, list[Ask]]]:
+        """Yield each benchmark and wording, with a sample of its questions."""
+        groups: dict[str, list[Ask]] = defaultdict(list)
+        for role in ROLES_MEASURED:
+            for ask in list_asks(self.pack, role=role, split=self.split):
+                if impossible or not ask.impossible:
+                    groups[f"{group_of(self.pack, ask)}, {role}"].append(ask)
+        for name, asks in groups.items():
+            order = np.random.default_rng(0).permutation(len(asks))[: self.sample]
+            yield name, [asks[at] for at in sorted(order)]
+
+    def rank(self, ask: Ask) -> tuple[Ints, Floats]:
+        """Return the passages of a question's document, best first, and their scores."""
+        assert self.vectors is not None
+        passages, queries = self.vectors
+        span = self.pack.passages_of(ask.document)
+        near = (passages[span] @ queries[ask.query]).double().cpu().numpy()
+        order = np.argsort(-near, kind="stable")
+        return order + span.start, near[order]
+
+    def count_gold(self, ask: Ask, passages: Ints) -> npt.NDArray[np.int64]:
+        """Return the number of characters of gold in each of some passages."""
+        _, start, end, *_ = self.pack.passages[passages].T
+        shared = [np.clip(np.minimum(end, high) - np.maximum(start, low), 0, None) for low, high in ask.gold]
+        return np.asarray(np.sum(shared, axis=0), np.int64)
+
+    def show(self, title: str, group: str, count: int, figures: Mapping[str, float]) -> None:
+        """Print a line of figures, and add it to the record."""
+        rounded = {name: round(float(value), 3) for name, value in figures.items()}
+        self.figures.setdefault("figures", {}).setdefault(title, {})[group] = {"n": count, **rounded}
+        print(f"{title:16} {group:18} n {count:4} ", *(f"{k} {v:.3f}" for k, v in rounded.items()), flush=True)
+
+
+def measure_ranking(measured: Measured, ask: Ask, ranked: Ints) -> dict[str, float]:
+    """Return how good a ranking of a document's passages is."""
+    shared, total = measured.count_gold(ask, ranked[:64]), sum(end - start for start, end in ask.gold)
+    _, start, end, *_ = measured.pack.passages[ranked[0]].tolist()
+    return {
+        "hit@1": float(shared[0] >= HIT or shared[0] >= _SHARE * total),
+        "P@1": shared[0] / (end - start),
+        "R@8": shared[:8].sum() / total,
+        "R@12": shared[:FIRST].sum() / total,
+        "R@64": shared.sum() / total,
+    }
+
+
+def measure_embedder(measured: Measured, title: str, vectors: tuple[Tensor, Tensor]) -> None:
+    """Print how well an embedder ranks the passages of the right document."""
+    measured.vectors = vectors
+    for group, asks in measured.groups(impossible=False):
+        rows = [measure_ranking(measured, ask, measured.rank(ask)[0]) for ask in asks]
+        measured.show(title, group, len(rows), {key: float(np.mean([row[key] for row in rows])) for key in rows[0]})
+
+
+def measure_judge(measured: Measured, title: str, judge: Judge) -> None:
+    """Print how well a reranker, a teacher or a reader ranks the embedder's first passages, beside its own score.
+
+    `AUROC` is that of the best score among the first few, between questions with and without an answer.
     """
-    return _standardise(judged) + dense * _standardise(near)
+    for group, asks in measured.groups(impossible=True):
+        orders = [measured.rank(ask) for ask in asks]
+        rows, best = [], []
+        for ask, (order, near), judged in zip(asks, orders, _score(measured, judge, asks, orders), strict=True):
+            best.append((ask.impossible, float(judged.max())))
+            if not ask.impossible:
+                head = _standardise(judged) + DENSE * _standardise(near[: len(judged)])
+                moved = [order[: len(head)][np.argsort(-head, kind="stable")], order[len(head) :]]
+                rows.append(measure_ranking(measured, ask, np.concatenate(moved)))
+        means = {name: float(np.mean([row[name] for row in rows])) for name in ("hit@1", "R@8")}
+        yes, no = ([score for impossible, score in best if impossible == kind] for kind in (False, True))
+        if (area := compute_auroc(yes, no)) is not None:
+            means["AUROC"] = area
+        measured.show(title, group, len(rows), means)
 
 
-def _standardise(values: Scores) -> Scores:
+def _score(
+    measured: Measured, judge: Judge, asks: Sequence[Ask], orders: Sequence[tuple[Ints, Floats]]
+) -> list[Floats]:
+    heads = [order[:FIRST] for order, _ in orders]
+    texts = measured.pack.queries[[ask.query for ask in asks], 0]
+    device = measured.texts.ids.device
+    questions = torch.from_numpy(np.repeat(texts, [len(head) for head in heads])).to(device)
+    with torch.no_grad():
+        scores = judge.score(measured.texts, questions, torch.from_numpy(np.concatenate(heads)).to(device))
+    return np.split(scores.double().cpu().numpy(), np.cumsum([len(head) for head in heads])[:-1])
+
+
+def _standardise(values: Floats) -> Floats:
     spread = values.std()
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
 def compute_auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
-    """Return the AUROC: the probability that a question with an answer scores higher than one without.
-
-    None if there are no questions with an answer, or none without.
-    """
+    """Return the AUROC: the probability that a question with an answer scores higher than one without."""
     if not len(yes) or not len(no):
         return None
-    values = np.concatenate([yes, no])
-    order = np.argsort(values, kind="stable")
-    ranks = np.empty(len(values))
-    ranks[order] = np.arange(1, len(values) + 1)
-    for value in np.unique(values):  # equal values share their ranks
-        same = values == value
-        if same.sum() > 1:
-            ranks[same] = ranks[same].mean()
-    return float((ranks[: len(yes)].sum() - len(yes) * (len(yes) + 1) / 2) / (len(yes) * len(no)))
-
-
-def measure_abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
-    """Return two shares at the best threshold: right abstentions and false refusals.
-
-    A question is refused if its score is below the threshold. `no` has the scores of questions without an
-    answer: the first share is the share of these that are refused. `yes` has the scores of questions with an
-    answer: the second share is the share of these that are refused. The best threshold has the largest
-    difference of the first share minus the second.
-    """
-    best = max(sorted([*yes, *no]), key=lambda cut: np.mean(np.array(no) < cut) - np.mean(np.array(yes) < cut))
-    return float(np.mean(np.array(no) < best)), float(np.mean(np.array(yes) < best))
-
-
-# ---------------------------------------------------------------- a library of clauses
-
-
-def compute_library_ndcg(
-    pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)
-) -> list[float]:
-    """Return the mean nDCG in percent at each depth, with the grade as gain.
-
-    It is computed over the graded clauses of each query; clauses without a grade are ignored. `near` has one
-    row for each query, with the score of each passage.
-    """
-    figures = []
-    for at, query in enumerate(queries):
-        scores = near[at]
-        grades = {d: g for q, d, g in pack.grades[pack.grades[:, 0] == query].tolist()}
-        clauses = sorted(grades)
-        spans = [pack.passages_of(document) for document in clauses]
-        best = np.array([scores[span].max() if span.stop > span.start else -np.inf for span in spans])
-        gains = np.array([grades[clauses[place]] for place in np.argsort(-best, kind="stable")[: max(depths)]])
-        ideal = np.array(sorted(grades.values(), reverse=True))
-        figures.append([_compute_dcg(gains[:depth]) / _compute_dcg(ideal[:depth]) for depth in depths])
-    means: list[float] = (100 * np.mean(figures, axis=0)).tolist()
-    return means
-
-
-def _compute_dcg(gains: npt.NDArray[np.int64]) -> float:
-    return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())
+    higher = np.subtract.outer(np.array(yes), np.array(no))
+    return float((higher > 0).mean() + 0.5 * (higher == 0).mean())

@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as f
+from safetensors.numpy import load as parse_safetensors
+from safetensors.numpy import save as serialise_safetensors
 from torch import Tensor, nn
 
-from training.tensors import Array
+_READ = (np.int8, np.float16, np.float32)
+_SCALE = ".scale"
+"""The suffix of the array of scales, one for each row, by which an array of 8-bit numbers is multiplied."""
+
+Array = npt.NDArray[Any]
+
+
+def read_tensors(path: Path) -> dict[str, Array]:
+    """Return the arrays of a safetensors file by name, in single precision.
+
+    Arrays of 8-bit numbers are multiplied by their scales. Integer arrays other than 8-bit ones are skipped.
+    """
+    stored = parse_safetensors(path.read_bytes())
+    arrays = {name: array.astype(np.float32) for name, array in stored.items() if array.dtype in _READ}
+    scales = {name.removesuffix(_SCALE): arrays.pop(name) for name in list(arrays) if name.endswith(_SCALE)}
+    return {name: array * scales[name] if name in scales else array for name, array in arrays.items()}
+
+
+def write_tensors(arrays: Mapping[str, Array], path: Path, *, eight: Collection[str] = ()) -> None:
+    """Write arrays as a safetensors file: those in `eight` in 8 bits with a scale for each row, others in 16 bits."""
+    stored: dict[str, Array] = {}
+    for name, array in arrays.items():
+        if name in eight:
+            scale = np.maximum(np.abs(array).max(axis=1, keepdims=True) / 127, 1e-12).astype(np.float32)
+            stored |= {name: np.rint(array / scale).astype(np.int8), name + _SCALE: scale}
+        else:
+            stored[name] = np.ascontiguousarray(array, np.float16)
+    path.write_bytes(serialise_safetensors(stored))
+
 
 _HEAD = 32
 """The numbers of an attention head."""
@@ -20,45 +52,41 @@ _PRODUCTS = (
     "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
     "intermediate.dense", "output.dense",
 )  # fmt: skip
-_ROOM = 98_304
-"""The most tokens in one batch, padding included."""
-MOST = 256
-"""The most tokens of a text, or of a pair, with special tokens."""
-_STEP = 16
-"""The length of a batch is padded to a multiple of this number of tokens."""
-LABELS = 6
-"""The numbers for each token of a window: inside, start and end of the quote, then the same of the short answer."""
-LEAST_INSIDE = 1e-3
-"""The least sum of weights that a mean is divided by: in a window without a quote the sum is nearly 0."""
-ASKED = 64
-"""The most tokens of a question in a pair."""
+_HEAD_PARTS = ("weight", "bias")
+_ROOM = 98_304  # the most tokens in one batch, padding included
+MOST = 256  # the most tokens of a text, or of a pair, with special tokens
+_STEP = 16  # the length of a batch is padded to a multiple of this number of tokens
+LABELS = 6  # for each token of a window: inside, start and end of the quote, then the same of the short answer
+LEAST_INSIDE = 1e-3  # the least divisor of a mean: in a window without a quote the sum of weights is nearly 0
+ASKED = 64  # the most tokens of a question in a pair
 
 
 def list_products(weights: Mapping[str, object]) -> list[str]:
     """Return the names of the linear layers that get low-rank weights, from the first encoder layer to the last."""
-    return [f"encoder.layer.{layer}.{name}" for layer in range(layers_of(weights)) for name in _PRODUCTS]
-
-
-def layers_of(weights: Mapping[str, object]) -> int:
-    """Return the number of encoder layers, counted by the names of the weights."""
-    return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
+    layers = len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
+    return [f"encoder.layer.{layer}.{name}" for layer in range(layers) for name in _PRODUCTS]
 
 
 class Encoder(nn.Module):
     """The encoder, which computes token states from token ids.
 
-    The low-rank weights `down` and `up` are trained; all other weights are frozen.
+    With a rank, its weights are frozen and low-rank additions are trained. With rank 0, all layers are trained, and
+    only the embeddings are frozen.
     """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
-        self.rank, self.layers, self.names = rank, layers_of(weights), list_products(weights)
+        self.rank, self.names = rank, list_products(weights)
         self.width = weights["embeddings.LayerNorm.weight"].shape[0]
         for name, array in weights.items():
-            self.register_buffer(_flatten_name(name), torch.tensor(array, dtype=torch.float32))
+            tensor = torch.tensor(array, dtype=torch.float32)
+            if not rank and name.startswith("encoder.layer."):
+                self.register_parameter(_flatten_name(name), nn.Parameter(tensor))
+            else:
+                self.register_buffer(_flatten_name(name), tensor)
         maker = torch.Generator().manual_seed(seed)
         self.down, self.up = nn.ParameterDict(), nn.ParameterDict()
-        for name in self.names:
+        for name in self.names if rank else ():
             rows, columns = weights[f"{name}.weight"].shape
             start = torch.randn(rank, columns, generator=maker) / columns**0.5
             self.down[_flatten_name(name)] = nn.Parameter(start)
@@ -69,16 +97,21 @@ class Encoder(nn.Module):
         weight: Tensor = getattr(self, _flatten_name(name))
         return weight
 
-    def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
-        """Return the weights of the linear layers, with the low-rank weights times `strength` added."""
+    def merged(self) -> dict[str, Tensor]:
+        """Return the weights of the linear layers, with the low-rank weights added."""
+        if not self.rank:
+            return {name: self.get_weight(f"{name}.weight") for name in self.names}
         flat = {name: _flatten_name(name) for name in self.names}
-        return {n: self.get_weight(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
+        return {n: self.get_weight(f"{n}.weight") + self.up[k] @ self.down[k] for n, k in flat.items()}
+
+    def scale(self, strength: float) -> None:
+        """Multiply the low-rank weights by a number."""
+        with torch.no_grad():
+            for up in self.up.values():
+                up.mul_(strength)
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
-        """Return the hidden states of the last layer for a padded batch.
-
-        `merged` has the weights of the linear layers, with the adapter already added.
-        """
+        """Return the hidden states of the last layer for a padded batch."""
         kinds = self.get_weight("embeddings.token_type_embeddings.weight")
         state = f.embedding(ids, self.get_weight("embeddings.word_embeddings.weight"))
         state = state + self.get_weight("embeddings.position_embeddings.weight")[: ids.shape[1]]
@@ -86,7 +119,7 @@ class Encoder(nn.Module):
             state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm"
         )
         seen = mask[:, None, None, :]
-        for number in range(self.layers):
+        for number in range(len(self.names) // len(_PRODUCTS)):
             layer = f"encoder.layer.{number}"
             attended = self._attend(state, seen, f"{layer}.attention", merged)
             state = self._normalise(state + attended, f"{layer}.attention.output.LayerNorm")
@@ -134,20 +167,17 @@ class Judge(nn.Module):
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
         self.encoder = Encoder(weights, rank=rank, seed=seed)
-        self.head = nn.Linear(2 * self.encoder.width, 1)
-        nn.init.zeros_(self.head.bias)
-        with torch.no_grad():
-            maker = torch.Generator().manual_seed(seed + 1)
-            self.head.weight.copy_(torch.randn(self.head.weight.shape, generator=maker) * 0.02)
+        self.head = _make_head(2 * self.encoder.width, 1, weights, "head", seed + 1)
+
+    def decide(self, state: Tensor, mask: Tensor) -> Tensor:
+        """Return the score of each pair from the states of its tokens."""
+        scores: Tensor = self.head(torch.cat([state[:, 0], _compute_mean(state, mask)], dim=-1))[:, 0]
+        return scores
 
     def score(
         self, texts: Texts, questions: Tensor, passages: Tensor, *, merged: Mapping[str, Tensor] | None = None
     ) -> Tensor:
-        """Return the reranker's score of each pair of a question and a passage, in order.
-
-        `questions` and `passages` have one index into `texts` for each pair. `merged` has the encoder's weights if
-        they are already merged with the low-rank weights.
-        """
+        """Return the reranker's score of each pair of a question and a passage, in order."""
         merged = merged or self.encoder.merged()
         lengths, order = torch.sort(texts.measure_pairs(questions, passages), descending=True)
         pieces = []
@@ -155,52 +185,58 @@ class Judge(nn.Module):
             ids, mask, types = texts.make_pairs(questions[order[rows]], passages[order[rows]])
             with use_half(ids.device):
                 state = self.encoder(ids, mask, types, merged).float()
-            both = torch.cat([state[:, 0], _compute_mean(state, mask)], dim=-1)
-            pieces.append(self.head(both)[:, 0])
+            pieces.append(self.decide(state, mask))
         return torch.cat(pieces)[torch.argsort(order)]
 
 
-class Reader(nn.Module):
-    """The extractive question-answering model: it reads a question together with a window of a document.
+class Teacher(Judge):
+    """A cross-encoder with BERT's own head: a layer with tanh on the first token's state, and a score from it."""
 
-    It returns a score, which is high if the window answers the question, and the log-odds that the answer is
-    yes. For each token it returns three numbers: whether the token is inside the quote that answers, begins it,
-    or ends it. Three more numbers say the same of the short answer within the quote.
-    """
+    def __init__(self, weights: Mapping[str, Array], *, seed: int) -> None:
+        super().__init__(weights, rank=0, seed=seed)
+        self.pooler = _make_head(self.encoder.width, self.encoder.width, weights, "pooler.dense", seed)
+        self.head = _make_head(self.encoder.width, 1, weights, "classifier", seed)
+
+    def decide(self, state: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
+        """Return the score of each pair from the state of its first token."""
+        scores: Tensor = self.head(torch.tanh(self.pooler(state[:, 0])))[:, 0]
+        return scores
+
+
+class Reader(Judge):
+    """The extractive question-answering model: it reads a question together with a window of a document."""
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
-        super().__init__()
-        self.encoder = Encoder(weights, rank=rank, seed=seed)
-        self.head = nn.Linear(2 * self.encoder.width, 1)
-        self.says = nn.Linear(2 * self.encoder.width, 1)
-        self.spans = nn.Linear(self.encoder.width, LABELS)
-        with torch.no_grad():
-            maker = torch.Generator().manual_seed(seed + 2)
-            for layer in (self.head, self.says):
-                layer.weight.copy_(torch.randn(layer.weight.shape, generator=maker) * 0.02)
-                layer.bias.zero_()
-            if "head.weight" in weights:  # the head starts with the weights of the reranker's head
-                self.head.weight.copy_(torch.from_numpy(weights["head.weight"]))
-                self.head.bias.copy_(torch.from_numpy(weights["head.bias"]))
-            self.spans.weight.copy_(torch.randn(self.spans.weight.shape, generator=maker) * 0.02)
-            self.spans.bias.fill_(-2.0)  # few tokens are part of an answer
+        super().__init__(weights, rank=rank, seed=seed)
+        self.says = _make_head(2 * self.encoder.width, 1, weights, "says", seed + 2)
+        self.spans = _make_head(self.encoder.width, LABELS, weights, "spans", seed + 3, bias=-2.0)  # few tokens answer
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS).
-
-        The score is high if the window answers the question. The log-odds are computed from the first token's
-        state, and from the mean state of the tokens that are likely in the quote.
-        """
+        """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS)."""
         with use_half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
-        both = torch.cat([state[:, 0], _compute_mean(state, mask)], dim=-1)
         tokens = self.spans(state)
         inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
         quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
         yes = self.says(torch.cat([state[:, 0], quoted], dim=-1))
-        return self.head(both)[:, 0], yes[:, 0], tokens
+        return self.decide(state, mask), yes[:, 0], tokens
+
+
+def _make_head(
+    columns: int, rows: int, weights: Mapping[str, Array], name: str, seed: int, *, bias: float = 0.0
+) -> nn.Linear:
+    """Return an output layer with the weights of this name; small random ones where there are none."""
+    layer = nn.Linear(columns, rows)
+    with torch.no_grad():
+        if f"{name}.weight" in weights:
+            layer.weight.copy_(torch.from_numpy(weights[f"{name}.weight"]).reshape(rows, columns))
+            layer.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]).reshape(rows))
+        else:
+            layer.weight.copy_(torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed)) * 0.02)
+            layer.bias.fill_(bias)
+    return layer
 
 
 class Texts:
@@ -218,10 +254,7 @@ class Texts:
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
     def make_batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the token ids of some texts, one row per text, and the mask of the tokens that are not padding.
-
-        `numbers` are the row numbers of the texts.
-        """
+        """Return the token ids of some texts, one row per text, and the mask of the tokens that are not padding."""
         lengths = self.lengths[numbers]
         longest = pad_length(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
@@ -233,11 +266,7 @@ class Texts:
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
     def make_pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the token ids of pairs of a question and a passage, and two masks.
-
-        The first mask marks the tokens that are not padding, the second the tokens of the passage. `questions`
-        and `passages` are row numbers of texts.
-        """
+        """Return the token ids of pairs of a question and a passage, and two masks."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.measure_pairs(questions, passages)[:, None]
         at = torch.arange(pad_length(int(total.max())), device=asked.device)[None, :]
@@ -250,10 +279,7 @@ class Texts:
 
 
 def pad_length(length: int) -> int:
-    """Return a number of tokens rounded up to a multiple of 16, at most 256.
-
-    With this rounding, batches have few different shapes on an accelerator.
-    """
+    """Return a number of tokens rounded up to a multiple of 16, at most 256."""
     return min(MOST, -(-length // _STEP) * _STEP)
 
 
@@ -267,11 +293,7 @@ def use_half(device: torch.device) -> torch.autocast:
 
 
 def _split_rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return slices that divide texts into batches of at most `_ROOM` tokens, including padding.
-
-    `lengths` has the number of tokens of each text, longest first. All texts of a batch are padded to the
-    length of the longest text.
-    """
+    """Return slices that divide texts into batches of at most `_ROOM` tokens, including padding."""
     rooms, at = [], 0
     while at < len(lengths):
         count = max(1, _ROOM // lengths[at])
@@ -280,42 +302,73 @@ def _split_rooms(lengths: Sequence[int]) -> list[slice]:
     return rooms
 
 
-def export_lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
+def export_lowrank(encoder: Encoder) -> dict[str, Array]:
     """Return the low-rank weights by name; the product `up @ down` is to be added to a layer's weight."""
     arrays: dict[str, Array] = {}
     for name in encoder.names:
         key = _flatten_name(name)
         arrays[f"{name}.down"] = encoder.down[key].detach().cpu().numpy()
-        arrays[f"{name}.up"] = strength * encoder.up[key].detach().cpu().numpy()
+        arrays[f"{name}.up"] = encoder.up[key].detach().cpu().numpy()
     return arrays
 
 
-def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
-    """Replace the low-rank weights of an encoder by others of the same rank."""
-    with torch.no_grad():
-        for name in encoder.names:
-            encoder.down[_flatten_name(name)].copy_(torch.from_numpy(low[f"{name}.down"]))
-            encoder.up[_flatten_name(name)].copy_(torch.from_numpy(low[f"{name}.up"]))
+def export_heads(module: nn.Module, *names: str) -> dict[str, Array]:
+    """Return the weights of output layers by name."""
+    layers = {name: getattr(module, name) for name in names}
+    return {f"{n}.{k}": getattr(layer, k).detach().cpu().numpy() for n, layer in layers.items() for k in _HEAD_PARTS}
 
 
-def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) -> None:
-    """Replace the low-rank weights and heads of a network by trained ones; an empty mapping changes nothing."""
-    if not arrays:
-        return
-    load(module if isinstance(module, Encoder) else module.encoder, arrays)
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if name in arrays:
-                parameter.copy_(torch.from_numpy(arrays[name]))
-
-
-def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
-    """Return a network's weights, with low-rank weights times `strength` added to the linear layers."""
+def merge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> dict[str, Array]:
+    """Return a network's weights with low-rank weights added to the linear layers, and with the heads of `low`."""
     merged = dict(weights)
     for name in list_products(weights):
-        merged[f"{name}.weight"] = weights[f"{name}.weight"] + strength * low[f"{name}.up"] @ low[f"{name}.down"]
-    return merged
+        merged[f"{name}.weight"] = weights[f"{name}.weight"] + low[f"{name}.up"] @ low[f"{name}.down"]
+    return merged | {name: array for name, array in low.items() if not name.endswith((".up", ".down"))}
+
+
+def stack(*lows: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the sum of low-rank weights as low-rank weights, whose rank is the sum of ranks; heads are the last's."""
+    stacked = {}
+    for name in (key.removesuffix(".up") for key in lows[0] if key.endswith(".up")):
+        stacked[f"{name}.up"] = np.concatenate([low[f"{name}.up"] for low in lows], axis=1)
+        stacked[f"{name}.down"] = np.concatenate([low[f"{name}.down"] for low in lows])
+    return stacked | {name: array for name, array in lows[-1].items() if not name.endswith((".up", ".down"))}
 
 
 def _flatten_name(name: str) -> str:
     return name.replace(".", "_")
+
+
+_MAX_NORM = 1.0
+"""The greatest norm of a step's gradient: a single unusual batch must not change the weights much."""
+
+
+class Loop:
+    """A training loop: it makes the steps, and finally replaces the weights by their moving averages."""
+
+    def __init__(self, module: nn.Module, *, rate: float, average: float, steps: int) -> None:
+        self._parameters = [p for p in module.parameters() if p.requires_grad]
+        self._keep = average
+        self._averages = [p.detach().clone() for p in self._parameters] if average else []
+        self._optimiser = torch.optim.AdamW(self._parameters, lr=rate, weight_decay=0.01)
+        self._schedule = torch.optim.lr_scheduler.OneCycleLR(
+            self._optimiser, rate, total_steps=steps + 1, pct_start=0.1
+        )
+
+    def step(self, loss: Tensor) -> Tensor:
+        """Make one step of gradient descent; return the loss without its graph."""
+        self._optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._parameters, _MAX_NORM)
+        self._optimiser.step()
+        self._schedule.step()
+        if self._averages:
+            with torch.no_grad():
+                torch._foreach_lerp_(self._averages, self._parameters, 1 - self._keep)
+        return loss.detach()
+
+    def settle(self) -> None:
+        """Replace the weights by their moving averages; do nothing if no average is kept."""
+        with torch.no_grad():
+            for average, parameter in zip(self._averages, self._parameters, strict=False):
+                parameter.copy_(average)

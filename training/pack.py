@@ -7,17 +7,22 @@ where reading needs only numpy.
 from __future__ import annotations
 
 import json
-from collections.abc import Set
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from exhibit.schemas.errors import BundleError
+from training.network import Encoder, Texts
 
-FORMAT = "exhibit-pack/1"
+FORMAT = "exhibit-pack/2"
 MOST_TOKENS = 254
 """The tokens kept of a text: the model reads 256, of which the first and the last are special tokens."""
 
@@ -27,17 +32,12 @@ ROLES: tuple[Role, ...] = ("own", "train", "test", "heading", "library", "asked"
 """The origins of a query: the converter's wording, a wording for training or testing, a heading, ACORD, a bundle's
 row.
 """
-Purpose = Literal["training", "measuring"]
 
 
 @dataclass
 class Pack:
-    """Tables of training data that refer to each other by row number.
+    """Tables of training data that refer to each other by row number."""
 
-    The passages of a document are consecutive, in reading order.
-    """
-
-    purpose: Purpose
     documents: list[dict[str, Any]]
     """For each document: name, source, sha256, split (train or dev)."""
     kinds: list[str]
@@ -59,15 +59,15 @@ class Pack:
     tokens: npt.NDArray[np.uint16]
     ends: Ints
     """The end of each text among the tokens; the passages' texts come first."""
-    also: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    also: Ints
     """Columns: query, query: other wordings of a library query, for training."""
-    places: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    places: Ints
     """Columns: start, end of each token of the passages, in characters of its passage; for training a reader."""
-    short: Ints = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    short: Ints
     """Columns: row, start, end: the span of the short answer inside a row's gold."""
-    says: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    says: Ints
     """Columns: row, verdict: 1 if the answer to a yes-or-no question is yes, 0 if it is no."""
-    sentences: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    sentences: Ints
     """Columns: start, end of each passage together with the rest of its sentences, as the reader reads it."""
     notes: dict[str, Any] = field(default_factory=dict)
 
@@ -85,23 +85,12 @@ class Pack:
         return slice(int(np.searchsorted(owners, document)), int(np.searchsorted(owners, document, side="right")))
 
 
-def is_called(kind: str, names: Set[str]) -> bool:
-    """Return whether a kind of question is in a set of names.
-
-    The names may contain the benchmark (`cuad/Governing Law`) or not (`Governing Law`).
-    """
-    return kind in names or kind.partition("/")[2] in names
-
-
-_ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents", "kinds", "notes"}]
-
-_LATER = {"also", "places", "short", "says", "sentences"}
-"""Arrays that packs of earlier formats lack."""
+_ARRAYS = [f.name for f in fields(Pack) if f.name not in {"documents", "kinds", "notes"}]
 
 
 def save_pack(pack: Pack, path: Path) -> None:
     """Write a pack, the data for training the models, to a compressed NumPy file."""
-    told = {"format": FORMAT, "purpose": pack.purpose, "documents": pack.documents, "kinds": pack.kinds}
+    told = {"format": FORMAT, "documents": pack.documents, "kinds": pack.kinds}
     arrays: dict[str, Any] = {name: _shrink(getattr(pack, name)) for name in _ARRAYS}
     text = json.dumps({**told, "notes": pack.notes}, ensure_ascii=False).encode()
     with path.open("wb") as stream:
@@ -110,19 +99,140 @@ def save_pack(pack: Pack, path: Path) -> None:
 
 def load_pack(path: Path) -> Pack:
     """Read a pack, a file of training data that `training.gather` wrote; raise an error if the file is not valid."""
-    try:
-        with np.load(path) as archive:
-            told = json.loads(archive["about"].tobytes())
-            arrays = {name: archive[name] for name in _ARRAYS if name in archive or name not in _LATER}
-    except (OSError, KeyError, ValueError) as error:
-        raise BundleError(f"{path}: not a pack: {error}; make a pack with python -m training.gather") from error
-    if told.get("format") != FORMAT:
-        raise BundleError(
-            f"{path}: its format is {told.get('format')!r}, expected {FORMAT!r}; gather it again with training.gather"
-        )
+    with np.load(path) as archive:
+        told = json.loads(archive["about"].tobytes())
+        if told.get("format") != FORMAT:
+            raise BundleError(f"{path}: not of the format {FORMAT!r}; make it again with python -m training.gather")
+        arrays = {name: archive[name] for name in _ARRAYS}
     wide = {name: array if name == "tokens" else array.astype(np.int64) for name, array in arrays.items()}
-    return Pack(told["purpose"], told["documents"], told["kinds"], notes=told["notes"], **wide)
+    return Pack(told["documents"], told["kinds"], notes=told["notes"], **wide)
 
 
 def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.dtype == np.uint16 else array.astype(np.int32)
+
+
+COVER = 0.5
+"""A passage answers if this share of it is gold, or if it contains this share of one of the gold spans."""
+_NEAR = 1
+"""The number of passages beside a gold one that are never drawn as wrong ones, since the answer may continue there."""
+
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question about a document for training: the passages that answer it, and those that may."""
+
+    number: int
+    """The row of the question in the pack."""
+    document: int
+    kind: int
+    """The number of the question's kind; -1 = none."""
+    query: int
+    """The query with its own words if it has no kind; else -1."""
+    answers: Ints
+    barred: Ints
+    """The other passages that contain some of the gold, or are beside it: they are not wrong for certain."""
+
+
+def list_rows(pack: Pack) -> list[Row]:
+    """Return the questions for training: those with an answer, then the others."""
+    gold, spans = group_rows(pack.positives), group_rows(pack.gold)
+    answerable: list[Row] = []
+    impossible: list[Row] = []
+    for number, (document, kind, query, lacks) in enumerate(pack.rows.tolist()):
+        if pack.documents[document]["split"] != "train" or not (lacks or number in gold):
+            continue
+        inside, cover = gold.get(number, _NOTHING), []
+        for passage, count in inside.tolist():
+            _, start, end, *_ = pack.passages[passage].tolist()
+            held = [(min(end, last) - max(start, first)) / (last - first) for first, last in spans[number].tolist()]
+            cover.append(max([count / (end - start), *held]))
+        covered = np.array(cover)
+        answers = inside[covered >= min(COVER, covered.max()), 0] if cover else _NOTHING[:, 0]
+        span = pack.passages_of(document)
+        near = np.unique(inside[:, :1] + np.arange(-_NEAR, _NEAR + 1))
+        barred = np.setdiff1d(near[(near >= span.start) & (near < span.stop)], answers)
+        (impossible if lacks else answerable).append(Row(number, document, kind, query, answers, barred))
+    return [*answerable, *impossible]
+
+
+_NOTHING: Ints = np.zeros((0, 2), np.int64)
+
+
+def group_rows(table: Ints) -> dict[int, Ints]:
+    """Return the lines of a table by the number in its first column, without that column."""
+    groups: dict[int, list[list[int]]] = defaultdict(list)
+    for row, *line in table.tolist():
+        groups[row].append(line)
+    return {row: np.array(lines, np.int64) for row, lines in groups.items()}
+
+
+def list_wordings(pack: Pack, *roles: Role) -> dict[int, Ints]:
+    """Return the queries of each kind of question that have one of some roles."""
+    wanted = np.isin(pack.queries[:, 2], [ROLES.index(role) for role in roles])
+    return {kind: np.flatnonzero((pack.queries[:, 1] == kind) & wanted) for kind in range(len(pack.kinds))}
+
+
+_DRAWN = {4: 4, 3: 4, 2: 3, 1: 5, 0: 8}
+"""The number of clauses of each grade that are drawn with a query."""
+_GAIN = {4: 4.0, 3: 3.0, 2: 1.0}
+"""The target weight of a clause by its grade; a clause of grade 1 or 0 has none."""
+
+
+class Library:
+    """The training queries of a clause library (ACORD): each query has clauses with grades from lawyers."""
+
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
+        by: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for query, document, grade in pack.grades.tolist():
+            by[query][grade].append(document)
+        self.graded = {query: grades for query, grades in by.items() if any(grade >= 2 for grade in grades)}
+        self.words = {query: [query] for query in self.graded}
+        """Each query with its other wordings."""
+        for query, other in pack.also.tolist():
+            if query in self.words:
+                self.words[query].append(other)
+
+    def compute_loss(
+        self, encoder: Encoder, texts: Texts, count: int, random: Random, merged: Mapping[str, Tensor], heat: float
+    ) -> Tensor:
+        """Return the cross-entropy of the clauses' scores, divided by `heat`, as a mean over some queries."""
+        pack, device, losses = self.pack, texts.ids.device, []
+        for query in random.choice(list(self.graded), size=min(count, len(self.graded)), replace=False).tolist():
+            clauses: list[int] = []
+            gains: list[float] = []
+            for grade, graded in self.graded[query].items():
+                some = random.choice(graded, size=min(_DRAWN[grade], len(graded)), replace=False).tolist()
+                clauses += some
+                gains += [_GAIN.get(grade, 0.0)] * len(some)
+            spans = [pack.passages_of(clause) for clause in clauses]
+            passages = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+            owners = torch.from_numpy(np.repeat(np.arange(len(spans)), [s.stop - s.start for s in spans])).to(device)
+            vectors = encoder.embed(texts, torch.from_numpy(passages).to(device), merged=merged)
+            text = torch.tensor([pack.queries[random.choice(self.words[query]), 0]], device=device)
+            near = vectors @ encoder.embed(texts, text, merged=merged)[0]
+            best = near.new_full((len(clauses),), -1.0).scatter_reduce(0, owners, near, "amax") / heat
+            shares = torch.tensor(gains, device=device) / sum(gains)
+            losses.append(-(shares * torch.log_softmax(best, dim=0)).sum())
+        return torch.stack(losses).mean()
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The part of the training data (`pack`) that a training run may use."""
+
+    pack: Pack
+    device: torch.device
+
+    @cached_property
+    def texts(self) -> Texts:
+        """All texts of the pack, on the device."""
+        return Texts(self.pack.tokens, self.pack.ends, self.device)
+
+    @cached_property
+    def library(self) -> Library | None:
+        """The queries of the clause library ACORD, with the grades of its clauses."""
+        return Library(self.pack) if len(self.pack.grades) else None

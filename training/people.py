@@ -34,11 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write `questions.jsonl` with the questions that people wrote, and their documents as text files."""
     parser = argparse.ArgumentParser(prog="python -m training.people", description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="the folder with the folders cuad, contractnli, maud"
+        "--data", type=Path, required=True, metavar="DIR", help="has the folders cuad, contractnli, maud"
     )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="the folder for questions.jsonl and documents/"
-    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets questions.jsonl and documents/")
     options = parser.parse_args(arguments)
     count = write_table(options.data, options.out)
     print(f"{count} questions: {options.out / 'questions.jsonl'}; documents: {options.out / 'documents'}")
@@ -46,11 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_table(data: Path, out: Path) -> int:
-    """Write `out`/questions.jsonl, in which each question by a person has its document, answer and quotes.
-
-    Also write the documents as text files to `out`/documents, and return the number of questions. `data` is the
-    folder of the benchmarks that the documents come from.
-    """
+    """Write `out`/questions.jsonl, in which each question by a person has its document, answer and quotes."""
     documents = out / "documents"
     documents.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -72,11 +66,7 @@ def write_table(data: Path, out: Path) -> int:
 
 @cache
 def read_text(data: Path, document: str) -> str:
-    """Return a document's text from the published files of its source.
-
-    `document` is the source and the document's name, such as `cuad/NAME`. `data` is the folder of the
-    published files.
-    """
+    """Return a document's text from the published files of its source."""
     source, _, name = document.partition("/")
     if source == "contractnli":
         return _read_agreements(data)[name]

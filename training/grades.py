@@ -1,0 +1,249 @@
+"""Questions with candidate passages and the scores that a teacher gives to them, from which students learn.
+
+Beside the questions of the pack there are headings, as questions that the passages below them answer, and questions put
+to other documents than their own: nobody knows whether these answer them, and the teacher's scores say what to learn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as f
+from torch import Tensor
+
+from training.network import Judge, Texts
+from training.pack import Ints, Pack, Random, list_rows, list_wordings
+
+FIRST, FURTHER = 28, 8
+"""The candidates of a question: the embedder's first passages, and others of the document at random."""
+MAX_GOLD = 6  # of the passages that answer a question, those that are candidates
+OWN = 0.3  # the share of questions in the words of their benchmark
+LEAST_QUESTIONS = 6000  # of a benchmark: its rows are asked in several wordings until it has as many
+MAX_WORDINGS = 10  # of one row
+MIN_PASSAGES = 12  # of a document to which questions are put
+_BLOCK = 1 << 17  # pairs that are graded at once
+
+Scores = npt.NDArray[np.float32]
+
+
+@dataclass
+class Question:
+    """A question in one wording, put to one document."""
+
+    query: int
+    document: int
+    row: int = -1
+    """The question's row in the pack; -1 if nobody knows whether the document answers."""
+    gold: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The passages that are known to answer."""
+    barred: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The passages that are no candidates: they contain some of the gold, or are beside it."""
+    passages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The candidates, those with gold first."""
+    scores: Scores = field(default_factory=lambda: np.zeros(0, np.float32))
+    """The teacher's score of each candidate: the log-odds that it answers."""
+
+
+def list_questions(pack: Pack, random: Random, *, others: float, headings: float) -> list[Question]:
+    """Return the questions about the documents for training.
+
+    `others` and `headings` are the numbers of questions put to other documents and of headings, per row of the pack.
+    """
+    rows = list_rows(pack)
+    counts = Counter(pack.documents[row.document]["source"] for row in rows)
+    own, wordings = list_wordings(pack, "own"), list_wordings(pack, "own", "train")
+    asked = []
+    for row in rows:
+        wanted = round(LEAST_QUESTIONS / counts[pack.documents[row.document]["source"]])
+        for _ in range(min(max(wanted, 1), MAX_WORDINGS) if row.kind >= 0 else 1):
+            query = row.query
+            if row.kind >= 0:
+                query = int(random.choice((own if random.random() < OWN else wordings)[row.kind]))
+            gold = random.permutation(row.answers)[:MAX_GOLD]
+            asked.append(Question(query, row.document, row.number, gold, row.barred))
+    sizes = np.bincount(pack.passages[:, 0], minlength=len(pack.documents))
+    documents = [number for number in sorted({row.document for row in rows}) if sizes[number] >= MIN_PASSAGES]
+    moved = random.integers(len(asked), size=int(others * len(rows)))
+    asked += [Question(asked[at].query, int(random.choice(documents))) for at in moved if len(documents)]
+    trained = np.isin(pack.passages[pack.headings[:, 1], 0], pack.documents_of("train"))
+    below_headings = pack.headings[trained]
+    shown = random.integers(len(below_headings), size=int(headings * len(rows)) if len(below_headings) else 0)
+    for key, passage in below_headings[shown].tolist():
+        document = int(pack.passages[passage, 0])
+        span = pack.passages_of(document)
+        below = span.start + np.flatnonzero(pack.passages[span, 4] == key)
+        asked.append(Question(key, document, gold=random.permutation(below)[:MAX_GOLD]))
+    return asked
+
+
+def add_candidates(
+    questions: Sequence[Question], pack: Pack, passages: Tensor, queries: Tensor, random: Random
+) -> None:
+    """Give each question its candidates, by the vectors of an embedder."""
+    by_document: dict[int, list[Question]] = defaultdict(list)
+    for question in questions:
+        by_document[question.document].append(question)
+    for document, members in by_document.items():
+        span = pack.passages_of(document)
+        near = queries[[question.query for question in members]] @ passages[span].T
+        best = near.topk(min(FIRST, near.shape[1])).indices.cpu().numpy() + span.start
+        for question, first in zip(members, best, strict=True):
+            further = np.concatenate([first, random.integers(span.start, span.stop, size=FURTHER)])
+            question.passages = _unite(question.gold, further[~np.isin(further, question.barred)])
+
+
+def _unite(*parts: Ints) -> Ints:
+    """Return the numbers of several lists, each once, in the order of their first place."""
+    joined = np.concatenate(parts)
+    _, order = np.unique(joined, return_index=True)
+    return np.asarray(joined[np.sort(order)], np.int64)
+
+
+def grade(teacher: Judge, texts: Texts, questions: Sequence[Question], pack: Pack) -> None:
+    """Give the candidates of each question the teacher's scores."""
+    device = texts.ids.device
+    asked = pack.queries[[question.query for question in questions], 0]
+    sizes = [len(question.passages) for question in questions]
+    pairs = np.stack([np.repeat(asked, sizes), np.concatenate([q.passages for q in questions])])
+    merged, scores = teacher.encoder.merged(), []
+    with torch.no_grad():
+        for start in range(0, pairs.shape[1], _BLOCK):
+            some = torch.from_numpy(pairs[:, start : start + _BLOCK]).to(device)
+            scores.append(teacher.score(texts, some[0], some[1], merged=merged).float().cpu().numpy())
+    for question, some in zip(questions, np.split(np.concatenate(scores), np.cumsum(sizes)[:-1]), strict=True):
+        question.scores = some
+
+
+# ---------------------------------------------------------------- batches for a student that reads pairs
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Questions with the same number of passages each, as tensors with a row for each question."""
+
+    questions: list[Question]
+    passages: Ints
+    """The number of each passage."""
+    answers: npt.NDArray[np.bool_]
+    """Whether each passage is known to answer."""
+    scores: Tensor
+    gold: Tensor
+    """The same as numbers: 1 for a passage that is known to answer, else 0."""
+    known: Tensor
+    """1 for a question of which it is known whether the document answers, else 0."""
+
+
+def draw_passages(question: Question, count: int, random: Random) -> Ints:
+    """Return the places of some of a question's candidates: with gold, likely ones, and others at random."""
+    gold = random.permutation(min(len(question.gold), len(question.passages)))[: max(1, count // 6)]
+    likely = np.argsort(-question.scores)[: count // 3]
+    others = random.permutation(len(question.passages))
+    return _unite(gold, likely, others)[:count]
+
+
+def make_batches(
+    questions: Sequence[Question], random: Random, *, size: int, count: int, device: torch.device
+) -> Iterator[Graded]:
+    """Yield batches of `size` questions with `count` passages each, in random order, again and again."""
+    fit = [question for question in questions if len(question.passages) >= count]
+    while True:
+        order = random.permutation(len(fit))
+        for start in range(0, len(order) - size + 1, size) or (0,):
+            some = [fit[at] for at in order[start : start + size]]
+            places = [draw_passages(question, count, random) for question in some]
+            scores = np.stack([q.scores[at] for q, at in zip(some, places, strict=True)])
+            gold = np.stack([at < len(q.gold) for q, at in zip(some, places, strict=True)])
+            yield Graded(
+                some,
+                np.stack([q.passages[at] for q, at in zip(some, places, strict=True)]),
+                gold,
+                torch.from_numpy(scores).to(device),
+                torch.from_numpy(gold.astype(np.float32)).to(device),
+                torch.tensor([float(q.row >= 0) for q in some], device=device),
+            )
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of the parts of a student's loss."""
+
+    gold: float = 0.3
+    """The share of the known answers in what the order of passages should be; the rest is the teacher's."""
+    truth: float = 0.5
+    """Their share in what each score should be."""
+    sure: float = 1.0
+    """The weight of the loss on each score as a yes or no, beside the loss on the order of passages."""
+    exists: float = 0.5
+    """The weight of the loss on a question's best score, which shows whether there is an answer at all."""
+    doubtful: float = 0.3
+    """The weight of the order of passages that the teacher holds for wrong: it teaches little."""
+
+
+def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tensor:
+    """Return the loss of a student's scores (a row for each question): by the teacher's, and by the known answers."""
+    answered = batch.gold.amax(1)
+    order = mix_gold(f.softmax(batch.scores, dim=1), batch.gold, weights.gold)
+    likely = torch.sigmoid(batch.scores.amax(1))
+    worth = torch.maximum(answered, weights.doubtful + (1 - weights.doubtful) * likely)
+    ordered = (-(order * f.log_softmax(scores, dim=1)).sum(1) * worth).mean()
+    share = weights.truth * torch.maximum(batch.known[:, None], batch.gold)
+    right = (1 - share) * torch.sigmoid(batch.scores) + share * batch.gold
+    single = f.binary_cross_entropy_with_logits(scores, right)
+    whole = f.binary_cross_entropy_with_logits(scores.logsumexp(1), answered, reduction="none")
+    exists = (whole * batch.known).sum() / batch.known.sum().clamp(min=1)
+    return ordered + weights.sure * single + weights.exists * exists
+
+
+def mix_gold(order: Tensor, gold: Tensor, share: float) -> Tensor:
+    """Return probabilities of passages, of which the known answers get a share where there are any."""
+    count = gold.sum(1, keepdim=True)
+    held = share * (count > 0).float()
+    return (1 - held) * order + held * gold / count.clamp(min=1)
+
+
+# ---------------------------------------------------------------- batches for a student that embeds
+
+
+@dataclass(frozen=True)
+class Page:
+    """Questions about one document with all their candidates, which are embedded once for all of them."""
+
+    questions: list[Question]
+    passages: Ints
+    target: Scores
+    """The probability that each passage (column) answers each question (row)."""
+    worth: Scores
+    """The weight of each question."""
+
+
+def make_pages(questions: Sequence[Question], random: Random, *, size: int, gold: float) -> list[Page]:
+    """Return all questions in pages of up to `size` questions about a document, in random order.
+
+    Passages that are no candidates of a question, since they are not among the embedder's first, have probability 0.
+    """
+    by_document: dict[int, list[Question]] = defaultdict(list)
+    for at in random.permutation(len(questions)):
+        by_document[questions[at].document].append(questions[at])
+    pages = []
+    for members in by_document.values():
+        for start in range(0, len(members), size):
+            some = members[start : start + size]
+            passages = np.unique(np.concatenate([question.passages for question in some]))
+            target = np.zeros((len(some), len(passages)), np.float32)
+            worth = np.ones(len(some), np.float32)
+            for at, question in enumerate(some):
+                likely = np.exp(question.scores - question.scores.max())
+                likely /= likely.sum()
+                if len(question.gold):
+                    likely *= 1 - gold
+                    likely[: len(question.gold)] += gold / len(question.gold)
+                else:
+                    worth[at] = 0.3 + 0.7 / (1 + np.exp(-question.scores.max()))
+                target[at, np.searchsorted(passages, question.passages)] = likely
+            pages.append(Page(some, passages, target, worth))
+    return [pages[at] for at in random.permutation(len(pages))]

@@ -1,0 +1,93 @@
+"""Makes the weights of the package from those before them and from what `training.teach` adds to them.
+
+    python -m training.ship --before exhibit/models --taught FOLDER --pack pack.npz --share 0.5 --out FOLDER
+
+What is added counts `--share`: 0.5 is the mean of the weights before and of those that were taught. Each file is added
+to all-MiniLM-L6-v2 alone, so that each model can be trained on without the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from exhibit.runtime.command import guarded
+from training.base import FILES
+from training.gather import read_wordings
+from training.hints import LEAST, count_usual
+from training.network import Array, read_tensors, stack, write_tensors
+from training.pack import Pack, load_pack
+
+BASE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""The sha256 of the weights of all-MiniLM-L6-v2."""
+
+
+def mix(before: Mapping[str, Array], taught: Mapping[str, Array], share: float) -> dict[str, Array]:
+    """Return low-rank weights with a share of what was added to them; other arrays are means in that share."""
+    scaled = {name: array * share if name.endswith(".up") else array for name, array in taught.items()}
+    mixed = stack(before, scaled) if any(name.endswith(".up") for name in taught) else {}
+    plain = (name for name in taught if not name.endswith((".up", ".down")))
+    return mixed | {name: (1 - share) * before[name] + share * taught[name] for name in plain}
+
+
+def list_documents(pack: Pack, before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the hashes of the documents that were trained on, now or before, by source."""
+    documents = {source: set(hashes) for source, hashes in before.items()}
+    for document in pack.documents:
+        if document["split"] == "train" and document["source"] in documents:
+            documents[document["source"]].add(document["sha256"])
+    return {source: sorted(hashes) for source, hashes in documents.items()}
+
+
+def describe_kinds(pack: Pack) -> dict[str, Any]:
+    """Return the record of the classifiers of kinds: each kind's own question, and how usual an answer to it is."""
+    wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
+    asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
+    usual = dict(zip(pack.kinds, count_usual(pack), strict=True))
+    return {"kinds": dict(zip(pack.kinds, asks, strict=True)), "usual": usual, "least": LEAST}
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the weights and records of the models that were taught, in the folders of the package."""
+    parser = argparse.ArgumentParser(prog="python -m training.ship", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--before", type=Path, required=True, metavar="DIR", help="the folder exhibit/models")
+    parser.add_argument("--taught", type=Path, required=True, metavar="DIR", help="the --out of training.teach")
+    parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="the pack of that training")
+    parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="default: all")
+    parser.add_argument("--share", type=float, default=1.0, help="how much counts what was taught (default: 1)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="such a folder, which may be --before")
+    options = parser.parse_args(arguments)
+    pack, record = load_pack(options.pack), json.loads((options.taught / "record.json").read_text(encoding="utf-8"))
+    for name in options.only:
+        file = f"{FILES.get(name, 'weights/kinds')}.safetensors"
+        before, path = options.before / file, options.out / file
+        told = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
+        arrays = mix(read_tensors(before), read_tensors(options.taught / f"{name}.safetensors"), options.share)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # in 8 bits the vectors of an embedder would change, and what is cached by them
+        eight = [key for key in arrays if name == "reader" and key.endswith((".up", ".down"))]
+        write_tensors(arrays, path, eight=eight)
+        about = {
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "base": {"model": "all-MiniLM-L6-v2", "sha256": BASE},
+            "torch": record["torch"],
+            "taught": {key: record[key] for key in ("teacher", name) if key in record},
+            "share": options.share,
+            "start": {key: told[key] for key in ("sha256", "recipe", "start", "blend", "stack") if key in told},
+            "gathered": pack.notes,
+            "documents": list_documents(pack, told.get("documents", {})),
+        }
+        about |= describe_kinds(pack) if name == "kinds" else {}
+        path.with_suffix(".json").write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print(f"{path}: {path.stat().st_size:,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
