@@ -7,32 +7,61 @@ import hashlib
 import json
 import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.benchmark import Label
-from exhibit.converters.raw.records import Record, read_records
-from exhibit.converters.raw.source import find_one, refuse_pointer
-from exhibit.converters.steps.cli import main
+from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one, refuse_pointer
+from exhibit.converters.tables.records import Record, read_records
 from exhibit.schemas.errors import SourceError
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="acord",
+    title="ACORD as a library of PDFs",
+    benchmark="Atticus Clause Retrieval Dataset (ACORD)",
+    summary="""A library of contract clauses, each a document of its own, and what lawyers look for in it when they
+        draft: for each query the clauses were graded by lawyers from irrelevant to the best precedent.""",
+    expects="corpus.jsonl, queries.jsonl and qrels/{train,valid,test}.tsv (or some of them)",
+    licence=CC_BY,
+    url="https://huggingface.co/datasets/theatticusproject/acord",
+    version="1",
+    citation="""@inproceedings{wang-etal-2025-acord,
+  title = {ACORD: An Expert-Annotated Retrieval Dataset for Legal Contract Drafting},
+  author = {Wang, Steven H. and Zubkov, Maksim and Fan, Kexin and Harrell, Sarah and Sun, Yuyang and Chen, Wei and
+    Plesner, Andreas and Wattenhofer, Roger},
+  booktitle = {ACL},
+  year = {2025},
+  eprint = {2501.06582},
+  archivePrefix = {arXiv}
+}""",
+    by_hand="""Nothing is downloaded, as no revision is known here by its hash: git clone
+        https://huggingface.co/datasets/theatticusproject/acord (with Git LFS) and pass the folder with --source.""",
+    headline="ndcg@5",
+    tags=("legal", "contracts", "drafting", "acord"),
+    annotations=("expert-generated",),
+    derived="acord",
+    questions="""The queries are ACORD's own, word for word; they name no document, and the whole library is
+        searched. The answer of a row is the text of the clause with the best grade.""",
+    limits="""
+        - The source gives clauses as text: each is printed to a PDF of its own and is not the page of a contract.
+        - Grades go from 0 to 4, which are ACORD's one to five stars. Gold is what has grade 3 or 4, the best first;
+          `labels.grade` in gold.jsonl is the grade of that passage, and `labels.grades`, on the first line of each
+          row, is a JSON object with the grade of every clause that was judged for the query.
+        - For each query a part of the library was judged, irrelevant clauses (grade 0) among it. Graded metrics are
+          over that part: clauses that nobody judged are left out of a ranking, as many of them would do as well.""",
+)
 
 SPLITS = ("train", "valid", "test")
-GOLD_GRADE = 3
-"""The lowest grade of a gold clause: four or five stars in ACORD's scale."""
+GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale
 _GRADES = frozenset(range(5))
-_NAME = re.compile(r"[\w.-]{1,200}")
-"""Ids that are valid file names on every system; the release's ids are ten hexadecimal digits."""
+_NAME = re.compile(r"[\w.-]{1,200}")  # ids that are valid file names; the release's are ten hexadecimal digits
 
 
-@dataclass(frozen=True)
-class _JudgedQuery:
-    """A query with its split, its labels, and the grade of each graded clause in the order of the grades file."""
+class _Query(NamedTuple):
+    """A query, and the grade of each graded clause in the order of the grades file."""
 
     id: int
     key: str
@@ -42,11 +71,14 @@ class _JudgedQuery:
     grades: Mapping[str, int]
 
 
-def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read clauses, queries and grades.
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flag that only ACORD has."""
+    what = "which queries to take (default: all that are judged); the library is the same for each"
+    parser.add_argument("--split", choices=[*SPLITS, "all"], default="all", help=what)
 
-    Every clause (at most `--limit`) becomes a document, even if no chosen query has a grade for it.
-    """
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read clauses, queries and grades; every clause becomes a document, even if no chosen query has a grade for it."""
     folder = find_one(source, INFO, "corpus.jsonl").parent
     sha256: dict[str, str] = {}
     clauses = _read_clauses(folder, sha256, tally)
@@ -58,14 +90,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"{folder}: no grades for {wanted} in qrels/; expected {INFO.expects}, from {INFO.url}")
     if options.split == "all" and missing:
         tally.note("part of the release: grades of a split are not there", ", ".join(missing))
-    kept = dict(list(clauses.items())[: options.limit])
+    kept = dict(list(clauses.items())[: options.max_documents])
     chosen = [query for query in queries if options.split in (query.split, "all")]
     rows = [row for query in chosen for row in _make_rows(query, kept, options, tally)]
-    documents = [RawDocument(_name_file(key), f"Clause {key}", text=text) for key, text in kept.items()]
+    documents = [RawDocument(f"{key}.pdf", f"Clause {key}", text=text) for key, text in kept.items()]
     return Benchmark(documents, rows, sha256)
-
-
-# ---------------------------------------------------------------- the release's files
 
 
 def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tally) -> Iterator[Record]:
@@ -108,10 +137,9 @@ def _read_grades(
     """Return the grades of a split as `{query id: {clause id: grade}}`; empty if the split has no file."""
     path = folder / "qrels" / f"{split}.tsv"
     grades: dict[str, dict[str, int]] = {}
-    if not path.is_file():
-        return grades
-    for record in _load(path, ("query-id", "corpus-id", "score"), sha256, tally):
-        query, clause, score = (str(record.cells[name]).strip() for name in ("query-id", "corpus-id", "score"))
+    columns = ("query-id", "corpus-id", "score")
+    for record in _load(path, columns, sha256, tally) if path.is_file() else ():
+        query, clause, score = (str(record.cells[name]).strip() for name in columns)
         place = f"{path.name}: {record.place}: {query!r}, {clause}"
         if not score.isdecimal() or int(score) not in _GRADES:
             tally.fault(f"grade {score!r} that is not 0 to 4", place)
@@ -124,7 +152,7 @@ def _read_grades(
 
 def _read_queries(
     folder: Path, judged: Mapping[str, Mapping[str, Mapping[str, int]]], sha256: dict[str, str], tally: Tally
-) -> Iterator[_JudgedQuery]:
+) -> Iterator[_Query]:
     """Yield the queries that have grades in exactly one split; a query's id is its position in `queries.jsonl`."""
     seen: set[str] = set()
     for record in _load(folder / "queries.jsonl", ("_id", "text"), sha256, tally):
@@ -137,29 +165,20 @@ def _read_queries(
         elif len(splits) > 1:
             tally.fault("query that is graded in two splits", f"{key}: {', '.join(splits)}")
         else:
-            yield _JudgedQuery(record.index, key, text, splits[0], _read_labels(record.cells), judged[splits[0]][key])
+            metadata = record.cells.get("metadata")
+            known = metadata if isinstance(metadata, dict) else {}
+            labels = {name: str(known[name]) for name in ("category", "type") if known.get(name)}
+            yield _Query(record.index, key, text, splits[0], labels, judged[splits[0]][key])
         seen.add(key)
     for key in dict.fromkeys(query for split in SPLITS for query in judged[split]):
         if key not in seen:
             tally.fault("grades of a query that is not in queries.jsonl", key)
 
 
-def _read_labels(cells: Mapping[str, Any]) -> dict[str, Label]:
-    """Return the labels in a query's metadata: its category and its type, if the release states them."""
-    metadata = cells.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    return {name: str(known[name]) for name in ("category", "type") if known.get(name)}
+def _make_rows(query: _Query, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
+    """Yield the row of a query, its gold clauses in descending order of grade.
 
-
-# ---------------------------------------------------------------- questions
-
-
-def _make_rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
-    """Yield the row of a query, with its gold clauses in descending order of grade.
-
-    The label `grades` lists the grades of all graded clauses. It belongs to the first gold passage, or to the
-    row if no clause is gold. A query whose clauses all have grade 0 is left out. With --answerable-only, every
-    query without a gold clause is left out.
+    The label `grades`, with all graded clauses, belongs to the first gold passage, or to the row if none is gold.
     """
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
     ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses of one grade keep the table's order
@@ -169,27 +188,13 @@ def _make_rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespa
             tally.leave_out(f"no clause of grade {GOLD_GRADE} or 4 in the library", query.key)
             return
         tally.note(f"best clause below grade {GOLD_GRADE}: graded metrics alone apply", query.key)
-    every: Label = json.dumps({_name_file(key): grade for key, grade in grades.items()}, separators=(", ", ": "))
-    labels = {"split": query.split, **query.labels}
-    yield RawRow(
-        id=query.id,
-        question=query.text,
-        answer=clauses[ranked[0]],
-        quotes=tuple(
-            Quote(
-                _name_file(key),
-                clauses[key],
-                spans=((0, len(clauses[key])),),
-                labels=(("grade", grades[key]), *((("grades", every),) if key == gold[0] else ())),
-            )
-            for key in gold
-        ),
-        labels=labels if gold else {**labels, "grades": every},
-    )
-
-
-def _name_file(key: str) -> str:
-    return f"{key}.pdf"
+    every: Label = json.dumps({f"{key}.pdf": grade for key, grade in grades.items()}, separators=(", ", ": "))
+    quotes = []
+    for key in gold:
+        labels = (("grade", grades[key]), *((("grades", every),) if key == gold[0] else ()))
+        quotes.append(Quote(f"{key}.pdf", clauses[key], ((0, len(clauses[key])),), labels))
+    own = {"split": query.split, **query.labels, **({} if gold else {"grades": every})}
+    yield RawRow(query.id, query.text, clauses[ranked[0]], tuple(quotes), labels=own)
 
 
 if __name__ == "__main__":

@@ -13,33 +13,110 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, ValidationError
 
-from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.printing.press import split_filed_text, strip_filing
-from exhibit.converters.raw.source import find_one, key_by_name, read_json
-from exhibit.converters.raw.titles import choose_unique_titles, join_names
-from exhibit.converters.steps.cli import main
-from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one, key_by_name, read_json
+from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.pages.print import split_filed_text, strip_filing
+from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="contractnli",
+    title="ContractNLI on its documents",
+    benchmark="ContractNLI",
+    summary="""Non-disclosure agreements from the web and from SEC filings, each asked whether it provides what 17
+        hypotheses say; the evidence for every yes and no is located on the page of the agreement's PDF.""",
+    expects="contract-nli/ with train.json, dev.json, test.json and raw/ (or contract-nli.zip)",
+    licence=Licence(
+        id="cc-by-4.0",
+        name="CC BY 4.0, with terms of use",
+        url="https://creativecommons.org/licenses/by/4.0/",
+        redistributable=False,
+        note=(
+            "The dataset is released under CC BY 4.0 together with TERMS that every user of it agrees to, and "
+            "that say how a copyright owner has a document taken out. The agreements in it were written by third "
+            "parties and collected from the web and from SEC filings: pass them on only where you have the right "
+            "to."
+        ),
+    ),
+    url="https://stanfordnlp.github.io/contract-nli/",
+    version="2021-10-05",
+    citation="""@inproceedings{koreeda-manning-2021-contractnli,
+  title = {{ContractNLI}: A Dataset for Document-level Natural Language Inference for Contracts},
+  author = {Koreeda, Yuta and Manning, Christopher D.},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
+  year = {2021},
+  pages = {1907--1919},
+  doi = {10.18653/v1/2021.findings-emnlp.164}
+}""",
+    downloads=(
+        Download(
+            "https://stanfordnlp.github.io/contract-nli/resources/contract-nli.zip",
+            "e03fc77bbf8b53e2976a250e81d8a294bc3d5e5fb014521e477dee9340d6287b",
+            65_362_913,
+        ),
+    ),
+    headline="recall@10",
+    tags=("legal", "contracts", "nda", "contractnli"),
+    derived="contract-nli",
+    questions="""One question per hypothesis, worded for this conversion, in the form "Consider the {title};
+        {question}". Entailment is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made
+        by rule from the heading and the parties on the first page; where two agreements would share one, or no
+        party is named, the date or the file's name tells them apart.""",
+    limits="""
+        - A document's PDF is the source's own where its raw/ folder has it. HTML and plain text from there are
+          printed without scripts, and without pictures that are not in the file; where the folder or a file is
+          missing, the source's extracted text is printed instead.
+        - The source's offsets carry over exactly into what is printed from its text; in official files its words
+          are searched, and every place they stand in is kept as an alternative.
+        - Many agreements are forms with blanks, and a few are in the release twice under two names.""",
+)
 
-QUESTIONS = INFO.asked
-"""Our wording of the 17 hypotheses, in the order of the source's labels."""
+# worded by us, in the order of the source; an id counts on this order
+QUESTIONS = list_questions("""
+    nda-11 = does the agreement forbid the receiving party to reverse engineer anything that embodies the disclosing
+        party's confidential information?
+    nda-16 = does the agreement oblige the receiving party to return or destroy at least some of the confidential
+        information when the agreement ends?
+    nda-15 = does the agreement provide that the receiving party acquires no right in the confidential information
+        by it?
+    nda-10 = does the agreement forbid the receiving party to reveal that the agreement was made or was being
+        negotiated?
+    nda-2 = does the agreement provide that nothing but technical information can be confidential information?
+    nda-1 = does the agreement provide that all confidential information must be expressly identified as such by the
+        disclosing party?
+    nda-19 = does the agreement provide that some of its obligations may outlast its termination?
+    nda-12 = does the agreement leave the receiving party free to develop, by itself, information that resembles the
+        confidential information?
+    nda-20 = does the agreement let the receiving party keep some confidential information even after it has
+        returned or destroyed the rest?
+    nda-3 = does the agreement provide that what is told by word of mouth can be confidential information?
+    nda-18 = does the agreement forbid the receiving party to solicit some of the disclosing party's
+        representatives?
+    nda-7 = does the agreement let the receiving party pass some confidential information on to some third parties,
+        such as consultants, agents or professional advisers?
+    nda-17 = does the agreement let the receiving party make copies of some confidential information in some
+        circumstances?
+    nda-8 = does the agreement oblige the receiving party to tell the disclosing party when a law, a regulation or a
+        court requires it to disclose confidential information?
+    nda-13 = does the agreement leave the receiving party free to obtain, from a third party, information that
+        resembles the confidential information?
+    nda-5 = does the agreement let the receiving party pass some confidential information on to some of its own
+        employees?
+    nda-4 = does the agreement forbid the receiving party to use confidential information for any purpose that the
+        agreement does not state?
+""")
 
-SPLITS = {"train": 423, "dev": 61, "test": 123}
-"""The release's files, and the number of documents in each."""
+SPLITS = {"train": 423, "dev": 61, "test": 123}  # the release's files, and the number of documents in each
 ANSWERS = {"Entailment": "Yes", "Contradiction": "No", "NotMentioned": ""}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags that only ContractNLI needs."""
-    parser.add_argument(
-        "--split",
-        type=_parse_splits,
-        default="all",
-        metavar="NAME[,NAME]",
-        help="which of the source's files to take: train, dev, test, or all that are there (default: all)",
-    )
+    """Add the flag that only ContractNLI has."""
+    what = "which of the source's files to take: train, dev, test, or all that are there (default: all)"
+    parser.add_argument("--split", type=_parse_splits, default="all", metavar="NAME[,NAME]", help=what)
 
 
 def _parse_splits(text: str) -> str:
@@ -69,6 +146,10 @@ class _Record(BaseModel):
     document_type: str = ""
     url: str = ""
 
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.file_name).name
+
 
 @dataclass(frozen=True)
 class _Contract:
@@ -79,23 +160,24 @@ class _Contract:
     record: _Record
     filename: str
 
-    @property
-    def name(self) -> str:
-        """The base name of the document's file in the source."""
-        return PurePosixPath(self.record.file_name).name
-
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the splits and pair their documents with the files in raw/."""
-    root = _find_root(source)
-    paths = [root / f"{split}.json" for split in SPLITS if (root / f"{split}.json").is_file()]
+    names = [f"{split}.json" for split in SPLITS]
+    first = next((name for name in names if any(source.rglob(name))), names[0])
+    root = find_one(source, INFO, first).parent
+    paths = [root / name for name in names if (root / name).is_file()]
     chosen = list(SPLITS) if options.split == "all" else options.split.split(",")
-    _check_splits(root, chosen, paths, options, tally)
+    for split in chosen:
+        if root / f"{split}.json" not in paths:
+            if options.split != "all":
+                raise SourceError(f"{root}: no {split}.json in it; expected {INFO.expects}, from {INFO.url}")
+            tally.note("split that the source does not have", f"{split}.json")
     data = {path.stem: path.read_bytes() for path in paths}
     contracts = list(_read_contracts(root, data, chosen, tally))
     # make titles unique over the whole source, so that neither a split nor a limit changes a title
-    titles = choose_unique_titles({c.filename: list(_list_titles(c)) for c in contracts})
-    contracts = [c for c in contracts if c.split in chosen][: options.limit]
+    titles = choose_unique_titles({c.filename: list(_list_titles(c.record)) for c in contracts})
+    contracts = [c for c in contracts if c.split in chosen][: options.max_documents]
     sha256 = {f"{split}.json": hashlib.sha256(content).hexdigest() for split, content in data.items()}
     files = key_by_name(sorted(path for path in (root / "raw").rglob("*") if path.is_file()))
     if not files:
@@ -107,30 +189,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     )
 
 
-# ---------------------------------------------------------------- the splits
-
-
-def _find_root(source: Path) -> Path:
-    names = [f"{split}.json" for split in SPLITS]
-    first = next((name for name in names if any(source.rglob(name))), names[0])
-    return find_one(source, INFO, first).parent
-
-
-def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Namespace, tally: Tally) -> None:
-    for split in chosen:
-        if root / f"{split}.json" in paths:
-            continue
-        if options.split != "all":
-            raise SourceError(f"{root}: no {split}.json in it; expected {INFO.expects}, from {INFO.url}")
-        tally.note("split that the source does not have", f"{split}.json")
-
-
 def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of all splits, each with a number; count faults only in the chosen splits.
-
-    The numbers follow the order train, dev, test. The number of the first document of a split is the same as
-    in the full release, even if documents of an earlier split are missing.
-    """
+    """Yield the valid documents of all splits, numbered as in the full release; count faults of chosen splits."""
     start = 0
     taken: dict[str, str] = {}
     for split, size in SPLITS.items():
@@ -144,7 +204,7 @@ def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally
                 fault = error.errors()[0]
                 report.fault("document that is not in the release's form", f"{place}: {fault['loc']}: {fault['msg']}")
                 continue
-            filename = _make_corpus_name(record.file_name)
+            filename = record.name if record.name.lower().endswith(".pdf") else f"{record.name}.pdf"
             if len(filename.encode()) > 255:
                 report.fault("file name that is too long for a file", f"{place}: {filename}")
             elif taken.setdefault(filename, place) != place:
@@ -166,27 +226,15 @@ def _read_split(path: Path, data: bytes) -> list[object]:
     return list(content["documents"])
 
 
-# ---------------------------------------------------------------- documents
-
-
-def _make_corpus_name(file_name: str) -> str:
-    name = PurePosixPath(file_name).name
-    return name if name.lower().endswith(".pdf") else f"{name}.pdf"
-
-
 def _make_document(
     contract: _Contract, title: str, files: dict[str, Path], sha256: dict[str, str], tally: Tally
 ) -> RawDocument:
-    """Return a contract's document: its PDF in raw/, else its HTML or text in raw/, else the text in the JSON.
-
-    A PDF is copied; HTML and text are printed to PDF. The hash of an HTML or text file is stored in `sha256`.
-    """
-    record, filename, path = contract.record, contract.filename, files.get(contract.name)
-    if path is None:
-        if files:
-            tally.note("no file in raw/, so its text is printed", contract.name)
-        return RawDocument(filename, title, text=record.text, source=record.url)
-    if path.suffix.lower() == ".pdf":
+    """Return a contract's PDF in raw/, else its HTML or text in raw/ to print, else the text in the JSON to print."""
+    record, filename = contract.record, contract.filename
+    path = files.get(record.name)
+    if path is None and files:
+        tally.note("no file in raw/, so its text is printed", record.name)
+    if path is None or path.suffix.lower() == ".pdf":
         return RawDocument(filename, title, path, text=record.text, source=record.url)
     data = path.read_bytes()
     sha256[f"raw/{path.name}"] = hashlib.sha256(data).hexdigest()
@@ -196,16 +244,13 @@ def _make_document(
     return RawDocument(filename, title, text=record.text, blocks=split_filed_text(page), source=record.url)
 
 
-# ---------------------------------------------------------------- questions
-
-
 def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
-    annotations = contract.record.annotation_sets[0].annotations
-    if len(contract.record.annotation_sets) > 1:
-        tally.note("more than one set of annotations; the first counts", contract.name)
+    record = contract.record
+    if len(record.annotation_sets) > 1:
+        tally.note("more than one set of annotations; the first counts", record.name)
     for column, (key, question) in enumerate(QUESTIONS.items()):
-        place = f"{contract.name}: {key}"
-        annotation = annotations.get(key)
+        place = f"{record.name}: {key}"
+        annotation = record.annotation_sets[0].annotations.get(key)
         if annotation is None or annotation.choice not in ANSWERS:
             tally.fault("hypothesis without a choice of the three", place)
             continue
@@ -226,7 +271,7 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
                 "hypothesis": key,
                 "label": annotation.choice,
                 "split": contract.split,
-                "document_type": contract.record.document_type,
+                "document_type": record.document_type,
             },
         )
 
@@ -247,12 +292,9 @@ def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tal
         yield Quote(contract.filename, words, ((start, start + len(words)),), (("span", index),))
 
 
-# ---------------------------------------------------------------- titles
-
-
-def _list_titles(contract: _Contract) -> Iterator[str]:
+def _list_titles(record: _Record) -> Iterator[str]:
     """Yield candidate titles of a contract, from the shortest to the most precise."""
-    text, stem = contract.record.text, unquote(Path(contract.name).stem).strip()
+    text, stem = record.text, unquote(Path(record.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)
     if not parties:
         # a form that names no party is distinguished only by its file

@@ -7,37 +7,89 @@ import hashlib
 import json
 import re
 import sys
-from argparse import Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters import Benchmark, Item, Quote, RawRow, Tally, read_info
-from exhibit.converters.benchmark import Label
-from exhibit.converters.civil_procedure.corpus import Corpus
+from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, Quote, RawRow, Tally
+from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
+from exhibit.converters.civil_procedure.documents import RulesFile, load, read_candidates, read_string
 from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
-from exhibit.converters.civil_procedure.parsing import read_string
-from exhibit.converters.civil_procedure.resolution import METHODS, Resolution, RowEvidence
-from exhibit.converters.civil_procedure.sources import RulesFile, load, make_candidates
-from exhibit.converters.fetching.fetch import add_fetch_arguments as add_arguments
-from exhibit.converters.fetching.fetch import read_policy
-from exhibit.converters.raw.records import read_records
-from exhibit.converters.raw.source import find_one, open_source
-from exhibit.converters.steps.cli import add_own_flags, main
-from exhibit.converters.steps.patches import SHIPPED
+from exhibit.converters.core.benchmark import Label
+from exhibit.converters.core.command import main
+from exhibit.converters.core.patches import SHIPPED
+from exhibit.converters.core.source import find_one, open_source
+from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
+from exhibit.converters.tables.records import read_records
+from exhibit.engine import run_in_worker
 from exhibit.runtime.command import Parser, align_rows, guarded, rename_commands
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
 
-__all__ = ["INFO", "add_arguments", "read"]
-
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="cpr",
+    title="Civil Procedure Rules on PDFs",
+    benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
+    summary="""Questions on the civil procedure of England and Wales, answered with citations; each citation is tied
+        to the Part, practice direction or court guide that it names.""",
+    expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs, HTML)",
+    licence=Licence(
+        id="other",
+        name="MIT (questions); Crown copyright (rules and court guides)",
+        url="https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
+        redistributable=False,
+        note=(
+            "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, "
+            "usually offered under the Open Government Licence v3.0; a court guide may have terms of its own, "
+            "which the source does not give. Check them before passing the documents on."
+        ),
+    ),
+    url="https://www.justice.gov.uk/courts/procedure-rules/civil",
+    version="as given",
+    citation="""@misc{cpr,
+  title = {Civil Procedure Rules and Practice Directions},
+  author = {{Ministry of Justice}},
+  howpublished = {https://www.justice.gov.uk/courts/procedure-rules/civil},
+  note = {Crown copyright}
+}""",
+    by_hand="""Nothing is downloaded by itself: the questions are passed with --source, and --documents shipped
+        fetches the rules and practice directions from their publisher.""",
+    headline="document_hit@1",
+    tags=("legal", "civil procedure", "uk", "cpr"),
+    accepts=(".jsonl",),
+    questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
+    limits="""
+        - A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that
+          heading or number, as the document has it, up to the next heading that stands as high. It may be longer
+          than what answers the question.
+        - A document that is cited as a whole is one section where it has at most 25,000 characters (about ten
+          pages); a longer one is a file name without text, and counts for document metrics only.
+        - A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation
+          (normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which,
+          and which heading was found. The question's court and kind of source break ties.
+        - A citation that names no document, or may name several, gives no context and is listed in bundle.json.
+        - Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.""",
+)
 
 _UNRESOLVED = "citation to review: it gives no context"
 _NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
 _NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flags that only CPR has."""
+    add_fetch_arguments(parser)
+    documents = (
+        "a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line; shipped: "
+        "the list that comes with the converter (default: the source's folder)"
+    )
+    parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
+    add = parser.add_argument_group("other things it can do, without --out").add_argument
+    check = "print what each citation resolves to, write nothing; exit 1 if one resolves to no document"
+    add("--check", action="store_true", default=SUPPRESS, help=check)
 
 
 @dataclass(frozen=True)
@@ -50,8 +102,7 @@ class _Entry:
     truth: str
     source_type: str
     category: str
-    fields: tuple[str, ...] = ()
-    """The row's other texts, which may name a court."""
+    fields: tuple[str, ...] = ()  # the row's other texts, which may name a court
     cited: tuple[tuple[RuleCitation, Resolution], ...] = ()
 
 
@@ -59,10 +110,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the questions and the documents, and resolve each citation of a question to a document."""
     sources, entries, hashes = _resolve_sources(source, options, tally)
     rows = [_make_row(entry) for entry in entries]
-    if options.limit:
+    if options.max_documents:
         # documents with questions first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
-        kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.limit]
+        kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.max_documents]
         sources.sort(key=lambda source: source.raw.filename not in kept)
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 
@@ -90,11 +141,7 @@ def _resolve_sources(
 
 
 def _read_entries(path: Path, tally: Tally) -> Iterator[_Entry]:
-    """Yield the questions of the ground truth.
-
-    The id of a question is the index of its line, counted without blank lines and comments. An invalid line is
-    skipped but keeps its index, so that the ids of the other questions do not change.
-    """
+    """Yield the questions of the ground truth."""
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
@@ -111,7 +158,7 @@ def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
     row = RowEvidence(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
     cited = [pair for citation in find_citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
     for citation, resolution in cited:
-        place = f"row {entry.id}: [{citation.text}]"
+        place = f"question {entry.id}: [{citation.text}]"
         if resolution.source is None:
             if tally.strict:
                 raise SourceError(f"{place} {resolution.reason}; fix the source, or remove --strict")
@@ -120,7 +167,7 @@ def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
             remark = _NOT_FOUND if resolution.how == "section" or citation.section else _NAMED
             tally.note(remark, f"{place} -> {resolution.source.raw.filename}")
     if not cited:
-        tally.note("answer without a citation: it gives no context", f"row {entry.id}")
+        tally.note("answer without a citation: it gives no context", f"question {entry.id}")
     return replace(entry, cited=tuple(cited))
 
 
@@ -161,11 +208,7 @@ def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) ->
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Run the converter.
-
-    With `--check`, only check the citations. With `--from-search`, write candidate ground truth from search
-    exports, which a person then edits.
-    """
+    """Run the converter; `--check` checks citations, `--from-search` proposes questions from exported searches."""
     modes = Parser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
@@ -181,7 +224,7 @@ def _check(argv: list[str]) -> int:
     """Print how each citation was resolved; return 1 if a citation is unresolved."""
     parser = Parser(prog=rename_commands("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
-    add_own_flags(sys.modules[__name__], parser)
+    add_arguments(parser)
     options = parser.parse_args(argv)
     with open_source(INFO, options.source) as source:
         _, entries, _ = _resolve_sources(source, options, Tally())
@@ -201,10 +244,7 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write proposed questions and answers for a person to edit: one line for each query in search exports.
-
-    Raise SourceError if the output file exists, because a person may have edited it; --force replaces the file.
-    """
+    """Write a proposed row of ground truth for each query, for a person to edit; replace no file without --force."""
     parser = Parser(prog=rename_commands("python -m converters.cpr --from-search EXPORT.json …"))
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")
@@ -212,12 +252,15 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
     out: Path = options.ground_truth_out
     if out.exists() and not options.force:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
-    lines = [json.dumps(line, ensure_ascii=False) for line in make_candidates(exports)]
-    try:
-        write_whole(out, "\n".join(lines) + "\n")
-    except OSError as error:
-        raise SourceError(f"{out}: cannot be written: {error.strerror}") from error
-    print(f"{len(lines)} candidates -> {out}; read and edit each: the words are the documents', not an expert's")
+    rows: dict[str, dict[str, str]] = {}
+    for path in exports:
+        read = run_in_worker(read_candidates, path)
+        if not read:
+            raise SourceError(f'{path}: no search results in it; expected {{"query": …, "results": […]}}')
+        rows = {row["question"]: row for row in read} | rows
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
+    print(f"{len(rows)} candidates -> {out}; read and edit each: the words are the documents', not an expert's")
     return 0
 
 

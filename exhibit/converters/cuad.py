@@ -7,24 +7,123 @@ import ast
 import hashlib
 import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.raw.source import find_one, key_by_name, read_csv
-from exhibit.converters.raw.titles import ask_titles, choose_unique_titles, join_names, pair_files
-from exhibit.converters.steps.cli import main
+from exhibit.converters import (
+    CC_BY,
+    Benchmark,
+    DatasetInfo,
+    Download,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    list_questions,
+)
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one, key_by_name, read_csv
+from exhibit.converters.core.titles import ask_titles, choose_unique_titles, join_names, pair_files
 from exhibit.evidence.read import read_within
-from exhibit.law.casing import tidy
+from exhibit.law.names import tidy
 from exhibit.schemas.errors import SourceError
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="cuad",
+    title="CUAD on its PDFs",
+    benchmark="Contract Understanding Atticus Dataset (CUAD) v1",
+    summary="""Commercial contracts filed with the SEC, each asked about 41 clauses that lawyers look for; every
+        clause that a contract has is quoted, and located on the page of the contract's PDF.""",
+    expects="CUAD_v1/ with master_clauses.csv and full_contract_pdf/ (or CUAD_v1.zip)",
+    licence=CC_BY,
+    url="https://zenodo.org/records/4595826",
+    version="1",
+    citation="""@inproceedings{hendrycks2021cuad,
+  title = {CUAD: An Expert-Annotated NLP Dataset for Legal Contract Review},
+  author = {Hendrycks, Dan and Burns, Collin and Chen, Anya and Ball, Spencer},
+  booktitle = {NeurIPS Datasets and Benchmarks},
+  year = {2021}
+}""",
+    downloads=(
+        Download(
+            "https://zenodo.org/records/4595826/files/CUAD_v1.zip",
+            "88b694d99007d39777fa44cd72daf8297773d285dc3eab0091ba32078888d18e",
+            105_883_672,
+        ),
+    ),
+    headline="recall@10",
+    tags=("legal", "contracts", "cuad"),
+    annotations=("expert-generated",),
+    derived="cuad",
+    questions="""One question per clause, worded for this conversion, in the form "Consider the {title};
+        {question}". The title is made by rule from the source's Document Name and Parties; where two contracts
+        would share one, the date and then the file's name tell them apart.""",
+    limits="""
+        - The source gives quotes without offsets: where the same words occur more than once, every place is kept as
+          an alternative.
+        - Contracts whose file name shows that they are one of several versions or parts are left out unless
+          --keep-ambiguous is given.
+        - A clause without a quote counts as impossible even where the source has an answer for it; those are listed
+          in bundle.json.
+        - The contracts are filings with the SEC, in English, most of them under the law of a state of the US.""",
+)
 
-QUESTIONS = INFO.asked
-"""Our wording of the 41 clauses, in the order of the source's columns: an id is row x 41 + position in this list."""
+# worded by us, in the order of the source; an id counts on this order
+QUESTIONS = list_questions("""
+    Document Name = what is the document called?
+    Parties = who are the parties to it?
+    Agreement Date = what date does it bear?
+    Effective Date = from what date does it take effect?
+    Expiration Date = when does its initial term come to an end?
+    Renewal Term = for how long does it renew or extend once the initial term is over?
+    Notice Period To Terminate Renewal = how much notice must a party give to stop it from renewing?
+    Governing Law = which state's or country's law governs it?
+    Most Favored Nation = must one party be given terms at least as good as those offered to any third party, for
+        example on price or technology?
+    Competitive Restriction Exception = what exceptions or carve-outs soften its non-compete, exclusivity or
+        no-solicit duties?
+    Non-Compete = is a party restrained from competing with the other, or from working in some business, place or
+        sector?
+    Exclusivity = does a party commit to deal exclusively with the other, or to keep away from others for certain
+        goods, rights or territory?
+    No-Solicit Of Customers = is a party barred from soliciting or contracting with the other's customers or
+        partners?
+    No-Solicit Of Employees = is a party barred from soliciting or hiring the other's employees or contractors?
+    Non-Disparagement = must a party refrain from disparaging the other?
+    Termination For Convenience = may a party end it without cause, merely by giving notice?
+    Rofr/Rofo/Rofn = does a party have a right of first refusal, first offer or first negotiation?
+    Change Of Control = does a merger, sale of shares or other change of control of a party let the other end it, or
+        require notice or consent?
+    Anti-Assignment = does assigning it to a third party require notice or consent?
+    Revenue/Profit Sharing = must one party share revenue or profit with the other?
+    Price Restrictions = is a party limited in raising or lowering the prices of what it provides?
+    Minimum Commitment = must a party buy, order or pay a minimum amount or number of units?
+    Volume Restriction = is there a cap or a surcharge when use or volume passes a threshold?
+    Ip Ownership Assignment = does intellectual property made by one party become the property of the other?
+    Joint Ip Ownership = is any intellectual property owned by the parties jointly?
+    License Grant = does one party grant the other a licence?
+    Non-Transferable License = is a licensee limited in transferring its licence to somebody else?
+    Affiliate License-Licensor = does a licence cover intellectual property of the licensor's affiliates?
+    Affiliate License-Licensee = does a licence extend to the licensee's affiliates, or let it sublicense to them?
+    Unlimited/All-You-Can-Eat-License = is there an enterprise-wide or unlimited-use licence?
+    Irrevocable Or Perpetual License = is any licence irrevocable or perpetual?
+    Source Code Escrow = must source code be deposited in escrow, and released to the other party on some event?
+    Post-Termination Services = what must a party still do after it has ended, such as winding down, paying or
+        handing over?
+    Audit Rights = may a party audit the other's books, records or premises?
+    Uncapped Liability = is a party's liability unlimited for some breach, such as of confidentiality or of
+        intellectual property?
+    Cap On Liability = is a party's liability limited, in amount, in kind or in the time for bringing a claim?
+    Liquidated Damages = does a breach or an early end cost a party liquidated damages or a termination fee?
+    Warranty Duration = for how long does any warranty against defects last?
+    Insurance = must a party carry insurance for the benefit of the other?
+    Covenant Not To Sue = does a party promise not to contest the other's intellectual property, or not to bring
+        claims unrelated to the contract?
+    Third Party Beneficiary = does somebody who is not a party benefit from it and may enforce it?
+""")
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
 _AMENDMENT = re.compile(r"amend", re.IGNORECASE)
@@ -32,8 +131,7 @@ _ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _Contract:
+class _Contract(NamedTuple):
     """A row of master_clauses.csv and its PDF."""
 
     row: int
@@ -41,19 +139,32 @@ class _Contract:
     path: Path
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flags that only CUAD has."""
+    keep = "keep contracts that are one of several versions or parts (agreement2, part1 …)"
+    parser.add_argument("--keep-ambiguous", action="store_true", help=keep)
+    titles = (
+        "titles from the source's own fields (rule), or from an OpenAI-compatible server (llm: OPENAI_BASE_URL, "
+        "OPENAI_API_KEY, OPENAI_MODEL), whose replies are kept in the cache for the next run"
+    )
+    parser.add_argument("--titles", choices=["rule", "llm"], default="rule", help=titles)
+
+
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read master_clauses.csv and pair its rows with the PDFs."""
     table = find_one(source, INFO, "master_clauses.csv")
     data = table.read_bytes()
-    records = read_table(table, data)
-    contracts = _pair(records, _list_pdfs(table.parent), tally)
+    wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
+    # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
+    records = read_csv(table, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
+    contracts = _pair(records, table.parent / "full_contract_pdf", tally)
     # make titles unique over the whole source, so that neither a filter nor a limit changes a title
     titles = choose_unique_titles({c.path.name: list(_list_titles(c)) for c in contracts})
     if not options.keep_ambiguous:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
-    contracts = contracts[: options.limit]
+    contracts = contracts[: options.max_documents]
     if options.titles == "llm":
-        asked = ask_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
+        asked = ask_titles({c.path.name: partial(_read_text, c.path) for c in contracts})
         titles = choose_unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
@@ -62,31 +173,17 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     )
 
 
-# ---------------------------------------------------------------- the table
+def _read_text(path: Path) -> str:
+    return read_within(path).text
 
 
-def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
-    """Return the rows of master_clauses.csv, each as a dictionary by column name."""
-    wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
-    # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
-    return read_csv(path, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
-
-
-# ---------------------------------------------------------------- rows and their PDFs
-
-
-def _list_pdfs(root: Path) -> list[Path]:
-    folder = root / "full_contract_pdf"
-    paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".pdf" and p.is_file())
-    if not paths:
-        raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
-    return list(key_by_name(paths).values())
-
-
-def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list[_Contract]:
+def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Contract]:
     """Pair each row with its PDF; the two names may differ in case, spaces, quotes, `&`, accents and length."""
+    pdfs = key_by_name(sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".pdf" and p.is_file()))
+    if not pdfs:
+        raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
     names = [record["Filename"] for record in records]
-    pairs = pair_files(names, pdfs)
+    pairs = pair_files(names, pdfs.values())
     for name, similar in pairs.similar:
         tally.note("PDF paired with its row by a similar name", f"{name} -> {similar}")
     for row in pairs.doubled:
@@ -97,25 +194,21 @@ def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list
 
 
 def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
-    name = contract.path.stem
-    match = _AMBIGUOUS.search(name)
+    match = _AMBIGUOUS.search(contract.path.stem)
     if not match or (match.group().lower().startswith("agreement") and _AMENDMENT.search(title)):
         return False
     tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
     return True
 
 
-# ---------------------------------------------------------------- titles
-
-
-def _text_of(path: Path) -> str:
-    return read_within(path).text
-
-
 def _list_titles(contract: _Contract) -> Iterator[str]:
     """Yield candidate titles of a contract, from the shortest to the most precise."""
     cells = contract.cells
-    name = tidy(cells["Document Name-Answer"]) or tidy(_find_first_quote(cells["Document Name"])) or contract.path.stem
+    try:
+        first = next(iter(quotes_of(cells["Document Name"])), "")
+    except ValueError:
+        first = ""
+    name = tidy(cells["Document Name-Answer"]) or tidy(first) or contract.path.stem
     parties = join_names(split_party_names(cells["Parties-Answer"]))
     title = f"{name} between {parties}" if " and " in parties else f"{name} of {parties}" if parties else name
     yield title
@@ -135,20 +228,8 @@ def split_party_names(answer: str) -> list[str]:
         # `A and B (each a "Party")` only repeats the other names
         if _COLLECTIVE.search(part) and " and " in _ALIAS.split(part)[0] and names:
             continue
-        name = tidy(_ALIAS.sub(" ", part))
-        if name:
-            names.append(name)
+        names += filter(None, [tidy(_ALIAS.sub(" ", part))])
     return list(dict.fromkeys(names))
-
-
-def _find_first_quote(cell: str) -> str:
-    try:
-        return next(iter(quotes_of(cell)), "")
-    except ValueError:
-        return ""
-
-
-# ---------------------------------------------------------------- questions
 
 
 def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:

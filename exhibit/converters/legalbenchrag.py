@@ -7,21 +7,56 @@ import hashlib
 import random
 import sys
 import unicodedata
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.raw.source import find_one, read_json
-from exhibit.converters.steps.cli import main
+from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one, read_json
 from exhibit.schemas.errors import SourceError
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="legalbenchrag",
+    title="LegalBench-RAG as one bundle",
+    benchmark="LegalBench-RAG",
+    summary="""Queries on non-disclosure agreements (ContractNLI), commercial contracts (CUAD), merger agreements
+        (MAUD) and privacy policies (PrivacyQA), answered by character spans; all four are searched in one corpus.""",
+    expects="benchmarks/*.json and corpus/<benchmark>/*.txt",
+    licence=Licence(
+        id="mit",
+        name="MIT",
+        url="https://github.com/zeroentropy-cc/legalbenchrag/blob/main/LICENSE",
+        redistributable=True,
+        note=(
+            "That covers the queries and spans; the texts keep their own licences: CC BY 4.0 for ContractNLI, "
+            "CUAD and MAUD, MIT for PrivacyQA."
+        ),
+    ),
+    url="https://github.com/zeroentropy-cc/legalbenchrag",
+    citation="""@article{pipitone2024legalbenchrag,
+  title = {LegalBench-RAG: A Benchmark for Retrieval-Augmented Generation in the Legal Domain},
+  author = {Pipitone, Nicholas and Alami, Ghita Houir},
+  journal = {arXiv preprint arXiv:2408.10343},
+  year = {2024}
+}""",
+    by_hand="""Nothing is downloaded: the authors share a Dropbox folder (linked in their README), which is packed
+        anew for each visitor, so that its bytes have no fixed hash; pass the .zip that it gives with --source.""",
+    groups="benchmark",
+    headline="char_recall@8",
+    tags=("legal", "contracts", "privacy", "legalbench-rag"),
+    derived="legalbench-rag",
+    questions="The queries are LegalBench-RAG's own, word for word.",
+    limits="""
+        - The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.
+        - As text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts are
+          printed anew: pages and lines are not those of the originals.
+        - labels.benchmark names the group that a mean is taken over before the mean of the four.""",
+)
 
-MINI = 194
-"""The number of tests of each benchmark in the published sample: the size of the smallest benchmark."""
+MINI = 194  # tests of each benchmark in the published sample: the size of the smallest benchmark
 
 
 class _Snippet(NamedTuple):
@@ -32,21 +67,25 @@ class _Snippet(NamedTuple):
     answer: str | None
 
 
-_Words = dict[str, dict[_Snippet, str]]
-"""For every readable file, the text at each valid span."""
-
-
 class _Test(NamedTuple):
-    """A test: a query and its gold passages.
-
-    `id` numbers the tests through all benchmark files, including tests that are left out.
-    """
+    """A query and its gold passages; `id` numbers the tests through all files, including those left out."""
 
     id: int
     benchmark: str
     name: str
     query: str
     snippets: tuple[_Snippet, ...]
+
+
+_Words = dict[str, dict[_Snippet, str]]  # for every readable file, the text at each valid span
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flags that only LegalBench-RAG has."""
+    mini = "only LegalBench-RAG-mini: 194 tests of each benchmark by the published rule, and their files"
+    parser.add_argument("--mini", action="store_true", help=mini)
+    as_what = "the corpus as published, or printed with the gold carried over (default: text)"
+    parser.add_argument("--as", choices=["text", "pdf"], default="text", help=as_what)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -59,11 +98,14 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     names = _make_unique_names(files, ".pdf" if as_pdf else "", tally)
     if options.mini:
         tests = _choose_mini(tests, tally)
-        files = _keep_used(files, tests, tally)
-    if options.limit:
-        files = dict(list(files.items())[: options.limit])
+        used = {_make_key(snippet.path) for test in tests for snippet in test.snippets}
+        for key in sorted(files.keys() - used):
+            tally.leave_out("file that the published sample does not use (--mini)", key)
+        files = {key: path for key, path in files.items() if key in used}
+    if options.max_documents:
+        files = dict(list(files.items())[: options.max_documents])
         tests = [test for test in tests if all(_make_key(snippet.path) in files for snippet in test.snippets)]
-    words = _verify(files, tests, tally)
+    words = _read_words(files, tests, tally)
     return Benchmark(
         documents=[
             RawDocument(names[key], Path(names[key]).stem, None if as_pdf else path, text_path=path, source=key)
@@ -75,7 +117,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     )
 
 
-# ---------------------------------------------------------------- the benchmarks
+def _make_key(path: str) -> str:
+    """Return a path in Unicode's NFC form: some systems unpack an accented letter as two characters."""
+    return unicodedata.normalize("NFC", path)
 
 
 def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str, str]]:
@@ -100,15 +144,13 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
 
 
 def _find_problem(record: Any) -> str:
-    """Return the fault of a test record; empty if it is valid."""
     if not isinstance(record, dict) or not isinstance(record.get("query"), str) or not record["query"].strip():
         return "test without a query"
     snippets = record.get("snippets")
     if not isinstance(snippets, list) or not snippets:
         return "test without snippets"
-    if not all(isinstance(item, dict) and isinstance(item.get("file_path"), str) for item in snippets):
-        return "snippet without a file_path"
-    return ""
+    named = all(isinstance(item, dict) and isinstance(item.get("file_path"), str) for item in snippets)
+    return "" if named else "snippet without a file_path"
 
 
 def _read_snippet(item: dict[str, Any]) -> _Snippet:
@@ -135,9 +177,6 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     return [test for test in tests if test.id in kept]
 
 
-# ---------------------------------------------------------------- the corpus
-
-
 def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     """Return the text files of the corpus, keyed by their path below corpus/, which is how `file_path` names them."""
     files: dict[str, Path] = {}
@@ -152,16 +191,8 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     return files
 
 
-def _make_key(path: str) -> str:
-    """Return a path in Unicode's NFC form: some systems unpack an accented letter as two characters."""
-    return unicodedata.normalize("NFC", path)
-
-
 def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
-    """Return the file name in the bundle for each file of the corpus.
-
-    Files with the same name get their folders as a prefix. `ending` replaces the suffix, unless it is empty.
-    """
+    """Return the name in the bundle of each file; files of the same name get their folders as a prefix."""
     counts = Counter(path.name for path in files.values())
     names: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -175,18 +206,7 @@ def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dic
     return names
 
 
-def _keep_used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[str, Path]:
-    used = {_make_key(snippet.path) for test in tests for snippet in test.snippets}
-    for key in sorted(files.keys() - used):
-        tally.leave_out("file that the published sample does not use (--mini)", key)
-    return {key: path for key, path in files.items() if key in used}
-
-
-# ---------------------------------------------------------------- gold
-
-
-def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
-    """Return the text of each gold snippet with a valid span, as a mapping from file to snippet to text."""
+def _read_words(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
@@ -205,32 +225,23 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
 
 
 def _make_row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
-    """Yield the row of a test; yield nothing if one of its gold passages has no text.
-
-    Such a test is left out, because incomplete gold would give wrong scores.
-    """
-    passages: list[tuple[str, Quote]] = []
+    """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
+    quotes: list[Quote] = []
     for snippet in test.snippets:
         key, place = _make_key(snippet.path), f"{test.name}: {snippet.path} {snippet.span}"
         if key not in words:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return
-        words_there = words[key].get(snippet)
-        text = words_there if snippet.answer is None else snippet.answer
+        there = words[key].get(snippet)
+        text = there if snippet.answer is None else snippet.answer
         if text is None or not text.strip():
             tally.fault("test with a snippet that says nothing", place)
             return
-        if words_there != text:
+        if there != text:
             tally.fault("span whose text is not the stored answer: the answer was located instead", place)
-        spans = (snippet.span,) if snippet.span and words_there == text else ()
-        passages.append((text.strip(), Quote(names[key], text, spans)))
-    yield RawRow(
-        id=test.id,
-        question=test.query,
-        answer="\n".join(text for text, _ in passages),
-        quotes=tuple(quote for _, quote in passages),
-        labels={"benchmark": test.benchmark},
-    )
+        quotes.append(Quote(names[key], text, (snippet.span,) if snippet.span and there == text else ()))
+    answer = "\n".join((quote.text or "").strip() for quote in quotes)
+    yield RawRow(test.id, test.query, answer, tuple(quotes), labels={"benchmark": test.benchmark})
 
 
 if __name__ == "__main__":

@@ -3,39 +3,143 @@
 python -m converters.maud --source maud-main --out datasets_out/maud
 """
 
+import hashlib
+import re
 import sys
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.raw.maud_release import (
-    MAE,
-    Excerpt,
-    Labels,
-    Release,
-    find_excerpts,
-    make_definition_key,
-    read_cell,
-    read_release,
-    titles_of,
+from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one, read_csv, unpack
+from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.evidence import Document, Match, Span, fold, locate
+from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
+from exhibit.law.names import DESCRIBED, tidy, to_title_case
+from exhibit.law.values import MONTH
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import quote_parts
+from exhibit.storage.atomic import make_scratch_folder
+
+INFO = DatasetInfo(
+    name="maud",
+    title="MAUD on printed agreements",
+    benchmark="Merger Agreement Understanding Dataset (MAUD)",
+    summary="""Merger agreements between public companies, each asked about the deal points of the American Bar
+        Association's Public Target Deal Points Study; the passages that lawyers chose are located on the page.""",
+    expects="maud-main/ (or its zip) with data/raw/main.csv, data/MAUD_{train,dev,test}.csv and data/contracts/",
+    licence=CC_BY,
+    url="https://www.atticusprojectai.org/maud",
+    version="1",
+    citation="""@inproceedings{wang-etal-2023-maud,
+  title = {MAUD: An Expert-Annotated Legal NLP Dataset for Merger Agreement Understanding},
+  author = {Wang, Steven H. and Scardigli, Antoine and Tang, Leonard and Chen, Wei and Levkin, Dimitry and
+    Chen, Anya and Ball, Spencer and Woodside, Thomas and Zhang, Oliver and Hendrycks, Dan},
+  booktitle = {EMNLP},
+  year = {2023},
+  doi = {10.18653/v1/2023.emnlp-main.1019}
+}""",
+    by_hand="""Nothing is downloaded, as no address is known whose bytes stay: take data.zip from
+        https://github.com/TheAtticusProject/maud and pass it, or the clone, with --source.""",
+    headline="recall@10",
+    tags=("legal", "contracts", "mergers", "maud"),
+    annotations=("expert-generated",),
+    derived="maud",
+    questions="""One question per deal point, worded for this conversion, in the form "Consider the {title};
+        {question}". The title is read from the agreement's first page by rule: its name and parties; where two
+        agreements would share one, the date and then the file's name tell them apart. The answer is the text of the
+        excerpt, since the questions ask what the agreement provides; what the experts ticked for finer questions on
+        the same excerpt is in gold.jsonl as `answers`.""",
+    limits="""
+        - The source gives agreements as text, which is printed to PDF here: pages are not those of the filing.
+        - A passage of several excerpts has one context for each. Where an excerpt's words occur more than once and
+          the order of the excerpts does not decide, the place nearest to the others is given and the rest are kept
+          as alternatives.
+        - A deal point without an excerpt is left out, not counted as impossible.
+        - The source's users report that contract_88 is cut short and that contract_149 is another agreement than
+          its row says.""",
 )
-from exhibit.converters.raw.titles import choose_unique_titles
-from exhibit.converters.steps.cli import main
-from exhibit.evidence import Document, fold
 
-INFO = read_info(__file__)
-
-QUESTIONS = INFO.asked
-"""Our wording of the 25 deal points, in the order of the source's columns: an id is row x 25 + position in this
-list.
-"""
+# worded by us, in the order of the source; an id counts on this order
+QUESTIONS = list_questions("""
+    Type of Consideration = what will the target's stockholders receive for their shares?
+    Accuracy of Target R&W Closing Condition = how accurate must the target's representations and warranties be for
+        the buyer to have to close?
+    Compliance with Covenant Closing Condition = how fully must covenants have been performed before the closing can
+        be required?
+    Absence of Litigation Closing Condition = is it a condition of closing that no lawsuit or proceeding against the
+        deal is pending or threatened?
+    Agreement includes a "Back-Door" MAE = does the target's representation that there was no material adverse
+        effect let the buyer refuse to close?
+    "No MAE" R&W Made as of a Specified Date = since what date does the target represent that no material adverse
+        effect has occurred?
+    MAE Definition = what counts as a material adverse effect, and what is carved out of it?
+    Knowledge Definition = whose knowledge counts as a party's knowledge, and must they have inquired?
+    No-Shop = how is the target kept from soliciting or discussing other acquisition proposals?
+    Fiduciary exception: Board determination (no-shop) = what must the target's board determine before it may talk
+        to an unsolicited bidder despite the no-shop?
+    Fiduciary exception to COR covenant = when do the board's fiduciary duties allow it to change its recommendation
+        to stockholders?
+    Agreement provides for matching rights in connection with COR = may the buyer match a competing offer before the
+        board changes its recommendation, and how long has it?
+    Superior Offer Definition = what makes a competing proposal a superior one?
+    Intervening Event Definition = what event, other than a better offer, may lead the board to change its
+        recommendation?
+    FTR Triggers = what allows the target to terminate in order to accept a better offer?
+    Limitations on FTR Exercise = what must the target have done, or not done, before it may terminate for a better
+        offer?
+    Agreement provides for matching rights in connection with FTR = may the buyer match a better offer before the
+        target terminates for it, and how long has it?
+    Tail Period & Acquisition Proposal Details = for how long after termination can another deal still cost the
+        target a termination fee?
+    Breach of No Shop = may the buyer terminate and collect a fee when the target breaches the no-shop?
+    Breach of Meeting Covenant = may the buyer terminate and collect a fee when the target fails to call or hold its
+        stockholders' meeting?
+    Ordinary course covenant = how must the target run its business between signing and closing?
+    Negative interim operating covenant = what may the target not do between signing and closing without the buyer's
+        consent?
+    General Antitrust Efforts Standard = how hard must the parties try to obtain antitrust and other regulatory
+        clearance?
+    Limitations on Antitrust Efforts = which divestitures, lawsuits or other steps may the buyer refuse even if
+        antitrust clearance depends on them?
+    Specific Performance = may a party have the agreement specifically enforced by a court?
+""")
 
 KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}
-"""Faults of the contracts that users of the release have reported."""
+MAE = "MAE Definition"  # material adverse effect: the deal point by which a row is assigned to its agreement
+
+_MAIN = "main.csv"
+_LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
+_LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
+_MADE_UP = frozenset({"abridged", "rare_answers"})  # label rows on shortened or invented texts
+
+
+@dataclass
+class Labels:
+    """The content of the label files."""
+
+    owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # agreements by MAE definition
+    verbatim: set[str] = field(default_factory=set)  # the MAE definitions in their exact words
+    answers: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+
+
+class Excerpt(NamedTuple):
+    """A text that a cell quotes from an agreement, with its location if it was found there."""
+
+    text: str
+    match: Match | None = None
+    others: tuple[Match, ...] = ()  # further locations, if the order of the cell's excerpts does not decide
+
+    @property
+    def span(self) -> Span | None:
+        """The span of the excerpt in the agreement; None if it has no location or several."""
+        return self.match.span if self.match and not self.others else None
 
 
 @dataclass(frozen=True)
@@ -57,12 +161,10 @@ class _Contract:
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
-        """The excerpts by deal point, with their locations in the agreement; deal points without excerpts are
-        absent.
-        """
+        """The located excerpts of each deal point that has any."""
         document = Document(f"{self.name}.txt", self.text)
-        cells = {point: read_cell(self.cells[point]) for point in QUESTIONS}
-        return {point: find_excerpts(cell, document) for point, cell in cells.items() if cell.excerpts}
+        cells = {point: read_cell(self.cells[point])[0] for point in QUESTIONS}
+        return {point: find_excerpts(texts, document) for point, texts in cells.items() if texts}
 
     @property
     def located(self) -> int:
@@ -71,41 +173,85 @@ class _Contract:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read main.csv, pair its rows with the agreements, and locate each excerpt in its agreement's text."""
-    release = read_release(source, INFO, ["Filename", *QUESTIONS], tally)
-    contracts = _pair(release, tally)
+    rows, labels, texts, sha256 = _read_release(source, tally)
+    contracts = _pair(rows, labels, texts, tally)
     # make titles unique over the whole source, so that a limit changes no title
     titles = choose_unique_titles({c.filename: list(titles_of(c.text, deal=c.deal, stem=c.name)) for c in contracts})
-    kept = [c for c in contracts[: options.limit] if not _leave_wrong(c, tally)]
+    kept = [c for c in contracts[: options.max_documents] if not _leave_wrong(c, tally)]
     return Benchmark(
         documents=[RawDocument(c.filename, titles[c.filename], text=c.text) for c in kept],
-        rows=[row for c in kept for row in _make_rows(c, titles[c.filename], release.labels, tally)],
-        sha256=release.sha256,
+        rows=[row for c in kept for row in _make_rows(c, titles[c.filename], labels, tally)],
+        sha256=sha256,
     )
+
+
+# ---------------------------------------------------------------- the release
+
+
+def _read_release(source: Path, tally: Tally) -> tuple[list[dict[str, str]], Labels, dict[str, str], dict[str, str]]:
+    """Return the rows of main.csv, the labels, the agreements' texts and the checksums.
+
+    The release is maud-main/, its data/, or data.zip in either of them.
+    """
+    with ExitStack() as stack:
+        if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):
+            archive, source = find_one(source, INFO, "data.zip"), stack.enter_context(make_scratch_folder())
+            unpack(archive, source)
+        table = find_one(source, INFO, f"raw/{_MAIN}")
+        data = table.parent.parent
+        files = {_MAIN: table.read_bytes()} | {name: find_one(data, INFO, name).read_bytes() for name in _LABEL_FILES}
+        agreements = {path.name: path.read_bytes() for path in sorted((data / "contracts").glob("contract_*.txt"))}
+    if not agreements:
+        raise SourceError(f"{data / 'contracts'}: no contract_N.txt in it; expected {INFO.expects}, from {INFO.url}")
+
+    def read_table(name: str, wanted: Collection[str]) -> list[dict[str, str]]:
+        # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
+        return read_csv(Path(name), files[name], wanted, INFO, header=lambda cell: " ".join(cell.split()))
+
+    texts: dict[str, str] = {}
+    for name, content in agreements.items():
+        try:
+            texts[Path(name).stem] = content.decode("utf-8")  # unchanged: offsets also count the BOM
+        except UnicodeDecodeError as error:
+            tally.fault("agreement is not UTF-8", f"{name}: byte {error.start}")
+    rows = read_table(_MAIN, ["Filename", *QUESTIONS])
+    labels = _read_labels([row for name in _LABEL_FILES for row in read_table(name, _LABEL_COLUMNS)])
+    return rows, labels, texts, {n: hashlib.sha256(content).hexdigest() for n, content in (files | agreements).items()}
+
+
+def _read_labels(records: Sequence[dict[str, str]]) -> Labels:
+    labels = Labels()
+    for record in records:
+        if record.get("data_type") in _MADE_UP:
+            continue
+        contract = Path(record["contract_name"]).stem
+        point = " ".join(record["text_type"].split())
+        if point == MAE:
+            labels.owners[make_definition_key(record["text"])].add(contract)
+            labels.verbatim.add(record["text"])
+        asked = [record["question"], record.get("subquestion", "")]
+        question = ", ".join(part for part in asked if part and part != "<NONE>")
+        labels.answers[contract, point][question] = record["answer"]
+    return labels
 
 
 # ---------------------------------------------------------------- rows and their agreements
 
 
 def _deal(cells: dict[str, str]) -> str:
-    """Return the name of a row's deal; if the cell has several lines, as for an amendment, they are joined by `|`."""
+    """Return the name of a row's deal; several lines, as for an amendment, are joined by `|`."""
     return " | ".join(cells["Filename"].split("\n"))
 
 
-def _pair(release: Release, tally: Tally) -> list[_Contract]:
-    """Pair each row of the main table with the agreement that contains the row's MAE definition.
-
-    MAE means material adverse effect. The numbers in the column `Filename (anon)` cannot be used, because they
-    do not match the agreements' files.
-    """
-    labels, texts = release.labels, release.texts
+def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tally: Tally) -> list[_Contract]:
+    """Pair each row with the agreement that has its MAE definition: the numbers in `Filename (anon)` are wrong."""
     pairs: dict[str, list[_Contract]] = defaultdict(list)
-    for row, cells in enumerate(release.rows):
-        deal = _deal(cells)
+    for row, cells in enumerate(rows):
         name = _find_owner(cells[MAE], labels, texts)
         if name is None:
-            tally.fault("no agreement has the row's MAE definition, or several do", deal or f"row {row}")
+            tally.fault("no agreement has the row's MAE definition, or several do", _deal(cells) or f"row {row}")
         elif name not in texts:
-            tally.fault("no text for the agreement", f"{deal}: {name}.txt")
+            tally.fault("no text for the agreement", f"{_deal(cells)}: {name}.txt")
         else:
             pairs[name].append(_Contract(row, cells, name, texts[name]))
     for name in sorted(texts.keys() - pairs.keys()):
@@ -114,14 +260,11 @@ def _pair(release: Release, tally: Tally) -> list[_Contract]:
 
 
 def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the agreement to which a definition belongs; None if there is no such agreement or more than one.
-
-    The label files are searched first. If they do not decide, the texts of the agreements are searched.
-    """
+    """Return the only agreement that has a definition, by the label files, else by the texts."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
-        parts = [fold(part, loose=True) for part in read_cell(definition).excerpts]
+        parts = [fold(part, loose=True) for part in read_cell(definition)[0]]
         owners = {name for name, text in texts.items() if parts and _has(text, parts)}
     return next(iter(owners)) if len(owners) == 1 else None
 
@@ -132,10 +275,7 @@ def _has(text: str, parts: list[str]) -> bool:
 
 
 def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
-    """Return the most complete row for an agreement and count its other rows as faults.
-
-    MAUD's release has two rows for the Soliton agreement, and one of them is damaged.
-    """
+    """Return the most complete row for an agreement: of the two for Soliton's, one is damaged."""
     if len(rows) == 1:
         return rows[0]
     best = max(rows, key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
@@ -146,20 +286,13 @@ def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contra
 
 
 def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Return whether to leave out an agreement because its text contains none of the excerpts in its row.
-
-    An agreement without excerpts is kept. If users reported the agreement as faulty, record a note; the report
-    alone is no reason to leave it out.
-    """
+    """Return whether to leave out an agreement because its text contains none of the excerpts in its row."""
     if contract.name in KNOWN_BAD:
         tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")
     if contract.located or not contract.excerpts:
         return False
     tally.fault("none of the excerpts stands in the agreement's text: it is another one's", f"{contract.name}.txt")
     return True
-
-
-# ---------------------------------------------------------------- questions
 
 
 def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:
@@ -182,7 +315,7 @@ def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) ->
                 "deal_point": point,
                 "contract": contract.name,
                 "deal": contract.deal,
-                "pages": read_cell(contract.cells[point]).pages or None,
+                "pages": read_cell(contract.cells[point])[1] or None,
                 "answers": "; ".join(f"{asked}: {answer}" for asked, answer in ticked.items()) or None,
             },
         )
@@ -191,13 +324,167 @@ def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) ->
 def _quote(filename: str, excerpt: Excerpt) -> Quote:
     if excerpt.match is None:
         return Quote(filename, excerpt.text)
-    return Quote(
-        filename,
-        excerpt.text,
-        spans=excerpt.match.spans,
-        alternatives=tuple(other.spans for other in excerpt.others),
-        score=excerpt.match.score,
-    )
+    others = tuple(other.spans for other in excerpt.others)
+    return Quote(filename, excerpt.text, excerpt.match.spans, alternatives=others, score=excerpt.match.score)
+
+
+# ---------------------------------------------------------------- excerpts
+
+_PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
+_NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
+
+
+def read_cell(cell: str) -> tuple[tuple[str, ...], str]:
+    """Return a cell's excerpts, each once, and its page marks; a cell that says `N/A` has none."""
+    parts, pages = [], []
+    for part in quote_parts(cell):
+        mark = _PAGES.search(part)
+        words = part[: mark.start()].strip() if mark else part.strip()
+        if mark:
+            pages.append(" ".join(mark.group(1).split()))
+        if fold(words) and words.casefold() not in _NOTHING:
+            parts.append(words)
+    return tuple(dict.fromkeys(parts)), "; ".join(pages)
+
+
+def make_definition_key(cell: str) -> str:
+    """Return a key that copies of a definition share despite different spaces, dashes and page marks."""
+    return fold("".join(read_cell(cell)[0]), loose=True)
+
+
+def find_excerpts(texts: Sequence[str], document: Document) -> list[Excerpt]:
+    """Return the excerpts of a cell; of several locations, the one that fits the order of the excerpts is chosen."""
+    places = [sorted(prefer_whole_words(locate(text, document)), key=lambda match: match.span) for text in texts]
+    located = [choices for choices in places if choices]
+    # prefer close locations: a section's heading is also in the table of contents, and the one near the text is quoted
+    tightest: list[Match] = min(chain_in_order(located), key=measure_stretch, default=[])
+    chain = iter(tightest or [choices[0] for choices in located])
+    allowed = iter(_with_room(located) or located)
+    excerpts = []
+    for text, choices in zip(texts, places, strict=True):
+        if not choices:
+            excerpts.append(Excerpt(text))
+            continue
+        match = next(chain)
+        excerpts.append(Excerpt(text, match, tuple(other for other in next(allowed) if other != match)))
+    return _join_excerpts(_without_repeats(excerpts), document.text)
+
+
+def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+    """Return the locations at which all excerpts can follow one another in the text; [] if they cannot."""
+    earliest = [0]
+    for choices in places:
+        ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
+        if not ends:
+            return []
+        earliest.append(min(ends))
+    latest = [max(match.span.end for choices in places for match in choices)] if places else [0]
+    for choices in reversed(places):
+        latest.append(max(match.span.start for match in choices if match.span.end <= latest[-1]))
+    latest.reverse()
+    return [
+        [match for match in choices if before <= match.span.start and match.span.end <= after]
+        for choices, before, after in zip(places, earliest[:-1], latest[1:], strict=True)
+    ]
+
+
+def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Return the excerpts without those inside the location of another one; of two equal locations, keep the first."""
+
+    def repeats(index: int, excerpt: Excerpt) -> bool:
+        matches = (excerpt.match, *excerpt.others) if excerpt.match else ()
+        return any(
+            span.start <= match.span.start and match.span.end <= span.end and (match.span != span or other < index)
+            for other, span in taken
+            if other != index
+            for match in matches
+        )
+
+    taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
+    return [excerpt for index, excerpt in enumerate(excerpts) if not repeats(index, excerpt)]
+
+
+def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
+    """Return the excerpts; those with only white space between their locations are joined, as nothing was omitted."""
+    joined: list[Excerpt] = []
+    for excerpt in excerpts:
+        last = joined[-1] if joined else Excerpt("")
+        before, after, match = last.span, excerpt.span, last.match
+        adjacent = before and after and before.end <= after.start and not text[before.end : after.start].strip()
+        if adjacent and before and after and match and excerpt.match:
+            score = min(match.score, excerpt.match.score)
+            whole = replace(match, spans=(Span(before.start, after.end),), score=score)
+            joined[-1] = Excerpt(f"{last.text}\n{excerpt.text}", whole)
+        else:
+            joined.append(excerpt)
+    return joined
+
+
+# ---------------------------------------------------------------- titles
+
+_FIRST_PAGE_CHARS = 3000  # a printed page, which contains title, parties and date
+_PREAMBLE_CHARS = 60_000  # in which a name in capitals also occurs in its usual form
+_DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
+_NAME = re.compile(
+    r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
+    r"(?:\s+and\s+(?:plan\s+of\s+)?(?:merger|reorganization))?"
+    r"|(?:merger|transaction|business\s+combination|combination)\s+agreement)\b",
+    re.IGNORECASE,
+)
+_AMONG = re.compile(r"\b(?:by\s+and\s+)?(?:among|between)\b\s*:?", re.IGNORECASE)
+_AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\b|\bindex\b", re.IGNORECASE)
+_BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
+_AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
+_ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
+_MAX_PARTY_CHARS = 80  # a longer name is a list of parties that was not split
+_SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
+_MAX_PARTIES = 3  # if there are more, companies formed for the merger (`_SHELL`) are left out
+
+
+def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
+    """Yield possible titles of a merger agreement, each longer and more specific than the one before."""
+    page = "".join(c for c in text[:_FIRST_PAGE_CHARS] if c != "\ufeff" and c != "\u200b")
+    name = _NAME.search(page)
+    kind = to_title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
+    names = [_as_usual(party, text[:_PREAMBLE_CHARS]) for party in _find_parties(page[name.end() :])] if name else []
+    if len(names) > 1:
+        title = f"{kind} {'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MAX_PARTIES)}"
+    else:
+        # a deal's file is named `Target_Buyer.pdf`
+        parties = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
+        between = f"between {parties[0]} and {parties[1]}" if len(parties) == 2 else f"of {' '.join(parties)}"
+        title = f"{kind} {between}"
+    yield title
+    date = _DATE.search(page, name.end() if name else 0)
+    if date:
+        title = f"{title} dated {to_title_case(' '.join(date.group().upper().split()))}"
+        yield title
+    yield f"{title} ({stem})"
+
+
+def _find_parties(page: str) -> list[str]:
+    """Return the names between `by and among` and the date or the table of contents; [] if it is not a title page."""
+    among = _AMONG.search(page)
+    after = _AFTER.search(page, among.end()) if among else None
+    if among is None or after is None:
+        return []
+    lines = _BREAK.split(page[among.end() : after.start()])
+    names = [_AND.sub("", DESCRIBED.sub("", line).strip(" ,:")).strip(" ,:") for line in lines]
+    names = [name for name in names if name and not _ASIDE.search(name)]
+    if len(names) == 1:
+        names = re.split(r"(?<!\s)\s+and\s+", names[0], flags=re.IGNORECASE)
+    if len(names) > _MAX_PARTIES:
+        names = [name for name in names if not _SHELL.search(name)]
+    return names if all(len(name) <= _MAX_PARTY_CHARS for name in names) else []
+
+
+def _as_usual(name: str, text: str) -> str:
+    """Return a name; if it is in capitals, use its spelling elsewhere in the text, such as `BioTelemetry, Inc.`."""
+    if name.isupper():
+        words = r"\s+".join(re.escape(word) for word in name.split())
+        written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))
+        name = next((other for other in written if not other.isupper() and other[:1].isupper()), name)
+    return tidy(name)
 
 
 if __name__ == "__main__":

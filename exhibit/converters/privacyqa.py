@@ -1,5 +1,4 @@
-"""PrivacyQA: users' questions about the privacy policies of mobile apps, with the sentences that experts marked
-relevant.
+"""PrivacyQA: users' questions about the privacy policies of apps, with the sentences that experts marked relevant.
 
 python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
 """
@@ -7,41 +6,88 @@ python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/
 import hashlib
 import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.benchmark import Block
-from exhibit.converters.raw.records import decode_table, split_cells
-from exhibit.converters.raw.source import find_one, refuse_pointer
-from exhibit.converters.raw.titles import choose_unique_titles
-from exhibit.converters.steps.cli import main
+from exhibit.converters import Benchmark, Block, DatasetInfo, Download, Licence, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one, refuse_pointer
+from exhibit.converters.core.titles import choose_unique_titles
+from exhibit.converters.tables.records import decode_table, split_cells
 from exhibit.schemas.errors import SourceError
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="privacyqa",
+    title="PrivacyQA as PDF",
+    benchmark="PrivacyQA",
+    summary="""Questions that users ask about the privacy policies of mobile apps, most of them in their own words
+        and some of them beyond what any policy says; experts with legal training marked the sentences that answer
+        them.""",
+    expects="policy_train_data.csv and policy_test_data.csv (or one of them), tab-separated",
+    licence=Licence(
+        id="mit",
+        name="MIT",
+        url="https://opensource.org/license/mit",
+        redistributable=True,
+    ),
+    url="https://github.com/AbhilashaRavichander/PrivacyQA_EMNLP",
+    version="EMNLP 2019",
+    citation="""@inproceedings{ravichander-etal-2019-question,
+  title = {Question Answering for Privacy Policies: Combining Computational and Legal Perspectives},
+  author = {Ravichander, Abhilasha and Black, Alan W and Wilson, Shomir and Norton, Thomas and Sadeh, Norman},
+  booktitle = {EMNLP-IJCNLP},
+  year = {2019},
+  pages = {4949--4959},
+  doi = {10.18653/v1/D19-1500}
+}""",
+    downloads=(
+        Download(
+            (
+                "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP/3b66816de3e2d116bbd743c5545d449f1dcc298c/policy_train_data.csv"
+            ),
+            "81aa674452fc822a49d7d96aead91fc85199ec99b6a56c7a862bb9deb02f004a",
+            62_602_240,
+        ),
+        Download(
+            (
+                "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP/909da99c1f95f74b7c0830d411caee8fa452c38a/data/policy_test_data.csv"
+            ),
+            "afae1bb7a6b9d728b6633603821f2036569827de89ef468088ee4b70870eaaa2",
+            22_409_449,
+        ),
+    ),
+    headline="recall@10",
+    tags=("legal", "privacy", "privacyqa"),
+    annotations=("expert-generated",),
+    accepts=(".csv", ".tsv"),
+    derived="privacyqa",
+    questions="""Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is
+        made of the app's name in the source's DocID; where two policies would share one, the app's package tells
+        them apart.""",
+    limits="""
+        - The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and is not
+          the page its users saw.
+        - In the test set a sentence is gold when at least half of the annotators who answered call it relevant; a
+          question is left out where more than two of the six did not. The training set has one mark a sentence.
+        - A question without a relevant sentence counts as impossible.""",
+)
 
-TRAIN_QUESTIONS = 1_350
-"""Number of questions in the release's training set; the ids of the test set begin here."""
-MOST_BLANK = 2
-"""Most of the six marks of a sentence that may be missing."""
+TRAIN_QUESTIONS = 1_350  # of the release's training set; the ids of the test set begin here
+MAX_BLANK = 2  # of the six marks of a sentence
 
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
-_NO_MARK = frozenset({"", "none", "nan"})
-"""Values for a mark that should not be considered; the release writes None."""
+_NO_MARK = frozenset({"", "none", "nan"})  # the release writes None for a mark that should not be considered
 _NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 
 class _Mark(NamedTuple):
-    """The annotators' votes on one sentence for one question.
-
-    The fields count the annotators who voted `relevant`, who voted at all, and who left the vote blank.
-    """
+    """How many annotators called a sentence relevant for a question, voted at all, and left the vote blank."""
 
     relevant: int
     answered: int
@@ -50,8 +96,6 @@ class _Mark(NamedTuple):
 
 @dataclass
 class _Question:
-    """A question, and the annotators' votes on each sentence of its policy."""
-
     id: int
     key: str
     text: str
@@ -60,8 +104,6 @@ class _Question:
 
 @dataclass
 class _Policy:
-    """A policy: its sentences by id, and the questions about it."""
-
     split: str
     key: str
     folder: str
@@ -69,12 +111,10 @@ class _Policy:
     questions: dict[str, _Question] = field(default_factory=dict)
 
 
-class _Printed(NamedTuple):
-    """A policy as text, and the span of each of its sentences."""
-
-    policy: _Policy
-    document: RawDocument
-    places: dict[str, tuple[int, int]]
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flag that only PrivacyQA has."""
+    what = "which of the source's two sets to take (default: all that is there)"
+    parser.add_argument("--split", choices=["train", "test", "all"], default="all", help=what)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -85,49 +125,40 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     for path in tables:
         data = path.read_bytes()
         sha256[path.name] = hashlib.sha256(data).hexdigest()
-        table = _read_table(path, data, tally)
+        rows, marks = _read_table(path, data, tally)
+        split = "train" if marks == ["Label"] else "test"
         asked = sum(len(policy.questions) for policy in policies)
-        policies += _read_policies(table, asked, tally if options.split in (table.split, "all") else Tally())
+        report = tally if options.split in (split, "all") else Tally()
+        policies += _read_policies(rows, marks, split, asked, report)
     # make names unique over the whole source, so that neither a split nor a limit changes a name
     names = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}
     titles = choose_unique_titles(names)
     stems = choose_unique_titles({key: [_UNSAFE.sub("_", name) for name in choices] for key, choices in names.items()})
-    ready = [_make_printed(*parts) for parts in zip(policies, titles.values(), stems.values(), strict=True)]
-    chosen = [printed for printed in ready if options.split in (printed.policy.split, "all")][: options.limit]
+    named = zip(policies, titles.values(), stems.values(), strict=True)
+    chosen = [parts for parts in named if options.split in (parts[0].split, "all")][: options.max_documents]
     if not chosen:
         raise SourceError(f"{source}: no {options.split} set in it; expected {INFO.expects}, from {INFO.url}")
     if options.split == "all" and len(tables) == 1:
         tally.note("half of the release: the other table is not there", tables[0].name)
-    rows = [row for printed in chosen for row in _make_rows(printed, tally)]
-    return Benchmark([printed.document for printed in chosen], rows, sha256)
-
-
-# ---------------------------------------------------------------- the tables
-
-
-class _Table(NamedTuple):
-    rows: list[dict[str, str]]
-    marks: list[str]
-    """The columns with the annotators' marks: one in the training set, six in the test set."""
-
-    @property
-    def split(self) -> str:
-        return "train" if self.marks == ["Label"] else "test"
+    benchmark = Benchmark([], [], sha256)
+    for policy, title, stem in chosen:
+        document, spans = _make_document(policy, title, stem)
+        benchmark.documents.append(document)
+        benchmark.rows.extend(_make_rows(policy, document, spans, tally))
+    return benchmark
 
 
 def _find_tables(source: Path) -> list[Path]:
     """Return the training table and then the test table; one of them may be missing."""
     if source.is_file():
         return [source]
-    tables = []
-    for split in ("train", "test"):
-        name = f"policy_{split}_data.csv"
-        tables += [find_one(source, INFO, name)] if any(source.rglob(name)) else []
+    names = [f"policy_{split}_data.csv" for split in ("train", "test")]
+    tables = [find_one(source, INFO, name) for name in names if any(source.rglob(name))]
     return tables or [find_one(source, INFO, "policy_*_data.csv")]
 
 
-def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
-    """Return a table's rows, each as a dictionary by column; raise for wrong columns and for a Git LFS pointer."""
+def _read_table(path: Path, data: bytes, tally: Tally) -> tuple[list[dict[str, str]], list[str]]:
+    """Return a table's rows, and the columns with marks: one in the training set, six in the test set."""
     refuse_pointer(path, data, INFO)
     header, *records = split_cells(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
@@ -149,25 +180,20 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
     rows = [dict(zip(header, record, strict=True)) for record in records if record]
     if not rows:
         raise SourceError(f"{path}: the table has no rows; get it again from {INFO.url}")
-    return _Table(rows, marks)
+    return rows, marks
 
 
-# ---------------------------------------------------------------- policies
-
-
-def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
-    """Group the rows of a table by policy and question, and number the questions from `asked`.
-
-    Questions are numbered in the order of their first appearance. `asked` is the number of questions in earlier
-    tables. Test questions are always numbered as in the whole release, even if the training table is missing.
-    """
+def _read_policies(
+    rows: list[dict[str, str]], marks: Sequence[str], split: str, asked: int, tally: Tally
+) -> list[_Policy]:
+    """Group the rows of a table by policy and question, and number the questions in order of appearance."""
     # without the training set, the test questions keep their ids of the whole release
-    first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked
+    first = max(TRAIN_QUESTIONS, asked) if split == "test" else asked
     policies: dict[str, _Policy] = {}
     count = 0
-    for row in table.rows:
+    for row in rows:
         key = row["DocID"].strip()
-        policy = policies.setdefault(key, _Policy(table.split, key, row.get("Folder", "")))
+        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", "")))
         query, sentence, words = row["QueryID"].strip(), row["SentID"].strip(), row["Segment"].strip()
         place = f"{key}: question {query}, sentence {sentence}"
         if query not in policy.questions:
@@ -175,7 +201,7 @@ def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
             count += 1
         if policy.sentences.setdefault(sentence, words) != words:
             tally.fault("sentence with other words than before under its id", place)
-        elif policy.questions[query].marks.setdefault(sentence, mark := _mark(row, table.marks, place, tally)) != mark:
+        elif policy.questions[query].marks.setdefault(sentence, mark := _mark(row, marks, place, tally)) != mark:
             tally.fault("second, different marks for a sentence", place)
     return list(policies.values())
 
@@ -189,10 +215,7 @@ def _mark(row: dict[str, str], columns: Sequence[str], place: str, tally: Tally)
 
 
 def _list_names(policy: _Policy) -> Iterator[str]:
-    """Yield candidate names of a policy, from the shortest to the most precise.
-
-    The app's name is the first: `Fiverr` for the policy `Fiverr _1`.
-    """
+    """Yield candidate names of a policy, from the app's name (`Fiverr` for `Fiverr _1`) to the most precise."""
     numbered = _NUMBERED.fullmatch(policy.key)
     name = " ".join((numbered[1] if numbered else policy.key).split()) or policy.key
     yield name
@@ -202,56 +225,49 @@ def _list_names(policy: _Policy) -> Iterator[str]:
     yield f"{name} ({policy.split} {numbered[2]})" if numbered else f"{name} ({policy.split})"
 
 
-def _make_printed(policy: _Policy, name: str, stem: str) -> _Printed:
-    """Return a policy as text: its title on top, then one sentence per line."""
+def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, dict[str, tuple[int, int]]]:
+    """Return a policy as text, its title on top and one sentence per line, and the span of each sentence."""
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
-    places: dict[str, tuple[int, int]] = {}
-    for key in _sort_keys(policy.sentences):
+    spans: dict[str, tuple[int, int]] = {}
+    # sentence ids end in numbers (`_10` after `_9`); ids without a number come last
+    numbers = {key: _NUMBERED.fullmatch(key) for key in policy.sentences}
+    for key in sorted(numbers, key=lambda key: int(match[2]) if (match := numbers[key]) else sys.maxsize):
         if policy.sentences[key]:
-            places[key] = (len(text) + 1, len(text) + 1 + len(policy.sentences[key]))
+            spans[key] = (len(text) + 1, len(text) + 1 + len(policy.sentences[key]))
             text += f"\n{policy.sentences[key]}"
     blocks = (Block("h1", title), Block("p", text.removeprefix(title).lstrip("\n")))
-    return _Printed(policy, RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), places)
+    return RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), spans
 
 
-def _sort_keys(keys: Iterable[str]) -> list[str]:
-    """Return sentence ids sorted by the number at their end (`_10` after `_9`); ids without a number come last."""
-    numbers = {key: _NUMBERED.fullmatch(key) for key in keys}
-    return sorted(numbers, key=lambda key: int(match[2]) if (match := numbers[key]) else sys.maxsize)
-
-
-# ---------------------------------------------------------------- questions
-
-
-def _make_rows(printed: _Printed, tally: Tally) -> Iterator[RawRow]:
-    policy, document, places = printed
+def _make_rows(
+    policy: _Policy, document: RawDocument, spans: dict[str, tuple[int, int]], tally: Tally
+) -> Iterator[RawRow]:
     for question in policy.questions.values():
         name = f"{policy.key}: question {question.key}"
         if not question.text:
             tally.fault("question without words", name)
             continue
-        if any(mark.blank > MOST_BLANK or not mark.answered for mark in question.marks.values()):
-            tally.leave_out(f"a sentence with more than {MOST_BLANK} annotators blank, or with no mark at all", name)
+        if any(mark.blank > MAX_BLANK or not mark.answered for mark in question.marks.values()):
+            tally.leave_out(f"a sentence with more than {MAX_BLANK} annotators blank, or with no mark at all", name)
             continue
         half = {key for key, mark in question.marks.items() if mark.relevant and 2 * mark.relevant >= mark.answered}
-        gold = [key for key in places if key in half]
+        gold = [key for key in spans if key in half]
+        quotes = []
+        for key in gold:
+            mark = question.marks[key]
+            labels = (("sentence", key), ("relevant", mark.relevant), ("annotators", mark.answered))
+            quotes.append(Quote(document.filename, policy.sentences[key], (spans[key],), labels))
         yield RawRow(
             id=question.id,
             question=f"Consider the {document.title}; {question.text}",
             answer=" ".join(policy.sentences[key] for key in gold),
-            quotes=tuple(_quote(printed, key, question.marks[key]) for key in gold),
+            quotes=tuple(quotes),
             filename=document.filename,
             is_impossible=not gold,
             labels={"split": policy.split, "policy": policy.key, "query": question.key},
             place=name,
         )
-
-
-def _quote(printed: _Printed, key: str, mark: _Mark) -> Quote:
-    words = printed.policy.sentences[key]
-    labels = (("sentence", key), ("relevant", mark.relevant), ("annotators", mark.answered))
-    return Quote(printed.document.filename, words, spans=(printed.places[key],), labels=labels)
 
 
 if __name__ == "__main__":

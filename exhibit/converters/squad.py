@@ -1,7 +1,5 @@
 """Any benchmark in the SQuAD format: contexts become documents, and the answers are located in them.
 
-A context is printed to PDF, unless the user gives a PDF for it.
-
 python -m converters.squad --source FILE.json --out datasets_out/squad
 """
 
@@ -9,26 +7,65 @@ import hashlib
 import json
 import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.benchmark import Label
-from exhibit.converters.raw.source import find_one
-from exhibit.converters.steps.cli import main
+from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one
 from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.atomic import list_files
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="squad",
+    title="Questions in SQuAD's form on PDFs",
+    benchmark="a file in SQuAD's form",
+    summary="Contexts as documents, questions as published, and every answer located on its page.",
+    expects="a .json file in SQuAD's form: data, paragraphs, context, qas, answers with answer_start",
+    licence=Licence(
+        id="other",
+        name="as given with the source",
+        redistributable=False,
+        note="The file does not say under what terms it may be passed on; check them before you publish.",
+    ),
+    url="https://rajpurkar.github.io/SQuAD-explorer/",
+    version="as given",
+    citation="""@misc{squad,
+  title = {A benchmark in SQuAD's form},
+  note = {as given}
+}""",
+    tags=("question answering",),
+    accepts=(".json",),
+    questions="The questions and answers are the source's own.",
+    limits="""
+        - An answer's offset is checked against its context; where the words stand elsewhere in it, they are located
+          by the words, and the row is noted.
+        - Several answers to one question are further places of one passage where their words are the same, and
+          passages of their own where they are not.""",
+)
+
 _ODD = re.compile(r"[^\w.-]+")
-_DIGITS = 16  # digits of a numeric id
-_LONGEST = 80  # characters of a file's name
+MAX_ID_DIGITS = 15
+MAX_NAME_CHARS = 80
+
+
+class _Context(NamedTuple):
+    number: int
+    title: str
+    text: str
+    qas: tuple[Any, ...]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flag for documents that the user has."""
+    what = "PDFs that the contexts are the text of, by their titles; without it the contexts are printed"
+    parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -38,29 +75,20 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     contexts = list(_read_contexts(path, data, tally))
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's form (no context in it); expected {INFO.expects}")
-    names = _make_names(contexts)
-    given = _list_given(options.documents)
-    documents, rows = [], []
-    numbers: set[int] = set()
+    official = _list_official(options.documents)
+    documents: list[RawDocument] = []
+    rows: list[RawRow] = []
+    ids: set[int] = set()
     count = 0
-    for context, name in zip(contexts, names, strict=True):
-        official = given.get(make_file_key(context.title))
+    for context, name in zip(contexts, _make_names(contexts), strict=True):
+        file = official.get(make_file_key(context.title))
         items = (Item("files", f"context {context.number}: {name}"),)
         tally.take(items)
-        documents.append(
-            RawDocument(
-                filename=official.name if official else name,
-                title=context.title or Path(name).stem,
-                path=official,
-                text=context.text,
-                items=items,
-            )
-        )
+        filename, title = file.name if file else name, context.title or Path(name).stem
+        documents.append(RawDocument(filename, title, file, text=context.text, items=items))
         for record in context.qas:
-            row = _make_row(record, context, documents[-1].filename, count, numbers, tally)
+            rows += filter(None, [_make_row(record, context, filename, count, ids, tally)])
             count += 1
-            if row is not None:
-                rows.append(row)
     return Benchmark(documents, rows, {path.name: hashlib.sha256(data).hexdigest()})
 
 
@@ -73,14 +101,6 @@ def is_squad(path: Path) -> bool:
         return bool(data) and "qas" in data[0]["paragraphs"][0]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return False
-
-
-@dataclass(frozen=True)
-class _Context:
-    number: int
-    title: str
-    text: str
-    qas: tuple[Any, ...]
 
 
 def _read_contexts(path: Path, data: bytes, tally: Tally) -> Iterator[_Context]:
@@ -116,17 +136,17 @@ def _leave_out(tally: Tally, kind: Literal["files", "rows"], reason: str, name: 
 
 def _make_names(contexts: list[_Context]) -> list[str]:
     """Return a file name for each context: its title, else its number; equal titles also get their numbers."""
-    stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:_LONGEST] for context in contexts]
-    keys = [stem.casefold() for stem in stems]
+    stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for context in contexts]
+    counts = Counter(stem.casefold() for stem in stems)
     return [
         fit_name(stem, ".pdf")
-        if stem and keys.count(key) == 1
+        if stem and counts[stem.casefold()] == 1
         else fit_name(stem or "context", f"_{context.number:04}.pdf")
-        for stem, key, context in zip(stems, keys, contexts, strict=True)
+        for stem, context in zip(stems, contexts, strict=True)
     ]
 
 
-def _list_given(folder: Path | None) -> dict[str, Path]:
+def _list_official(folder: Path | None) -> dict[str, Path]:
     if folder is None:
         return {}
     files = {make_file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
@@ -135,32 +155,20 @@ def _list_given(folder: Path | None) -> dict[str, Path]:
     return files
 
 
-def _is_impossible(value: Any) -> bool | None:
-    """Return an `is_impossible` value as a boolean; a missing value is False, and an unknown value is None."""
-    return {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}.get(str(value).lower())
-
-
-def _make_row(
-    record: Any, context: _Context, filename: str, count: int, numbers: set[int], tally: Tally
-) -> RawRow | None:
+def _make_row(record: Any, context: _Context, filename: str, count: int, ids: set[int], tally: Tally) -> RawRow | None:
     if not isinstance(record, Mapping):
         _leave_out(tally, "rows", "question that is no object", f"question {count}")
         return None
     name = f"question {record.get('id', count)}"
     item = Item("rows", f"{count}: {name}")
     tally.take([item])
-    question = str(record.get("question") or "").strip()
+    question, answers = str(record.get("question") or "").strip(), record.get("answers") or []
     if not question:
         tally.fault("question without words", name, item=item)
         return None
-    number = record.get("id")
-    number = int(number) if isinstance(number, str) and number.isdecimal() and len(number) < _DIGITS else number
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0 or number in numbers:
-        number = count
-        while number in numbers:
-            number += 1
-    numbers.add(number)
-    impossible, answers = _is_impossible(record.get("is_impossible")), record.get("answers") or []
+    number = _choose_id(record.get("id"), count, ids)
+    flags = {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}
+    impossible = flags.get(str(record.get("is_impossible")).lower())
     if impossible is None:
         tally.fault("question whose `is_impossible` is neither true nor false", name, item=item)
         return None
@@ -176,14 +184,21 @@ def _make_row(
     return RawRow(number, question, answer, quotes, filename, impossible, labels, (item,), name)
 
 
+def _choose_id(stated: Any, count: int, ids: set[int]) -> int:
+    """Return the source's id if it is a number that is free, else the next free number from `count`."""
+    number = int(stated) if isinstance(stated, str) and stated.isdecimal() and len(stated) <= MAX_ID_DIGITS else stated
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0 or number in ids:
+        number = count
+        while number in ids:
+            number += 1
+    ids.add(number)
+    return number
+
+
 def _make_quotes(
     answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
 ) -> tuple[Quote, ...]:
-    """Return one gold quote for each different answer text; empty answers are left out.
-
-    If an answer text has several offsets, the first offset is the quote's location, and the others are its
-    alternative locations. An offset at which the context has another text is ignored, with a note in `tally`.
-    """
+    """Return one gold quote for each different answer text; its further offsets are alternatives."""
     places: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
         text, start = str(answer.get("text") or ""), answer.get("answer_start")
@@ -197,8 +212,7 @@ def _make_quotes(
     quotes = []
     for text, spans in places.items():
         known = list(dict.fromkeys(spans))
-        quote = Quote(filename, text, tuple(known[:1]))
-        quotes.append(replace(quote, alternatives=tuple((span,) for span in known[1:])))
+        quotes.append(Quote(filename, text, tuple(known[:1]), alternatives=tuple((span,) for span in known[1:])))
     return tuple(quotes)
 
 

@@ -13,29 +13,66 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 
-from exhibit.converters import Benchmark, Item, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.raw.law_files import Version, read_versions
-from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
-from exhibit.converters.raw.laws import Law, read_law, wrap_paragraph
-from exhibit.converters.steps.cli import main
+from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters.core.command import main
+from exhibit.converters.laws.files import Version, read_versions
+from exhibit.converters.laws.markdown import Law, read_law, wrap_paragraph
+from exhibit.converters.laws.questions import PrintedEdition, QuestionMaker
 from exhibit.law.editions import LawName, make_law_name
-from exhibit.law.figures import write_day
 from exhibit.law.language import choose_system, load_systems
+from exhibit.law.values import write_day
+from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="statutes",
+    title="Laws of another day on PDFs",
+    benchmark="Laws in Markdown with their versions",
+    summary="""Laws as they were worded from day to day, one PDF a version, with questions in the law's own
+        language: what a provision says, what it said on a day, which one governs, whether it changed, where it
+        refers to, and what no version answers.""",
+    expects="a folder with LAW/DATE.md (or LAW.md), or a Git repository of laws in Markdown, bare or not",
+    licence=Licence(
+        id="other",
+        name="texts of laws (usually free of copyright)",
+        redistributable=False,
+        note="Texts of laws are free in most countries; a collection of them may have a licence of its own. Check it.",
+    ),
+    url="https://github.com/legalize-dev",
+    version="as given",
+    citation="""@misc{statutes,
+  title = {Laws in their versions},
+  note = {as given}
+}""",
+    tags=("legal", "legislation", "temporal"),
+    annotations=("machine-generated",),
+    limits="""
+        - The questions are made by rule from the laws themselves: their gold is sure, their wording is not a
+          lawyer's.
+        - A version is in force from its own day to the day before the next version that the source has; where the
+          source leaves versions out, the days of those between count as the earlier version's.
+        - Without a day a question means the last version of the source, as the law of today.
+        - The same § of every other version is a near miss: `labels.other_versions` says where each stands.
+        - The answer to a question on a change quotes the words that were put in and taken out, at most 60 of each.""",
+)
+
+KINDS = list_questions("""
+    says = what a provision says today
+    said = what it said on a day
+    governs = which provision governs, by its heading
+    changed = whether it changed between two days, and in which words
+    leads = where a reference leads
+    repealed = impossible: a provision that was repealed on that day
+    before = impossible: a day before the law
+""")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags of the converter for laws.
-
-    `--from` and `--as-of` select the versions of a law by date, and `--ask-in` adds languages of the
-    questions.
-    """
-    parser.add_argument(
-        "--from", type=_parse_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
-    )
+    """Add the flags of the converter for laws."""
+    parser.add_argument("--from", type=_parse_day, metavar="DATE", help="leave out versions that ended before this day")
+    most = "questions of each kind on each law, at most (default: 6)"
+    parser.add_argument("--questions", type=parse_positive, default=6, metavar="N", help=most)
     parser.add_argument("--as-of", type=_parse_day, metavar="DATE", help="only the versions in force on this day")
     parser.add_argument(
         "--ask-in",
@@ -67,14 +104,17 @@ def _parse_day(text: str) -> str:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the versions of each law, convert each version to a document, and make questions about them."""
-    since, as_of = (date.fromisoformat(day) if day else None for day in (options.since, options.as_of))
+    since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
 
     def skip(reason: str, name: str) -> None:
-        item = Item("files", name)
-        tally.take([item])
-        tally.fault(reason, name, item=item)
+        tally.take([Item("files", name)])
+        tally.fault(reason, name, item=Item("files", name))
 
-    versions = read_versions(source, skip=skip, since=since, as_of=as_of)
+    def leave_out(reason: str, name: str) -> None:
+        tally.take([Item("files", name)])
+        tally.leave_out(reason, name, item=Item("files", name))
+
+    versions = read_versions(source, skip=skip, leave_out=leave_out, since=since, as_of=as_of)
     tally.take(Item("files", version.source) for version in versions)
     laws: dict[str, list[PrintedEdition]] = {}
     documents = []
@@ -96,7 +136,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         own = editions[-1].law.system
         for system in dict.fromkeys([own, *map(choose_system, filter(None, (options.ask_in or "").split(",")))]):
             asker = QuestionMaker(
-                editions, names[key], title, dict(laws), list(names.values()), options.questions, system, ids
+                editions, names[key], title, laws, list(names.values()), options.questions, system, ids
             )
             rows += asker.rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
@@ -104,10 +144,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
-    """Return a version of a law as a printed edition, and the document to print.
-
-    The law's title and the days on which the version is in force are printed above the law's text.
-    """
+    """Return a version of a law as a printed edition, and the document to print."""
     system, day = law.system, version.start
     dated = ""
     if day is not None:
@@ -136,10 +173,7 @@ def _find_title(law: Law) -> str:
 
 
 def _name(key: str, law: Law) -> LawName:
-    """Return the names by which references cite a law: its codes, which are abbreviations, and its title.
-
-    If the law has an `official_code`, the first word of the title is removed, because it is the kind of law.
-    """
+    """Return the names by which references cite a law: its codes, which are abbreviations, and its title."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
     if not any(codes):  # if the text has no code at its start, use the title
         full = make_law_name(law.title)
@@ -161,7 +195,7 @@ def _describe_counts(laws: dict[str, list[PrintedEdition]], rows: Sequence[RawRo
     languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
     kinds = Counter(str(row.labels["kind"]) for row in rows)
     versions = ", ".join(f"{count:,} in `{language}`" for language, count in sorted(languages.items()))
-    table = "\n".join(f"| `{kind}` | {INFO.asked[kind]} | {kinds[kind]:,} |" for kind in INFO.asked if kinds[kind])
+    table = "\n".join(f"| `{kind}` | {KINDS[kind]} | {kinds[kind]:,} |" for kind in KINDS if kinds[kind])
     return (
         f"Made by rule in the law's own language, in several wordings. {len(laws):,} laws, versions: {versions}.\n\n"
         f"| kind | what is asked | questions |\n|---|---|---:|\n{table}"

@@ -6,17 +6,20 @@ python -m converters.web --source urls.txt --out datasets_out/web
 import hashlib
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from exhibit.converters import Benchmark, Item, RawDocument, Tally, read_info
-from exhibit.converters.benchmark import BEYOND
-from exhibit.converters.fetching import refresh
-from exhibit.converters.fetching.download import flaw_of
-from exhibit.converters.fetching.fetch import (
+from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, RawDocument, Tally
+from exhibit.converters.core.benchmark import BEYOND
+from exhibit.converters.core.command import main
+from exhibit.converters.core.source import find_one
+from exhibit.converters.core.titles import choose_unique_titles, read_own_title
+from exhibit.converters.pages import refresh
+from exhibit.converters.pages.download import flaw_of
+from exhibit.converters.pages.fetch import (
     UrlLine,
     add_fetch_arguments,
     fetch_all,
@@ -25,14 +28,39 @@ from exhibit.converters.fetching.fetch import (
     read_policy,
     report,
 )
-from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records
-from exhibit.converters.raw.source import find_one
-from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
-from exhibit.converters.steps.cli import main
-from exhibit.law.casing import tidy
+from exhibit.converters.tables.records import Record, columns_of, decode_table, read_records
+from exhibit.law.names import tidy
 from exhibit.schemas.errors import SourceError
 
-INFO = read_info(__file__)
+INFO = DatasetInfo(
+    name="web",
+    title="Pages from the web as PDFs",
+    benchmark="A list of URLs",
+    summary="""Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one,
+        else the page as Chromium prints it, with its pictures and its print style. There are no questions in it:
+        train.json is empty until somebody asks some.""",
+    expects=(
+        "a list of URLs: urls.txt (one a line, # comments), or a table (.csv, .tsv, .jsonl, .json, .parquet) with"
+        " a column of them"
+    ),
+    licence=Licence(
+        id="other",
+        name="the terms of each page's publisher",
+        redistributable=False,
+        note="A page that may be read may not always be passed on: ask its publisher before you share this bundle.",
+    ),
+    citation="""@misc{web,
+  note = {Cite each page by its own address: documents[].source in bundle.json}
+}""",
+    tags=("legal", "web"),
+    accepts=(".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet"),
+    corpus_only=True,
+    questions="There are none: this bundle is a corpus.",
+    limits="""The same address may give other bytes on another day; what was fetched is kept, so that running the
+        same list again gives the same bundle (--refetch asks anew). A printed page is what a visitor without
+        cookies sees, consent banners included. A file is named after the last segment of its address's path, and
+        its fragment, exactly as written there.""",
+)
 
 _EPILOG = """\
 example, with a small site of this project served from this machine:
@@ -52,6 +80,10 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags for fetching pages, and examples."""
     add_fetch_arguments(parser)
+    column = "the column of a table that holds the URLs (default: guessed)"
+    parser.add_argument("--column", metavar="NAME", help=column)
+    refresh_help = "convert nothing; say what changed on a bundle's pages since, and exit 4 (more: --refresh --help)"
+    parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
     parser.epilog = _EPILOG
 
 
@@ -70,9 +102,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if not urls:
         raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
     make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever --limit is
-    fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=read_policy(options))
+    fetched = fetch_all(urls[: options.max_documents], folder=fetch_folder(), policy=read_policy(options))
     report(fetched, tally, items=listed)
-    for url in urls if options.limit else ():
+    for url in urls if options.max_documents else ():
         if url not in fetched:
             for item in listed[url]:
                 tally.leave_out(BEYOND, url, item=item)

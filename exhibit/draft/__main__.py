@@ -4,10 +4,12 @@ import json
 import sys
 from collections.abc import Sequence
 
-from exhibit.converters.steps.cli import main as convert
+from exhibit.converters.core.command import main as convert
 from exhibit.draft import folder
 from exhibit.draft.playbook import find_playbooks
+from exhibit.evidence.scan import choose_ocr
 from exhibit.runtime.command import Parser, guarded
+from exhibit.schemas.errors import ToolkitError
 
 
 @guarded()
@@ -16,13 +18,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-"):
         words = ["--source", *words]  # the first argument is the folder
-    return convert(folder, words)
+    return convert(folder, _add_ocr(words))
+
+
+def _add_ocr(words: list[str]) -> list[str]:
+    """Return the arguments with `--ocr` if an OCR engine is installed: many folders contain scans."""
+    if any(word.startswith("--ocr") for word in words):
+        return words
+    try:
+        choose_ocr()
+    except ToolkitError:
+        return words
+    return [*words, "--ocr"]
 
 
 @guarded()
 def playbook_main(argv: Sequence[str] | None = None) -> int:
     """List the playbooks, or check one and show its questions."""
-    parser = Parser(prog="exhibit playbook", description="List playbooks, or check yours.")
+    parser = Parser(prog="exhibit draft --playbooks", description="List playbooks, or check yours.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)

@@ -60,19 +60,11 @@ class SpanReader(Protocol):
         """Return, for each passage in order, its score and the spans in it that answer the question."""
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Return the probability that one of the passages answers the question.
-
-        The probability is computed from the passages' scores and from `spot`. `spot` is the log-odds that the
-        document has an answer, estimated from the embedding vectors of its chunks; None if there is no estimate.
-        """
+        """Return the probability that one of the passages answers the question."""
 
 
 class Levels(NamedTuple):
-    """The two thresholds for the probability that a document answers a question.
-
-    From `sure` upwards, the passages count as the answer. Up to `absent`, the document counts as having no
-    answer; with `again`, only if the reranker does not contradict this.
-    """
+    """The two thresholds for the probability that a document answers a question."""
 
     sure: float = SURE
     absent: float = ABSENT
@@ -84,10 +76,7 @@ USUAL = Levels()
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The user's thresholds for the probability of an answer; None means the playbook's value.
-
-    From `sure` upwards the answer is certain; from `absent` downwards its absence is certain.
-    """
+    """The user's thresholds for the probability of an answer; None means the playbook's value."""
 
     sure: float | None = None
     absent: float | None = None
@@ -151,22 +140,14 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Judge whether a document answers a question.
-
-        The result has the status (`sure`, `absent` or `unsure`), the spans of the answering passages, and the
-        confidence. `levels` has the thresholds for the status. The chunks that the model reads are retrieved
-        with all wordings of the question together.
-        """
+        """Judge whether a document answers a question."""
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judge_readings(sought, *self._read(sought), prepared)
 
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
     ) -> _Sought:
-        """Return the chunks to read for a question, which are chosen by their embedding vectors, best first.
-
-        The result also has the log-odds that the document has an answer, as estimated from the vectors.
-        """
+        """Return the chunks to read for a question, which are chosen by their embedding vectors, best first."""
         if not len(chunks):
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embed(tuple(wordings))
@@ -182,10 +163,7 @@ class Asker:
         return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Let the reader model read the best chunks one by one; stop early if the document clearly has no answer.
-
-        Return the probability that the document answers the question, and the reader's output for each chunk read.
-        """
+        """Let the reader model read the best chunks one by one; stop early if the document clearly has no answer."""
         readings: list[Reading] = []
         spot, absent = sought.spot, sought.levels.absent
         likely = float(bool(sought.texts)) if spot is None else self.reader.confidence((), spot=spot)
@@ -216,11 +194,7 @@ class Asker:
         return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return the spans that the model marked as answers, as offsets in the document, the best first.
-
-        The model marks a span in the text of a chunk. That text lacks running heads, so offsets in it may differ
-        from offsets in the document.
-        """
+        """Return the spans that the model marked as answers, as offsets in the document, the best first."""
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR
         spans: list[Span] = []
@@ -247,10 +221,7 @@ class Asker:
 
 
 def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Span:
-    """Return a passage extended to whole words.
-
-    If its chunk cut a sentence at the start or at the end of the passage, include the rest of that sentence.
-    """
+    """Return a passage extended to whole words."""
     start, end = span
     while start and not text[start - 1].isspace():
         start -= 1

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
-from exhibit.law.casing import tidy
-from exhibit.law.figures import MONTH
+from exhibit.law.names import tidy
 from exhibit.law.profile import Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
+from exhibit.law.values import MONTH
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
 MOST = 3  # questions of one kind about one document, so that no document dominates a metric
@@ -72,10 +72,7 @@ WORDINGS = {
 
 
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
-    """Return questions made by rule from the text of a document, at most a few of each kind.
-
-    The kinds are definitions, headings, amounts, dates, cross-references, parties, and terms that are absent.
-    """
+    """Return questions made by rule from the text of a document, at most a few of each kind."""
     text = document.text
     spans = split_sentences(text)
     return [
@@ -104,7 +101,6 @@ def _draft(filename: str, kind: str, name: str, spans: tuple[Span, ...], *, abse
 
 
 def _choose_few(drafts: Iterable[Draft]) -> list[Draft]:
-    """Return a few drafts of one kind, chosen by a hash: spread over the document, and the same in every run."""
     return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
 
 
@@ -122,7 +118,7 @@ def _draft_headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
     leaves = [s for s in root.walk() if s.heading and not s.children and s.kind not in _NO_TERMS]
     titles = Counter(_format_title(section.heading).casefold() for section in leaves)
     for section in leaves:
-        name, span = _format_title(section.heading), _trim(text, section.span)
+        name, span = _format_title(section.heading), section.span.trim(text)
         words = len(re.findall(r"[A-Za-z]{3,}", name))
         if 1 <= words <= 8 and len(name) < 70 and titles[name.casefold()] == 1 and _has_good_length(span):
             yield _draft(filename, "heading", name, (span,))
@@ -152,7 +148,7 @@ def _draft_references(filename: str, text: str, root: Section) -> Iterator[Draft
     for number in cited:
         targets = sections.get(number, [])
         if len(targets) == 1:
-            span = _trim(text, targets[0].span)
+            span = targets[0].span.trim(text)
             if _has_good_length(span):
                 yield _draft(filename, "reference", number, (span,))
 
@@ -172,11 +168,6 @@ def _find_sentence(spans: list[Span], at: int) -> Span | None:
 
 def _format_title(heading: str) -> str:
     return tidy(_LABEL.sub("", " ".join(heading.split())).strip(" .:-–—§"))
-
-
-def _trim(text: str, span: Span) -> Span:
-    words = text[span.start : span.end]
-    return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 
 
 def _has_good_length(span: Span) -> bool:

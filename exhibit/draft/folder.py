@@ -14,11 +14,20 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, format_points
-from exhibit.converters.fetching.fetch import Policy
-from exhibit.converters.printing.press import check_printers
-from exhibit.converters.raw.documents import Shelf
-from exhibit.converters.raw.titles import choose_unique_titles, join_names
+from exhibit.converters.core.benchmark import (
+    Benchmark,
+    DatasetInfo,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    format_points,
+)
+from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.pages.fetch import Policy
+from exhibit.converters.pages.print import check_printers
+from exhibit.converters.tables.documents import Shelf
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
@@ -83,7 +92,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--playbook",
         default="",
         metavar="NAMES",
-        help="playbooks, by name or file, separated by commas (default: all that suit; see exhibit playbook)",
+        help="playbooks, by name or file, separated by commas (default: all that suit; see exhibit draft --playbooks)",
     )
     parser.add_argument(
         "--answer-threshold",
@@ -158,10 +167,7 @@ class Drafted:
 
 @dataclass(frozen=True)
 class Worked:
-    """The result of a worker process for one document: its chunks, and questions made without a model.
-
-    The gold of these questions is known by construction.
-    """
+    """The result of a worker process for one document: its chunks, and questions made without a model."""
 
     prepared: Prepared
     made: list[Draft]
@@ -169,18 +175,12 @@ class Worked:
 
 @dataclass(frozen=True)
 class PreparationWork:
-    """A callable that reads and splits a document and makes questions from its text, without a model.
-
-    It can be pickled, so that worker processes can run it.
-    """
+    """A callable that reads and splits a document and makes questions from its text, without a model."""
 
     preparation: Preparation
 
     def __call__(self, path: Path) -> Worked:
-        """Read a document, find its sections, and split it into chunks; also make questions from its own text.
-
-        The gold of such a question is known, because the question is made from the passage that answers it.
-        """
+        """Read a document, find its sections, and split it into chunks; also make questions from its own text."""
         prepared = self.preparation(path)
         if prepared.whole is None:
             raise ToolkitError(f"{path}: prepared without its sections; please report this bug")
@@ -282,11 +282,7 @@ _DRAFTED = TypeAdapter(Drafted)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows with only as many impossible questions as `share` allows; the choice is deterministic.
-
-    The share is that of the impossible questions among all impossible questions and all questions whose
-    drafted answer is certain (label `sure`).
-    """
+    """Return the rows with only as many impossible questions as `share` allows; the choice is deterministic."""
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
@@ -339,11 +335,7 @@ def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
 
 
 def _make_comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
-    """Yield questions that compare two documents: "Compare the X with the Y: what is the notice period?".
-
-    Both documents were drafted with the same playbook (list of questions). The compared question must have an
-    answer with the status `sure` in both documents.
-    """
+    """Yield questions that compare two documents: "Compare the X with the Y: what is the notice period?"."""
     last: dict[str, Drafted] = {}
     for one in drafted:
         before = last.get(one.playbook) if one.playbook else None

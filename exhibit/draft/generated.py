@@ -79,10 +79,7 @@ class Generator:
         self._answers: dict[str, str] = {}
 
     def draft(self, prepared: Prepared) -> list[Draft]:
-        """Return the questions that the model drafts for a document.
-
-        A question is dropped if its quotes are not in the document, or if it should have no answer but has one.
-        """
+        """Return the questions that the model drafts for a document."""
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
         windows = self._choose_windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
@@ -102,10 +99,7 @@ class Generator:
         return self._mark_answered(self._drop_repeats(drafts))
 
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        """Return the windows of a document's text to show to the model.
-
-        If the user gave a topic, return the windows nearest to the topic; otherwise, return evenly spaced windows.
-        """
+        """Return the windows of a document's text to show to the model."""
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")

@@ -45,7 +45,7 @@ class Playbook(_Model):
     name: str
     title: Words
     kinds: Annotated[list[Words], Field(min_length=1)]
-    """The kinds of documents, as `exhibit inspect` names them: contract, nda, merger agreement, privacy policy,
+    """The kinds of documents, as `exhibit index --inspect` names them: contract, nda, merger agreement, privacy policy,
     rules …
     """
     words: list[Words] = []
@@ -69,11 +69,7 @@ class Playbook(_Model):
         return self
 
     def applies_to(self, profile: Profile) -> bool:
-        """Return whether the playbook's questions suit a document.
-
-        They do if the playbook lists the document's kind and, if the playbook has `words`, the document's title
-        contains one of them.
-        """
+        """Return whether the playbook's questions suit a document."""
         title = profile.title.casefold()
         named = not self.words or any(word.casefold() in title for word in self.words)
         return profile.kind in self.kinds and named
@@ -124,11 +120,7 @@ def only_mentions_agreement(profile: Profile, text: str) -> bool:
 
 
 def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
-    """Return the playbook for a document; None if no playbook applies.
-
-    If several apply, a playbook that requires certain words in the document's title is preferred. None is also
-    returned if the text is only a mail or a note about an agreement.
-    """
+    """Return the playbook for a document; None if no playbook applies."""
     if text is not None and only_mentions_agreement(profile, text):
         return None
     fitting = [playbook for playbook in playbooks if playbook.applies_to(profile)]

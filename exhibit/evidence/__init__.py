@@ -2,8 +2,7 @@
 
 from exhibit.evidence.document import Box, Document, Page, Span, subtract_spans
 from exhibit.evidence.fold import fold
-from exhibit.evidence.locate import locate
-from exhibit.evidence.matches import Match
+from exhibit.evidence.locate import Match, locate
 from exhibit.evidence.read import is_readable, read_document
 
 __all__ = [

@@ -47,18 +47,13 @@ def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
 
 
 def _find_lines(text: str, start: int, end: int) -> Iterator[Range]:
-    """Yield the lines of a page that are not blank."""
     for match in _LINE.finditer(text, start, end):
         if match.group().strip():
             yield match.span()
 
 
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
-    """Yield the running lines at one edge of the pages: lines that recur on other pages, and page numbers.
-
-    On each page, the search begins at the edge. It stops at the first line that is neither a recurring line
-    nor a page number.
-    """
+    """Yield the running lines at one edge of the pages: lines that recur on other pages, and page numbers."""
     keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
@@ -72,12 +67,7 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 
 def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return the keys by which a line at a page's edge is compared with lines at the edges of other pages.
-
-    One key has the whole line. Each further key has the line with its numbers masked, and the difference
-    between one of the numbers and the page's number. So "Page 3 of 9" and "Page 4 of 9" on consecutive pages
-    match, but "ARTICLE 4" on page 7 and "ARTICLE 5" on page 9 do not.
-    """
+    """Return the keys by which a line at a page's edge is compared with lines at the edges of other pages."""
     whole = _SPACES.sub("", line).casefold()
     masked = _DIGITS.sub("#", whole)
     return [(whole, None)] + [(masked, int(number) - page) for number in _DIGITS.findall(whole)[:4]]
@@ -92,6 +82,16 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    def overlaps(self, other: "Span") -> bool:
+        """Return whether the two spans have a character in common."""
+        return self.start < other.end and other.start < self.end
+
+    def trim(self, text: str) -> "Span":
+        """Return the span without white space at its ends."""
+        words = text[self.start : self.end]
+        start = self.start + len(words) - len(words.lstrip())
+        return Span(start, start + len(words.strip()))
+
 
 def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
     """Return the parts of spans that no span of `taken` covers, in order."""
@@ -102,6 +102,18 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
         )
         left = [side for side in sides if side.start < side.end]
     return left
+
+
+def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
+    """Return spans in order, overlapping ones as one; with the text, also those with no letter or digit between."""
+    united: list[Span] = []
+    for span in sorted(spans):
+        last = united[-1] if united else None
+        if last and (span.start < last.end or (text and not any(map(str.isalnum, text[last.end : span.start])))):
+            united[-1] = Span(last.start, max(last.end, span.end))
+        else:
+            united.append(span)
+    return united
 
 
 class Box(NamedTuple):
@@ -139,12 +151,14 @@ class Document:
         """Whether the document has any text; a scan without a text layer has none."""
         return bool(self.text.strip())
 
-    def pages_of(self, span: Span) -> list[int]:
-        """Return the numbers of the pages that a span touches."""
-        starts = self._page_starts
-        first = max(bisect_right(starts, span.start) - 1, 0)
-        last = bisect_right(starts, max(span.end - 1, span.start))
-        return [page.number for page in self.pages[first:last]]
+    def pages_of(self, *spans: tuple[int, int]) -> list[int]:
+        """Return the numbers of the pages that the spans touch, in order."""
+        numbers: set[int] = set()
+        for start, end in spans:
+            first = max(bisect_right(self._page_starts, start) - 1, 0)
+            last = bisect_right(self._page_starts, max(end - 1, start))
+            numbers.update(page.number for page in self.pages[first:last])
+        return sorted(numbers)
 
     @cached_property
     def _page_starts(self) -> list[int]:
@@ -154,6 +168,11 @@ class Document:
     def furniture(self) -> tuple[Span, ...]:
         """The lines that belong to the page layout and not to the text: running headers, footers and page numbers."""
         return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
+
+    def cut_furniture(self, span: Span) -> tuple[Span, ...]:
+        """Return the parts of a span between running heads, feet and page numbers, without outer white space."""
+        parts = subtract_spans([span], (line for line in self.furniture if line.overlaps(span)))
+        return tuple(part for part in (part.trim(self.text) for part in parts) if part.start < part.end)
 
     @cached_property
     def folded(self) -> Fold:
@@ -167,17 +186,10 @@ class Document:
 
     @cached_property
     def body(self) -> Fold:
-        """The document's text in folded form, without running heads and page numbers.
-
-        A sentence that continues on the next page is therefore not interrupted. Differences of case and of hyphens
-        are removed, as in `loose`.
-        """
+        """The document's text in folded form, without running heads and page numbers."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
 
     @property
     def letters(self) -> Fold:
-        """The letters and digits of the text, without running heads, page numbers, punctuation and markup.
-
-        Quotes are compared with this form of the text, so that punctuation and a parser's markup do not matter.
-        """
+        """The letters and digits of the text, without running heads, page numbers, punctuation and markup."""
         return self.body.letters

@@ -8,8 +8,7 @@ from typing import Any
 from exhibit.schemas.parsing import read_beside
 
 _ENTRIES = read_beside(__file__)
-REPLY: dict[str, list[str]] = _ENTRIES.pop("reply")
-"""The names of a reply's fields, by their meaning."""
+REPLY: dict[str, list[str]] = _ENTRIES.pop("reply")  # the names of a reply's fields, by their meaning
 FIELDS: dict[str, list[str]] = {field: entry["names"] for field, entry in _ENTRIES.items()}
 HELPS: dict[str, str] = {field: entry["help"] for field, entry in _ENTRIES.items() if "help" in entry}
 """The fields that the command line can name, each with a description."""
@@ -23,10 +22,7 @@ def name_key(name: str) -> str:
 
 @cache
 def _rank_names(field: str) -> dict[str, int]:
-    """Return the rank of each known name of a field, 0 for the best, by the name's key (see `name_key`).
-
-    Names with a prefix rank after all names without a prefix.
-    """
+    """Return the rank of each known name of a field, 0 for the best, by the name's key (see `name_key`)."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
     for rank, name in enumerate(names):
@@ -40,11 +36,7 @@ def is_named(name: str, field: str) -> bool:
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name that ranks best among the known names of a field; None if no name is known.
-
-    A dotted path, such as `data.file_name`, gets the rank of its longest ending that is a known name. At
-    equal rank, a name that matches as a whole is preferred to a path that matches only at its end.
-    """
+    """Return the name that ranks best among the known names of a field; None if no name is known."""
     ranks = _rank_names(field)
     chosen: tuple[int, int, int] | None = None
     best = None
@@ -60,14 +52,7 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields, with the fields of nested objects under dotted paths.
-
-    `{"meta": {"page": 3}}` becomes `{"meta.page": 3}`.
-
-    Args:
-        inside: an entry of fields.toml, such as `wrapper`: flatten only nested objects with a name that it
-            lists, such as `data` or `meta`. If None, flatten all nested objects.
-    """
+    """Return an object's fields, with the fields of nested objects under dotted paths."""
     return dict(_flatten(value, inside, depth, ""))
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.parsing import read_beside
 
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -22,11 +21,23 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_SHARED = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
-_LETTERS = read_beside(__file__, "letters.toml")["letters"]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_MOST_CONTROLS = 0.01
-"""The share of control characters above which bytes are not text: a text has at most a few."""
+_SIGNS = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
+_LETTERS = (
+    ("cp1252", "àâæçèéêëîïôùûüÿœ"),  # French
+    ("cp1252", "äöüß"),  # German
+    ("cp1252", "áéíóúüñçãõâêôàªº¿¡"),  # Spanish, Portuguese
+    ("cp1252", "àèéìíîòóùú"),  # Italian
+    ("cp1252", "åäöæøéðþáíóúý"),  # the Nordic languages
+    ("cp1250", "áčďéěíňóřšťúůýžäľĺŕô"),  # Czech, Slovak
+    ("cp1250", "ąćęłńóśźż"),  # Polish
+    ("cp1250", "áéíóöőúüű"),  # Hungarian
+    ("cp1250", "čćđšž"),  # Croatian, Slovene
+    ("cp1251", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў№"),  # Cyrillic
+    ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
+)
+"""The letters beyond ASCII of languages, by code page: charset-normalizer reads French Windows-1252 as Windows-1250."""
+_MOST_CONTROLS = 0.01  # the share of control characters above which bytes are not text: a text has at most a few
 
 
 class Decoded(NamedTuple):
@@ -34,6 +45,11 @@ class Decoded(NamedTuple):
 
     text: str
     encoding: str
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The note on a document in another encoding than UTF-8."""
+        return () if self.encoding == "utf-8" else (f"read as {self.encoding}, for it is not UTF-8",)
 
 
 def decode_bytes(data: bytes) -> Decoded | None:
@@ -45,14 +61,11 @@ def decode_bytes(data: bytes) -> Decoded | None:
         pass
     if encoding is not None or len(_CONTROLS.findall(data)) > _MOST_CONTROLS * len(data):
         return None
-    return _decode_by_letters(data)
+    return _detect_code_page(data)
 
 
 def _detect_utf16(data: bytes) -> str | None:
-    """Return `utf-16-le` or `utf-16-be` if bytes without a BOM look like Latin text in UTF-16; else None.
-
-    In UTF-16, every second byte of Latin text is zero.
-    """
+    """Return `utf-16-le` or `utf-16-be` if bytes without a BOM look like Latin text in UTF-16; else None."""
     if b"\0" not in data:
         return None
     zeros = [data[start::2].count(0) for start in (0, 1)]
@@ -65,22 +78,17 @@ def _detect_utf16(data: bytes) -> str | None:
     return encoding if sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in other) > 0.8 * half else None
 
 
-def _decode_by_letters(data: bytes) -> Decoded | None:
-    """Decode bytes with the most likely of several encodings; None if no encoding can decode them.
-
-    The most likely encoding is the one whose decoded text has the most non-ASCII letters that are usual in
-    that encoding.
-    """
+def _detect_code_page(data: bytes) -> Decoded | None:
+    """Decode bytes with the code page that gives the most usual letters; None if no code page can decode them."""
     best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
-        times = Counter(text)
-        likely = sum(times[character] for character in times if character.lower() in letters or character in _SHARED)
-        if best is None or likely > best[0]:
-            best = likely, Decoded(text, encoding)
+        usual = sum(count for letter, count in Counter(text).items() if letter.lower() in letters or letter in _SIGNS)
+        if best is None or usual > best[0]:
+            best = usual, Decoded(text, encoding)
     return best[1] if best else None
 
 
@@ -97,8 +105,7 @@ def decode_page(data: bytes, charset: str = "") -> str:
 MAX_BYTES = 512 << 20
 """Size limit in bytes of all parts together after decompression: the largest common office files have a tenth of it."""
 MAX_PARTS = 20_000  # parts of one file: an office file has some hundred
-MAX_RATIO = 200
-"""The text of a contract compresses 10 to 30 times; a part that compresses 200 times is a zip bomb."""
+MAX_RATIO = 200  # the text of a contract compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
 _RATIO_FROM = 4 << 20
 """Smallest size in bytes for the ratio check: a sheet of equal cells may compress better, and is harmless if small."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -124,10 +131,7 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
 
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive.
-
-    Raise DocumentError if the archive is damaged, encrypted, or too large after decompression.
-    """
+    """Open a document that is a zip archive."""
     with convert_parser_errors(path, kind):
         _refuse_what_is_no_archive(path, kind)
         try:
@@ -153,12 +157,7 @@ def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
-    """Return a file's first `size` bytes; raise DocumentError if the file cannot be read.
-
-    Args:
-        kind: the kind of file, for messages; if it is given, an empty file is an error.
-        starts: the signatures of this kind of file; if any is given, the file must begin with one of them.
-    """
+    """Return a file's first `size` bytes; raise DocumentError if the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(size)
@@ -190,10 +189,7 @@ def check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
 
 
 def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, most_parts: int) -> None:
-    """Raise DocumentError if an archive is too large after decompression or has too many parts.
-
-    Raise it also if a large part has an implausibly high compression ratio, as in a zip bomb.
-    """
+    """Raise DocumentError if an archive is too large after decompression or has too many parts."""
     total = sum(part.file_size for part in parts)
     if len(parts) > most_parts or total > most_bytes:
         limits = f"the limits are {most_bytes >> 20} MiB and {most_parts} parts"
@@ -211,15 +207,12 @@ _DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le",
 _OTHER = re.compile(
     rb"\s*<\?xml[^>]*encoding\s*=\s*[\"'](?!utf-?8|utf-?16|us-ascii|iso-8859-1|windows-125)", re.IGNORECASE
 )
-_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<|\x4c\x6f\xa7\x94")  # the last alternative is EBCDIC
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<")
 _BLOCK = 1 << 20  # bytes read at a time
 
 
 def refuse_entities(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError if an XML part of an archive declares entities or has an unusual encoding.
-
-    The libraries that read the archive afterwards would expand or drop entities.
-    """
+    """Raise ValueError if an XML part of an archive declares entities or has an unusual encoding."""
     for name in archive.namelist():
         with archive.open(name) as file:
             block = file.read(_BLOCK)
@@ -230,7 +223,7 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
             while block:
                 if any(mark in before + block for mark in _DECLARATIONS):
                     raise ValueError(_ENTITIES)
-                if not before and (_OTHER.match(block) or b"\0\0\0" in block[:8] or block[0] == 0x4C):
+                if not before and (_OTHER.match(block) or b"\0\0\0" in block[:8]):
                     raise ValueError("its XML is in an encoding that is not supported")
                 before, block = block[-40:], file.read(_BLOCK)
 

@@ -36,11 +36,7 @@ _DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 
 @lru_cache(maxsize=65536)
 def _fold_character(character: str, loose: bool) -> str:
-    """Return the folded form of one character: usually the character itself, sometimes several characters or none.
-
-    Similar characters, such as all kinds of dashes, have the same form. With `loose`, case is also ignored,
-    and hyphens are dropped.
-    """
+    """Return the folded form of one character: usually the character itself, sometimes several characters or none."""
     if unicodedata.category(character) in _DROPPED:
         return ""
     folded = "".join(
@@ -61,24 +57,14 @@ def list_code_points(text: str) -> npt.NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A folded text: a text without spaces, in which variants of quotation marks, dashes and ligatures are equal.
-
-    For each character of the folded text, `offsets` has the offset of the character in the original text.
-    """
+    """A folded text: a text without spaces, in which variants of quotation marks, dashes and ligatures are equal."""
 
     text: str
     offsets: Ints
-    """In reading order, except in runs of combining marks that were not in canonical order."""
-    shuffled: bool = False
 
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
-        """Return a text in folded form: without differences in spaces, quotation marks, dashes and ligatures.
-
-        Args:
-            loose: also ignore case and hyphens.
-            without: ranges of the text to leave out.
-        """
+        """Return a text in folded form: without differences in spaces, quotation marks, dashes and ligatures."""
         if text.isascii():
             return _fold_ascii(text, loose, without)
         points = list_code_points(text)
@@ -97,8 +83,7 @@ class Fold:
         # expand.
         within = np.arange(len(offsets), dtype=np.int64) - np.repeat(np.cumsum(width) - width, width)
         folded = np.concatenate(table)[starts[which[offsets]] + within]
-        shuffled = _reorder_marks(folded, offsets)
-        return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets, shuffled)
+        return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets)
 
     @cached_property
     def letters(self) -> "Fold":
@@ -107,33 +92,24 @@ class Fold:
         distinct, which = np.unique(points, return_inverse=True)
         kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
         text = points[kept].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-        return Fold(text, self.offsets[kept], self.shuffled)
+        return Fold(text, self.offsets[kept])
 
     def without(self, characters: Collection[str]) -> "Fold":
         """Return the folded text without some characters; the other characters keep their offsets in the original."""
         kept = ~np.isin(list_code_points(self.text), [ord(character) for character in characters])
-        return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
+        return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the original text that corresponds to a non-empty range of the folded text."""
-        if self.shuffled:
-            inside = self.offsets[start:end]
-            return int(inside.min()), int(inside.max()) + 1
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the folded text that corresponds to a range of the original text."""
-        if self.shuffled:
-            inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))
-            return (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)
         first, last = np.searchsorted(self.offsets, [start, end])
         return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
-        """Return whether a range of the folded text begins or ends inside one original character.
-
-        This happens in a ligature, or in a letter with an accent.
-        """
+        """Return whether a range of the folded text begins or ends inside one original character."""
         return self._cut(start) or self._cut(end)
 
     def _cut(self, at: int) -> bool:
@@ -143,11 +119,7 @@ class Fold:
 
 
 def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
-    """Return the folded form of an ASCII text, with the offset of each character that is left.
-
-    Each ASCII character becomes one character or none, so a table look-up per character is enough. The ranges
-    in `without` are left out.
-    """
+    """Return the folded form of an ASCII text, with the offset of each character that is left."""
     folded = _make_ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
     for start, end in without:
         folded[start:end] = 0
@@ -160,29 +132,8 @@ def _make_ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
     return np.array([ord(_fold_character(chr(point), loose) or "\0") for point in range(128)], dtype=np.uint8)
 
 
-def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
-    """Sort each run of combining marks into canonical order, in place; return whether any order changed.
-
-    This is the only step of NFKD that depends on neighbouring characters.
-    """
-    marks = np.flatnonzero(folded >= 0x300)  # the first combining mark is U+0300
-    if not len(marks):
-        return False
-    classes = np.zeros(len(folded), dtype=np.int16)
-    classes[marks] = [unicodedata.combining(chr(point)) for point in folded[marks]]
-    if not ((classes[1:] > 0) & (classes[:-1] > classes[1:])).any():
-        return False
-    # a character that is not a combining mark begins a group
-    order = np.lexsort((classes, np.cumsum(classes == 0)))
-    folded[:], offsets[:] = folded[order], offsets[order]
-    return True
-
-
 def fold(text: str, *, loose: bool = False) -> str:
-    """Return a text folded for comparison: with uniform spaces, quotation marks, dashes and ligatures.
-
-    With `loose`, case and hyphens are ignored, too. Use `Fold.of` if the original offsets are needed.
-    """
+    """Return a text folded for comparison: with uniform spaces, quotation marks, dashes and ligatures."""
     return Fold.of(text, loose=loose).text
 
 
@@ -195,11 +146,7 @@ _UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u0
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for Cyrillic and Greek look-alikes, if any word of it mixes scripts.
-
-    No language writes a word in two scripts. If the text also has real Cyrillic or Greek words, only the mixed words
-    change. The length never changes, so that offsets stay valid.
-    """
+    """Return a text with Latin letters for Cyrillic and Greek look-alikes, if any word of it mixes scripts."""
     if text.isascii() or not _MIXED.search(text):
         return text
     if not any(_UNLIKE.search(word) and not _MIXED.search(word) for word in _LETTERS.findall(text)):
@@ -214,8 +161,7 @@ _COST = 1 << 32
 """A cell holds its cost and, in the lower bits, the start of its alignment, so that a smaller number is a better
 cell.
 """
-_LOOK = 32
-"""The number of rows between two checks whether the pattern can still match."""
+_LOOK = 32  # the number of rows between two checks whether the pattern can still match
 
 
 class Alignment(NamedTuple):
@@ -227,11 +173,7 @@ class Alignment(NamedTuple):
 
 
 def align(pattern: str, text: str, *, most: int) -> Alignment | None:
-    """Return the range of the text with the smallest edit distance to the pattern; None if that exceeds `most`.
-
-    This is Sellers' algorithm. It computes one row of the table for each character of the pattern, in time
-    linear in the text. It stops early if every cell of a row exceeds `most`.
-    """
+    """Return the range of the text with the smallest edit distance to the pattern; None if that exceeds `most`."""
     letters = list_code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     slope = places * _COST

@@ -5,18 +5,28 @@ removes differences such as line breaks and quotation marks. A document is folde
 Each quote is first searched by one `str.find` over the folded text; slower searches follow if needed.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from exhibit.evidence.document import Document, Span
+from exhibit.evidence.document import Document, Span, unite_spans
 from exhibit.evidence.fold import Fold, align, fold
-from exhibit.evidence.matches import MOST_PLACES, Match, find_tightest, join_matches, prefer_whole_words
-from exhibit.evidence.parser_markup import cells_of, has_omissions, letters_of
-from exhibit.evidence.pieces import choose_nearest_places, place_pieces, without_furniture
-from exhibit.evidence.stretches import find_occurrences
+from exhibit.evidence.place import (
+    FEW,
+    TELLING,
+    Place,
+    PlacedPiece,
+    Placement,
+    cells_of,
+    choose_nearest_places,
+    find_occurrences,
+    has_omissions,
+    letters_of,
+    place_pieces,
+)
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
@@ -30,30 +40,89 @@ _MIN_PARAGRAPH = 20
 """Fewest characters of a paragraph: paragraphs are searched only if the whole quote is not found in one piece."""
 
 _MOST_CELLS = 1_000_000_000
-"""Most comparisons for one quote, in characters of the quote times characters of the document: about ten seconds."""
+"""Most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
 
 _MIN_LETTERS = 12
 """Fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
-_SPREAD = 3
-"""The pieces of one quote must lie within this many times the quote's length, ..."""
-_APART = 600
-"""... plus this many characters, the size of a paragraph."""
+_SPREAD = 3  # the pieces of one quote must lie within this many times the quote's length,
+_APART = 600  # ... plus this many characters, the size of a paragraph
 
 _COMMON = 256
 """A piece of a quote with more occurrences than this, such as a run of blanks in a form, gives no location."""
 
 
-def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
-    """Return every location of the quote, best first and then in reading order; [] if it is absent.
+MOST_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
 
-    Args:
-        page: the page number from the source; it only decides between equally good locations.
-    """
+
+@dataclass(frozen=True)
+class Match:
+    """One location of a quote; it has several spans if other words interrupt the quote."""
+
+    spans: tuple[Span, ...]
+    how: How
+    score: float = 1.0
+    whole: bool = True
+    """Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`."""
+
+    @property
+    def span(self) -> Span:
+        """The range from the first character to the last."""
+        return Span(self.spans[0].start, self.spans[-1].end)
+
+
+def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches to keep as gold: those that begin and end at word boundaries, or all if none does."""
+    return [match for match in matches if match.whole] or list(matches)
+
+
+def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+    """Return the shortest chains of matches: one match for each piece of a quote, in reading order."""
+    # for a quote in very many pieces, try only the first locations
+    firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
+    # keep the last: a later first piece with the same tail is a shorter combination
+    chains = {
+        tuple(match.span for match in chain[1:]) or (chain[0].span,): chain
+        for chain in chain_in_order([firsts, *places[1:]])
+    }
+    if chains:
+        shortest = min(map(measure_stretch, chains.values()))
+        return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
+    # the annotator joined the pieces in another order: take the first occurrence of each
+    return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
+
+
+def chain_in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
+    """Yield a chain for each match of the first quote: that match, then the next match of each following quote."""
+    for first in places[0] if places else ():
+        chain = [first]
+        for choices in places[1:]:
+            at = bisect_left(choices, chain[-1].span.end, key=lambda match: match.span.start)
+            if at == len(choices):
+                break
+            chain.append(choices[at])
+        if len(chain) == len(places):
+            yield chain
+
+
+def measure_stretch(chain: Sequence[Match]) -> int:
+    """Return the number of characters from the first match's start to the last one's end."""
+    return chain[-1].span.end - chain[0].span.start
+
+
+def join_matches(chain: Sequence[Match]) -> Match:
+    """Join the matches of a quote's parts into one match, and merge overlapping spans."""
+    spans = unite_spans({span for match in chain for span in match.spans})
+    fuzzy = any(match.how == "fuzzy" for match in chain)
+    score = min(match.score for match in chain)
+    return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
+
+
+def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
+    """Return every location of the quote, best first and then in reading order; [] if it is absent."""
     if not quote.strip():
         return []
-    effort = _Effort(_MOST_CELLS)
     for attempt in (find_as_it_stands, _locate_parts, _locate_alike, _locate_paragraphs, _locate_in_markup):
-        matches = attempt(quote, document, effort)
+        matches = attempt(quote, document)
         if matches:
             break
     matches.sort(key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
@@ -62,22 +131,10 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     return matches
 
 
-@dataclass
-class _Effort:
-    """The remaining budget for the slow comparisons of one quote; the first comparison is always allowed."""
-
-    left: int
-
-    def allows(self, cells: int) -> bool:
-        allowed = self.left == _MOST_CELLS or cells <= self.left
-        self.left -= cells if allowed else 0
-        return allowed
-
-
 # ---------------------------------------------------------------- exact
 
 
-def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
+def find_as_it_stands(quote: str, document: Document) -> list[Match]:
     """Return a quote's locations, on one page or across pages; only spaces, dashes, case etc. may differ."""
     words = quote.strip()
     matches = {at: _match_verbatim(at, quote, words, document) for at in _find(words, document.text)}
@@ -92,10 +149,7 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
 
 
 def _match_verbatim(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of a quote whose text without outer spaces (`words`) is in the document at offset `at`.
-
-    The match includes the quote's outer spaces if the document has the same spaces there.
-    """
+    """Return the match of a quote whose text without outer spaces (`words`) is in the document at offset `at`."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
@@ -123,7 +177,7 @@ def _locate_loosely(quote: str, document: Document) -> list[Match]:
         for start in _find(needle, haystack.text):
             if haystack.cuts(start, start + len(needle)):
                 continue
-            spans = without_furniture(Span(*haystack.span(start, start + len(needle))), document)
+            spans = _cut_furniture(Span(*haystack.span(start, start + len(needle))), document)
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
         if matches:
@@ -131,8 +185,11 @@ def _locate_loosely(quote: str, document: Document) -> list[Match]:
     return []
 
 
+def _cut_furniture(span: Span, document: Document) -> tuple[Span, ...]:
+    return document.cut_furniture(span) or (span,)
+
+
 def _is_whole(span: Span, text: str) -> bool:
-    """Return whether a span neither begins nor ends inside a word or a number."""
     return not (_is_inside(text, span.start) or _is_inside(text, span.end))
 
 
@@ -146,19 +203,17 @@ def _is_inside(text: str, at: int) -> bool:
 # ---------------------------------------------------------------- in parts
 
 
-def _locate_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return the locations at which the parts of a quote with omissions follow one another."""
+def _locate_parts(quote: str, document: Document) -> list[Match]:
     parts = quote_parts(quote)
-    return _from_pieces(parts, _MIN_PART, document, effort) if len(parts) > 1 else []
+    return _from_pieces(parts, _MIN_PART, document) if len(parts) > 1 else []
 
 
-def _locate_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return the locations at which the quote's paragraphs follow one another, perhaps with a table between them."""
+def _locate_paragraphs(quote: str, document: Document) -> list[Match]:
     pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
-    return _from_pieces(pieces, _MIN_PARAGRAPH, document, effort)
+    return _from_pieces(pieces, _MIN_PARAGRAPH, document)
 
 
-def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effort: _Effort) -> list[Match]:
+def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
     pieces = [piece.strip() for piece in pieces]
     lengths = [len(fold(piece, loose=True)) for piece in pieces]
     least = MIN_SIMILARITY * sum(lengths)
@@ -167,7 +222,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     places: dict[str, list[Match]] = {}
     for piece in pieces:
         if piece not in places:
-            matches = find_as_it_stands(piece, document) or _locate_alike(piece, document, effort)
+            matches = find_as_it_stands(piece, document) or _locate_alike(piece, document)
             places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
@@ -185,12 +240,8 @@ def _measure_folded(match: Match, document: Document) -> int:
 # ---------------------------------------------------------------- ignoring markup
 
 
-def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
-    """Return the locations of a quote by its letters and digits, ignoring punctuation and a parser's markup.
-
-    If the quote matches only in several pieces, the pieces must be close together. The pieces may be far apart
-    if the quote has a mark of omitted words, such as `…`.
-    """
+def _locate_in_markup(quote: str, document: Document) -> list[Match]:
+    """Return the locations of a quote by its letters and digits, ignoring punctuation and a parser's markup."""
     placement = place_pieces(quote, document)
     places = choose_nearest_places(placement.pieces)
     cells = cells_of(quote)
@@ -211,24 +262,16 @@ def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]
 
 
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
-    """Return the match for spans whose letters agree with the quote's letters.
-
-    If the score is below 1, the kind of the match is "fuzzy". Otherwise, a match with several spans is
-    "parts". A match with one span is "folded" if its punctuation agrees with the quote's too, and "fuzzy" if
-    it does not.
-    """
     same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
     how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
     return Match(spans, how if score == 1.0 else "fuzzy", score)
 
 
 def _find_gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the document between the locations of consecutive pieces of a quote."""
     return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
 
 
 def _count_gap_letters(gap: Span, document: Document) -> int:
-    """Return the number of letters between two pieces of a quote; 0 if the gap is so long that it is an omission."""
     start, end = document.letters.find_folded_range(*gap)
     return end - start if end - start < MIN_FUZZY else 0
 
@@ -245,73 +288,40 @@ class Window(NamedTuple):
     """The number of the quote's pieces that were found here."""
 
 
-def _locate_alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
+def _locate_alike(quote: str, document: Document) -> list[Match]:
     """Return the locations of words that differ from the quote in at most one of twenty characters."""
     # remove markup: the marks of a heading, a quotation or a table would count as misspellings
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
-    matches = _match_aligned(needle, document.body, document, effort)
-    if not matches and document.body is not document.loose:
-        matches = _match_aligned(needle, document.loose, document, effort)
-    return matches
-
-
-def _match_aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
     allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
+    # an error changes at most `_GRAM` of the needle's grams, so a match has at least this many of them
+    grams = [needle[at : at + _GRAM] for at in range(len(needle) - _GRAM + 1)]
+    fewest = len(grams) - allowed * _GRAM
+    most = max(1, _MOST_CELLS // len(needle) ** 2)
     best: dict[tuple[int, int], float] = {}
-    for window in find_windows(needle, haystack.text, allowed):
-        if not effort.allows(len(needle) * (window.end - window.start)):
-            break
-        text = haystack.text[window.start : window.end]
-        part = align(needle, text, most=allowed)
+    for window in find_windows(needle, document.body.text, allowed)[:most]:
+        text = document.body.text[window.start : window.end]
+        part = align(needle, text, most=allowed) if _has_grams(grams, text, fewest) else None
         if part is not None:
             score = round(1 - part.distance / len(needle), 4)
             best[window.start + part.start, window.start + part.end] = score
-    matches = []
-    for (start, end), score in _keep_apart(best):
-        spans = without_furniture(Span(*haystack.span(start, end)), document)
-        matches.append(Match(without_crumbs(spans, document), "fuzzy", score))
-    return matches
+    return [
+        Match(_cut_furniture(Span(*document.body.span(*place)), document), "fuzzy", score)
+        for place, score in _keep_apart(best)
+    ]
 
 
-def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, ...]:
-    """Return the spans of a fuzzy match without a few stray characters of another page at the start or the end.
-
-    The alignment includes such characters if the quote's first or last characters are missing from the page.
-    """
-    starts = [page.span.start for page in document.pages]
-    first, last = spans[0], spans[-1]
-    cut = next((at for at in starts if first.start < at), None)
-    if cut is not None and cut < last.end and _is_crumbs(Span(first.start, min(cut, first.end)), document):
-        rest = Span(max(cut, first.start), first.end)
-        spans = (*((_strip_span(rest, document.text),) if cut < first.end else ()), *spans[1:])
-    first, last = spans[0], spans[-1]
-    cut = next((at for at in reversed(starts) if at < last.end), None)
-    if cut is not None and cut > first.start and _is_crumbs(Span(max(cut, last.start), last.end), document):
-        rest = Span(last.start, min(cut, last.end))
-        spans = (*spans[:-1], *((_strip_span(rest, document.text),) if cut > last.start else ()))
-    return spans
+_GRAM = 8  # letters: the aligner is called for few windows with 6 to 10, and ten times as often without this test
 
 
-def _is_crumbs(edge: Span, document: Document) -> bool:
-    start, end = document.letters.find_folded_range(*edge)
-    return end - start < _MIN_LETTERS
-
-
-def _strip_span(span: Span, text: str) -> Span:
-    """Return a span without the white space at its edges."""
-    words = text[slice(*span)]
-    return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
+def _has_grams(grams: list[str], text: str, fewest: int) -> bool:
+    there = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
+    return sum(map(there.__contains__, grams)) >= fewest
 
 
 def find_windows(needle: str, text: str, allowed: int) -> list[Window]:
-    """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first.
-
-    The needle is cut into `allowed + 1` pieces, so that in every match at least one piece has no error. Only
-    the text around exact occurrences of a piece needs the slow alignment. A piece that occurs too often, such
-    as a run of blanks in a form, is ignored.
-    """
+    """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first."""
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
     merged: list[Window] = []
@@ -336,3 +346,34 @@ def _keep_apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int,
         if all(place[1] <= start or place[0] >= end for start, end in taken):
             taken.append(place)
             yield place, score
+
+
+# ---------------------------------------------------------------- passages
+
+
+_PLACES = 64  # most locations of one text in one document that are compared
+
+
+def place_text(text: str, document: Document) -> Placement:
+    """Return where a document contains a text; an empty placement for a short text that occurs too often."""
+    letters = len(letters_of(text).text)
+    matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
+    if not matches:
+        return place_pieces(text, document, split_cells=True)
+    if letters < TELLING and len(matches) > FEW:
+        return Placement((), (Span(0, len(text)),), letters)
+    whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)
+    return Placement((whole,), (), letters)
+
+
+def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
+    """Return the spans of the document that contain a located text, the longest first."""
+    nearest = choose_nearest_places(placement.pieces)
+    chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
+    spans = unite_spans((span for place in chosen for span in place), document.text)
+    return tuple(sorted(spans, key=lambda span: (span.start - span.end, span.start)))
+
+
+def is_ambiguous(text: str, places: int) -> bool:
+    """Return whether a quote has so few words and so many locations that its origin is unclear."""
+    return places > FEW and 0 < len(letters_of(text).text) < TELLING

@@ -6,12 +6,9 @@ from typing import Any
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
-_DEEPEST, _WORDS_DEEPEST = 10, 9
-"""The number of levels of a list in OpenDocument and in Word."""
-_PLACE = re.compile(r"%([1-9:])")
-"""The placeholder of a level's number: `:`, which follows 9 in ASCII, means the tenth level."""
-_LARGEST = 10**6
-"""The largest number of a clause: with a larger one, a file of a few bytes could print without end."""
+MAX_LEVELS = 9
+_PLACE = re.compile(r"%([1-9])")
+_LARGEST = 10**6  # the largest number of a clause: with a larger one, a file of a few bytes could print without end
 
 
 @dataclass(frozen=True)
@@ -40,26 +37,19 @@ class Numbering:
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
 
     def label(self, paragraph: Any) -> str:
-        """Return a paragraph's number as Word shows it; empty if it has none.
-
-        Call it once for each paragraph, in the order of the text.
-        """
+        """Return a paragraph's number as Word shows it; empty if it has none."""
         number, depth = self.place_of(paragraph)
         if number is None or number not in self.lists:
             return ""
         return self.count(number, depth)
 
-    def restart(self, number: str) -> None:
-        """Restart the numbering of the list with the id `number`: its next paragraph is counted from the start."""
-        self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
-
     def count(self, number: str, depth: int) -> str:
         """Advance the counter of a list level, and return the new number; empty if the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
-        level = levels.get(depth) if depth < _DEEPEST else None
+        level = levels.get(depth) if depth < MAX_LEVELS else None
         if level is None:
             return ""
-        counts = self._counts.setdefault(counter, [None] * _DEEPEST)
+        counts = self._counts.setdefault(counter, [None] * MAX_LEVELS)
         for index, start in self.starts.pop(number, {}).items():
             counts[index] = start - 1
         for above in range(depth):
@@ -67,7 +57,7 @@ class Numbering:
                 counts[above] = levels.get(above, ListLevel()).start
         current = counts[depth]
         counts[depth] = level.start if current is None else current + 1
-        for below in range(depth + 1, _DEEPEST):
+        for below in range(depth + 1, MAX_LEVELS):
             restart = levels.get(below, ListLevel()).restart
             if restart is None or (restart and depth < restart):
                 counts[below] = None
@@ -213,4 +203,4 @@ def _read_whole(element: Any, usual: int) -> int:
 
 
 def _read_depth(value: str | None) -> int:
-    return min(int(value), _WORDS_DEEPEST - 1) if value and value.isdecimal() else 0
+    return min(int(value), MAX_LEVELS - 1) if value and value.isdecimal() else 0

@@ -1,52 +1,427 @@
-"""Locates a retrieved passage, or a quote in an answer, in a document: as a whole if possible, else by its pieces."""
+"""Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
-from collections.abc import Callable
+A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its
+document. It may begin with a summary, have tags or JSON around it, join two passages, or contain a table
+in Markdown. Texts are therefore compared by their letters and digits only, without markup. Words of the
+text that are in no piece count as added. Ranges that are apart in the document stay apart: no location
+ever covers words that the text does not have.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.locate import find_as_it_stands
-from exhibit.evidence.matches import prefer_whole_words
-from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import FEW, Place, PlacedPiece, Placement, choose_nearest_places, place_pieces
-from exhibit.evidence.stretches import TELLING
+from exhibit.evidence.fold import Fold, fold
+from exhibit.schemas.layout import quote_parts
 
-_PLACES = 64
-"""Most locations of one text in one document that are compared."""
+# ---------------------------------------------------------------- markup of parsers
 
 
-def place_text(text: str, document: Document) -> Placement:
-    """Return where a document contains a text; an empty placement for a short text that occurs too often."""
-    letters = len(letters_of(text).text)
-    matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
-    if not matches:
-        return place_pieces(text, document)
-    if letters < TELLING and len(matches) > FEW:
-        return Placement((), (Span(0, len(text)),), letters)
-    whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)
-    return Placement((whole,), (), letters)
+_COMMON_MARKUP = (
+    r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
+    r"|</?[a-zA-Z][^<>]{0,400}>"
+    r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # an image: Marker, MinerU, LlamaParse
+    r"|\]\([^()\s]{0,400}\)"  # the target of a link; the link's words are kept
+    r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote mark
+    r"|\\(?:begin|end)\{[a-z*]{1,16}\}(?:\{[lcrpmX|@.\d ]{0,40}\})?"
+    r"|\\multi(?:column|row)\{\d{1,2}\}\{[lcr|*]{1,8}\}"
+    r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # an escaped line end of Python or JSON; no LaTeX command starts like this
+    r"|\\[a-zA-Z]{1,24}\*?"  # any LaTeX command; its argument is kept
+    r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
+    r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a superscript number at the end of a word belongs to a footnote
+)
+_MARKUP = re.compile(_COMMON_MARKUP)  # markup, which is not part of the words
+_FRAMED = re.compile(r"\"\s{0,3}:\s{0,3}[\"\[{\d]|\\u00[0-9a-f]{2}|\\\"")  # the signs that a text is inside JSON
+_JSON_MARKUP = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/])|" + _COMMON_MARKUP)
+"""Markup inside JSON, where an escaped line end may precede any letter."""
+_CUT = re.compile(
+    r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
+)
+"""The end of a table cell."""
+_TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)  # the signs that a text contains a table
+_MAX_LINE_CHARS = 60
+"""Most characters of a line of an address or a form, which a page may set beside another line, like table cells."""
 
 
-def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of the document that contain a located text, the longest first.
+class TextCell(NamedTuple):
+    """The range of a table cell, or of a line, in a text."""
 
-    The text may be located in several pieces. Two spans are merged if there is no word between them.
+    start: int
+    end: int
 
-    Args:
-        placement: the pieces of the text, each with all its locations in the document.
-        wanted: a test for a location. Each piece gets its first location that passes the test. If none passes,
-            the piece gets the location nearest to the previous piece.
-    """
-    nearest = choose_nearest_places(placement.pieces)
-    chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
-    spans: list[Span] = []
-    for span in sorted(span for place in chosen for span in place):
-        before = spans[-1] if spans else None
-        if before and not any(map(str.isalnum, document.text[before.end : span.start])):
-            spans[-1] = Span(before.start, max(before.end, span.end))
+
+def letters_of(text: str) -> Fold:
+    """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
+    return Fold.of(
+        text, loose=True, without=[match.span() for match in _make_markup_pattern(text).finditer(text)]
+    ).letters
+
+
+def without_markup(text: str) -> str:
+    """Return a text without the markup that document parsers leave in it, such as Markdown, HTML and LaTeX."""
+    return _make_markup_pattern(text).sub("", text)
+
+
+def _make_markup_pattern(text: str) -> re.Pattern[str]:
+    return _JSON_MARKUP if _FRAMED.search(text) else _MARKUP
+
+
+def cells_of(text: str) -> list[TextCell]:
+    """Return the ranges of a text's table cells, row by row."""
+    lines = text.strip().splitlines()
+    if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _MAX_LINE_CHARS):
+        return []
+    edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
+    return [TextCell(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
+
+
+def has_omissions(text: str) -> bool:
+    """Return whether a quote has a mark of omitted words: dots, or a word such as `omitted` in angle brackets."""
+    return "..." in text or "…" in text or len(quote_parts(text)) > 1
+
+
+def blank_markup(text: str) -> str:
+    """Return a text with blanks in place of its markup, so that every word keeps its offset."""
+    return _make_markup_pattern(text).sub(lambda match: " " * len(match[0]), text)
+
+
+# ---------------------------------------------------------------- stretches of letters
+
+
+TELLING = 24
+"""Fewest letters and digits that a range must share with a document: about five words, which rarely match by chance."""
+_STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
+COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
+_SLIP = 6
+"""Most letters that may differ inside a range, in either text: a misread word, an escaped character, a note's
+number.
+"""
+_ANEW = 12  # letters that must match after such a difference before the range continues
+_EDGE = 4  # letters that must match instead if the text ends earlier
+
+
+class Stretch(NamedTuple):
+    """A range of letters in a text, and the spans of a document that match it except for small differences."""
+
+    start: int
+    end: int
+    hits: tuple[Span, ...]
+    letters: int
+
+
+def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[Stretch]:
+    """Return the longer parts (stretches) of the needle that also occur in the haystack, without overlaps."""
+    found = []
+    for first, last in ranges:
+        at, floor = first, first
+        while at + TELLING <= last:
+            hits = list(islice(find_occurrences(needle[at : at + TELLING], haystack.text), COMMON + 1))
+            if not hits or len(hits) > COMMON:
+                at += _STEP
+                continue
+            found.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
+            at = floor = found[-1].end
+    return found
+
+
+def find_occurrences(needle: str, text: str) -> Iterator[int]:
+    """Yield the offset of every occurrence of a needle in a text; occurrences may overlap."""
+    start = text.find(needle) if needle else -1
+    while start >= 0:
+        yield start
+        start = text.find(needle, start + 1)
+
+
+def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> Stretch:
+    """Extend an exact match of a few letters in both directions; return the longest stretch found."""
+    grown: dict[tuple[int, int, int], list[Span]] = {}
+    for hit in hits:
+        ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
+        back = _grow(needle, at, bounds[0], haystack.text, hit, -1)
+        key = (TELLING + ahead.letters + back.letters, at - back.own, at + TELLING + ahead.own)
+        span = Span(*haystack.span(hit - back.other, hit + TELLING + ahead.other))
+        grown.setdefault(key, []).append(span)
+    letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
+    return Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
+
+
+class _Growth(NamedTuple):
+    own: int = 0
+    other: int = 0
+    letters: int = 0
+
+
+def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
+    """Return how far two texts match, from position `at` in `own` and position `place` in `other`."""
+    taken = _Growth()
+    while True:
+        room = (limit - at) * step - taken.own
+        beyond = (len(other) - place if step > 0 else place) - taken.other
+        here, there = at + step * taken.own, place + step * taken.other
+        same = _count_common(own, here, other, there, min(room, beyond), step)
+        taken = _Growth(taken.own + same, taken.other + same, taken.letters + same)
+        slip = _skip_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
+        if slip is None:
+            return taken
+        more = max(slip[1] - slip[0], 0)  # letters that only the document has reduce the score of the stretch
+        taken = _Growth(taken.own + slip[0], taken.other + slip[1], taken.letters - more)
+
+
+def _count_common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
+    """Return the number of equal characters from a position in each text, forward or backward, at most `most`."""
+    low, size = 0, 16
+    while low < most:
+        size = min(size, most - low)
+        if _slice(one, at + step * low, size, step) == _slice(other, place + step * low, size, step):
+            low, size = low + size, size * 2
+        elif size == 1:
+            return low
         else:
-            spans.append(span)
-    return tuple(sorted(spans, key=lambda span: (span.start - span.end, span.start)))
+            most, size = low + size - 1, size // 2
+    return low
 
 
-def is_ambiguous(text: str, places: int) -> bool:
-    """Return whether a quote has so few words and so many locations that its origin is unclear."""
-    return places > FEW and 0 < len(letters_of(text).text) < TELLING
+def _slice(text: str, at: int, size: int, step: int) -> str:
+    return text[at : at + size] if step > 0 else text[at - size : at]
+
+
+_SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))
+
+
+def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
+    """Return how many letters to skip in `own` and in `other` so that the two texts match again."""
+    for skip, pass_over in _SLIPS:
+        # at the edge of the text fewer letters remain to match
+        need = min(_ANEW, room[0] - skip)
+        if need < _EDGE or room[1] < pass_over + need:
+            continue
+        mine = _slice(own, at + step * skip, need, step)
+        if mine == _slice(other, place + step * pass_over, need, step):
+            return skip, pass_over
+    return None
+
+
+# ---------------------------------------------------------------- pieces
+
+
+FEW = 3  # most locations of a short range that still identify the text's origin
+_LONG = 60  # letters of a range, about a line, that identify the origin even if they occur more often
+_SPREAD = 3  # A table's cells must lie within this many times their own letters
+_FORM = 12  # letters that the cells of a table must have together if no longer range gives the table's location
+_MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
+
+MAX_CELL_LETTERS = 1000  # letters of a cell that is searched by runs of words
+MIN_RUN_LETTERS = 5  # letters of such a run: shorter words occur everywhere
+_CELL_WORD = re.compile(r"[^\s<>&|]+")
+
+Place = tuple[Span, ...]
+
+
+class PlacedPiece(NamedTuple):
+    """A range of a text, and its locations in a document."""
+
+    start: int
+    end: int
+    places: tuple[Place, ...]
+    letters: int
+    """The letters and digits that both texts share, minus additional letters of the document."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The result of searching a text in a document, fragment by fragment."""
+
+    pieces: tuple[PlacedPiece, ...]
+    added: tuple[Span, ...]
+    """The ranges of the text whose words the document does not contain, without markup."""
+    letters: int
+    """The number of letters and digits of the whole text without markup."""
+
+    @property
+    def share(self) -> float:
+        """The share of the searched text's letters and digits that were found in the document."""
+        return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
+
+
+def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
+    """Return the pieces of a text that a document contains, each with its locations."""
+    needle = letters_of(text)
+    if not needle.text:
+        return Placement((), (), 0)
+    stretches = find_stretches(needle.text, document.letters, [(0, len(needle.text))])
+    if len(needle.text) < TELLING and (spots := _find_standing_alone(needle.text, document)):
+        stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
+    if document.furniture:
+        # search the furniture too: a parser may keep running heads and page numbers, which `body` lacks
+        stretches = sorted(
+            [*stretches, *find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
+        )
+    cells = cells_of(text)
+    if cells:
+        ranges = _find_cell_ranges(cells, needle)
+        if split_cells:
+            ranges = [part for cell in ranges for part in _split_cell(cell, needle, text, document)]
+        stretches = _with_cells(ranges, stretches, needle, document)
+    stretches = _choose_telling(stretches)
+    pieces = [_make_piece(stretch, needle, text, document) for stretch in stretches]
+    added = (Span(*needle.span(start, end)) for start, end in _find_left(stretches, needle))
+    return Placement(tuple(pieces), tuple(added), len(needle.text))
+
+
+def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, int]]:
+    edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
+    return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
+
+
+def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Return the stretches that show where a searched text comes from."""
+    sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
+    near = [hit for stretch in sure for hit in stretch.hits[:1]]
+    kept = []
+    for stretch in stretches:
+        if stretch not in sure:
+            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in near))
+            stretch = stretch._replace(hits=hits)
+        elif len(stretch.hits) > 1 and len(near) > 1:
+            # among several locations, choose those next to another piece of the same text
+            others = [one for one in near if one not in stretch.hits]
+            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in others))
+            stretch = stretch._replace(hits=hits or stretch.hits)
+        if stretch.hits:
+            kept.append(stretch)
+    return kept
+
+
+def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
+    return max(one[0], other[0]) - min(one[1], other[1])
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
+    ranges = (needle.find_folded_range(cell.start, cell.end) for cell in cells)
+    return [(start, end) for start, end in ranges if start < end]
+
+
+def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
+    """Return the longest runs of a cell's words that the document contains; the cell itself if it contains the cell."""
+    start, end = cell
+    if end - start > MAX_CELL_LETTERS or _find_standing_alone(needle.text[start:end], document):
+        return [cell]
+    first, last = needle.span(start, end)
+    words = [needle.find_folded_range(*match.span()) for match in _CELL_WORD.finditer(text, first, last)]
+    words = [word for word in words if word[0] < word[1]]
+    runs, at = [], 0
+    while at < len(words):
+        until = at + 1
+        while until < len(words) and _find_standing_alone(needle.text[words[at][0] : words[until][1]], document):
+            until += 1
+        if words[until - 1][1] - words[at][0] >= MIN_RUN_LETTERS:
+            runs.append((words[at][0], words[until - 1][1]))
+        at = until
+    return runs or [cell]
+
+
+def _with_cells(
+    cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
+) -> list[Stretch]:
+    """Return the matches (`stretches`), and new matches for table cells that had no match."""
+    open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
+    if not open_cells:
+        return stretches
+    wanted = Counter(needle.text[start:end] for start, end in open_cells)
+    places = {word: _find_standing_alone(word, document) for word in wanted}
+    if stretches:
+        low = min(stretch.hits[0][0] for stretch in stretches) - _MARGIN
+        high = max(stretch.hits[0][1] for stretch in stretches) + _MARGIN
+    else:
+        low, high = _find_densest(wanted, places)
+    free = {word: [span for span in spots if low <= span.start < high] for word, spots in places.items()}
+    added = []
+    at = low
+    for start, end in open_cells:
+        word = needle.text[start:end]
+        spots = free[word]
+        if spots:
+            # take the next occurrence in reading order, else the first: a text layer may go down the columns
+            chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
+            at = chosen.end
+            added.append(Stretch(start, end, (chosen,), end - start))
+    if not stretches and sum(one.letters for one in added) < _FORM:
+        return stretches  # the cells are only a few numbers, which occur anywhere
+    return sorted([*stretches, *added])
+
+
+def _find_standing_alone(word: str, document: Document) -> list[Span]:
+    """Return the locations of a table cell's text in a document, but not those inside longer words."""
+    text, letters = document.text, document.letters
+    spots = []
+    for at in islice(find_occurrences(word, letters.text), 16 * COMMON):
+        span = Span(*letters.span(at, at + len(word)))
+        if (
+            not letters.cuts(at, at + len(word))
+            and not text[max(span.start - 1, 0) : span.start].isalnum()
+            and not (text[span.end : span.end + 1].isalnum())
+        ):
+            spots.append(span)
+    return spots
+
+
+def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
+    """Return the range of a document that contains the most letters of the wanted table cells."""
+    reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
+    spots = sorted((span, word) for word, spans in places.items() for span in spans)
+    inside: Counter[str] = Counter()
+    best, held, first = (0, 0, 0, 0), 0, 0
+    for (_, end), word in spots:
+        held += len(word) if inside[word] < wanted[word] else 0
+        inside[word] += 1
+        while spots[first][0].start < end - reach or inside[spots[first][1]] > wanted[spots[first][1]]:
+            early = spots[first][1]
+            inside[early] -= 1
+            held -= len(early) if inside[early] < wanted[early] else 0
+            first += 1
+        start = spots[first][0].start
+        best = max(best, (held, start - end, -start, end))
+    return Span(-best[2], best[3])
+
+
+# ---------------------------------------------------------------- spans of the original texts
+
+
+def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
+    start, end = needle.span(stretch.start, stretch.end)
+    before = int(needle.offsets[stretch.start - 1]) + 1 if stretch.start else 0
+    after = int(needle.offsets[stretch.end]) if stretch.end < len(needle.offsets) else len(text)
+    signs = text[before:start], text[end:after]
+    spans = (_with_signs(span, signs, document.text) for span in stretch.hits)
+    return PlacedPiece(start, end, tuple(document.cut_furniture(span) or (span,) for span in spans), stretch.letters)
+
+
+def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
+    """Return a span of a document, extended at each end by punctuation that the quoted text has at the same end."""
+    start, end = span
+    before, after = (without_markup(side) for side in signs)
+    before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])
+    before, after = fold(before), fold(after)
+    while start and not text[start - 1].isalnum() and (sign := fold(text[start - 1])) and sign in before:
+        start, before = start - 1, before[: before.rfind(sign)]
+    while end < len(text) and not text[end].isalnum() and (sign := fold(text[end])) and sign in after:
+        end, after = end + 1, after[after.find(sign) + 1 :]
+    return Span(start, end)
+
+
+def choose_nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
+    """Return one location of each piece; among several, the location nearest to the previous piece."""
+    at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
+    chosen: list[Place] = []
+    for piece in pieces:
+        chosen.append(min(piece.places, key=lambda place: abs(place[0].start - at)))
+        at = chosen[-1][-1].end
+    return chosen

@@ -27,7 +27,7 @@ from exhibit.storage.locations import Location, Remote, fetch_file
 
 _SNIFFED = 4096  # bytes: enough for the names of the first parts of an archive
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
-_PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt", b"epub+zip": ".epub"}
+_PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt"}
 
 
 def read_document(path: Location | str) -> Document:
@@ -104,10 +104,7 @@ def _read(path: Path) -> Document:
 
 
 def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
-    """Return a context manager that limits the time and memory for reading a file.
-
-    It has no effect outside worker processes, or if the reader starts another program.
-    """
+    """Return a context manager that limits the time and memory for reading a file."""
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
@@ -190,13 +187,10 @@ def _read_all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
     return [find_boxes(document, span) for span in spans]
 
 
-_DEEPEST = 5
-"""Levels of mails inside mails that are read."""
-_MOST = 1000
-"""Attachments of one mail that are read."""
+_DEEPEST = 5  # levels of mails inside mails that are read
+_MOST = 1000  # attachments of one mail that are read
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-_LONGEST = 200
-"""Most bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit."""
+_LONGEST = 200  # most bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit
 _WHOLE = 251  # bytes of a name without `.pdf`: file systems allow 255 in all
 UNREAD = ".unread"
 """The suffix for an attachment that is not read: no reader has it, so the attachment is counted by name."""
@@ -214,11 +208,7 @@ class NamedFile(NamedTuple):
 
 
 def list_folder(folder: Path) -> list[NamedFile]:
-    """Return the files of a folder at any depth, sorted; each mail is followed by its attachments.
-
-    Links that lead out of the folder are not followed, and pipes are not opened; `storage.atomic.list_left_out` names
-    them.
-    """
+    """Return the files of a folder at any depth, sorted; each mail is followed by its attachments."""
     return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in list_files(folder)))
 
 
@@ -259,10 +249,7 @@ def _make_distinct(name: str, taken: dict[str, int]) -> str:
 
 
 def _join_names(mail: Path, plain: str) -> str:
-    """Return the file name of an attachment: `MAIL - ATTACHMENT`.
-
-    If it is too long, the mail's name is cut, and a digest of the mail's path keeps it unique.
-    """
+    """Return the file name of an attachment: `MAIL - ATTACHMENT`."""
     name = f"{mail.name} - {plain}"
     if len(os.fsencode(name)) <= _WHOLE:
         return name

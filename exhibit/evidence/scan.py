@@ -12,7 +12,7 @@ import math
 import re
 import zlib
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -33,12 +33,9 @@ from exhibit.storage.atomic import replace_file
 from exhibit.storage.locations import fetch_file
 
 _DPI = 200  # dots per inch: small print is readable, and OCR of a page takes one or two seconds
-_LONGEST_SIDE = 4000
-"""Longest side in pixels: a poster is drawn at a lower resolution to fit into memory."""
-_STEEPEST = 5.0
-"""Most degrees by which a page is straightened: a feeder skews a page by less."""
-_LOOK_SIDE = 1000
-"""Longest side in pixels for finding the angle: lines of text are still four or five pixels high."""
+_LONGEST_SIDE = 4000  # longest side in pixels: a poster is drawn at a lower resolution to fit into memory
+_STEEPEST = 5.0  # most degrees by which a page is straightened: a feeder skews a page by less
+_LOOK_SIDE = 1000  # longest side in pixels for finding the angle: lines of text are still four or five pixels high
 
 
 @dataclass(frozen=True)
@@ -131,11 +128,7 @@ def _detect_language(text: str) -> str:
 
 
 def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
-    """Write a copy of a PDF with a text layer from OCR on its pages without text; return the new document.
-
-    The returned document is read from the copy, `target`. Return None, and write nothing, if the file is not a
-    PDF, if every page has text, or if OCR finds no text.
-    """
+    """Write a copy of a PDF with a text layer from OCR on its pages without text; return the new document."""
     if document.path is None or ending_of(document.path) != ".pdf":
         return None
     empty = [page for page in document.pages if not document.text[page.span.start : page.span.end].strip()]
@@ -169,19 +162,17 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     lines = [line for line in how.read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight
-    texts = [
-        Text(line.left / scale, line.top / scale, line.right / scale, line.bottom / scale, line.text)
+    placed = [
+        line._replace(
+            left=line.left / scale, top=line.top / scale, right=line.right / scale, bottom=line.bottom / scale
+        )
         for line in sort_lines(lines)
     ]
-    return Layer(_read_frame(path, page), angle, texts), sure
+    return Layer(_read_frame(path, page), angle, placed), sure
 
 
 def measure_skew(picture: Image.Image) -> float:
-    """Return the degrees by which a page must be turned counter-clockwise to straighten its lines.
-
-    Straight lines of text make dark and light rows of pixels. The result is the angle with the sharpest change from row
-    to row, to a tenth of a degree.
-    """
+    """Return the degrees by which a page must be turned counter-clockwise to straighten its lines."""
     small = picture.copy()
     small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
@@ -200,13 +191,9 @@ def _measure_sharpness(ink: Image.Image, angle: float) -> float:
     return float(np.square(np.diff(rows)).sum())
 
 
-def _read_frame(path: Path, page: Page) -> Frame:
-    """Return the matrix that converts positions on a displayed page to coordinates of the PDF file.
-
-    Positions are measured in points from the top left corner of the page.
-    """
+def _read_frame(path: Path, page: Page) -> tuple[float, ...]:
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
-    return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
+    return right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin
 
 
 def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
@@ -228,52 +215,26 @@ if TYPE_CHECKING:  # imported by the functions that use it: few documents are sc
     from pypdf.generic import RectangleObject, StreamObject
 
 FONT = "ExhibitUnseen"
-FONT_FILE = Path(__file__).with_name("unseen.pdf")
-"""A PDF page that contains the font; `bench.unseen_font` makes it."""
+FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains the font; `bench.unseen_font` makes it
 ADVANCE = 500
 """The width of every character, in thousandths of the font size, before it is stretched to its width on the page."""
 ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
-class Text(NamedTuple):
-    """A line of words on a page: the words, and their box in points from the top left of the straightened page."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-    words: str
-
-
-class Frame(NamedTuple):
-    """A matrix that converts positions on a displayed page to coordinates of the PDF file.
-
-    Positions are measured in points (1/72 inch) from the top left corner of the page.
-    """
-
-    a: float
-    b: float
-    c: float
-    d: float
-    e: float
-    f: float
-
-
 class Layer(NamedTuple):
-    """The text layer of one page: its lines, their transformation matrix, and the angle that straightens the page."""
+    """The text layer of one page."""
 
-    frame: Frame
+    frame: tuple[float, ...]
+    """The six numbers of the matrix that converts points of the displayed page to coordinates of the PDF file."""
     turn: float
     """Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines."""
-    lines: Sequence[Text]
+    lines: Sequence[TextLine]
+    """The lines, with boxes in points from the top left of the straightened page."""
 
 
 def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
-    """Write a copy of a PDF with a text layer on the given pages, numbered from 1, and straighten these pages.
-
-    The page's image is turned, not the words: tools that sort words by height would mix up skewed lines.
-    """
+    """Write a copy of a PDF with a text layer on the given pages, numbered from 1, and straighten these pages."""
     from pypdf import PdfReader, PdfWriter
     from pypdf.errors import PyPdfError
     from pypdf.generic import ArrayObject, DictionaryObject, NameObject
@@ -311,50 +272,31 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
     return f"q {' '.join(map(_format_number, matrix))} cm\n".encode("ascii")
 
 
-def _make_content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the PDF operators that draw the lines of OCR text invisibly on a page.
-
-    The first operator ends the rotation that `_turn_drawing` applied to the page's original content, so that
-    the OCR text is not rotated.
-    """
+def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
+    """Return the PDF operators that draw the lines of OCR text invisibly on a page."""
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
-    drawn = "\n".join(
-        _draw_word(*word) for line, more in zip(lines, beside, strict=True) for word in _place_words(line, spaced=more)
-    )
+    drawn = "\n".join(word for line, more in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=more))
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
 
-class _Placed(NamedTuple):
-    left: float
-    base: float
-    width: float
-    size: float
-    text: str
-
-
-def _place_words(line: Text, *, spaced: bool) -> list[_Placed]:
-    """Return the words of a line, each with its position, width and font size.
-
-    Positions and widths are estimated from the widths of the letters.
-
-    Args:
-        spaced: whether the last word also gets a space after it.
-    """
+def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
+    """Yield the PDF operators of each word of a line; the words share the line's width by their estimated widths."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
-    whole = sum(map(_estimate_width, line.words)) or 1.0
-    stretch = (line.right - line.left) / whole
-    placed, at = [], 0.0
-    words = line.words.split()
+    stretch = (line.right - line.left) / (sum(map(_estimate_width, line.text)) or 1.0)
+    at = 0.0
+    words = line.text.split()
     for number, word in enumerate(words):
         # a word includes the space after it, so that no reader has to guess
         text = f"{word} " if spaced or number < len(words) - 1 else word
         width = sum(map(_estimate_width, text))
-        placed.append(_Placed(line.left + at * stretch, base, max(width * stretch, 0.1), size, text))
+        codes = text.encode("utf-16-be", "replace")
+        scaling = 100 * max(width * stretch, 0.1) / (len(codes) / 2 * size * ADVANCE / 1000)
+        place = f"1 0 0 -1 {_format_number(line.left + at * stretch)} {_format_number(base)}"
+        yield f"/{FONT} {_format_number(size)} Tf {_format_number(scaling)} Tz {place} Tm <{codes.hex()}> Tj"
         at += width
-    return placed
 
 
 def _estimate_width(character: str) -> float:
@@ -364,13 +306,6 @@ def _estimate_width(character: str) -> float:
     if character in _WIDE:
         return 1.5
     return 1.2 if character.isupper() or ord(character) > 0x2E80 else 1.0
-
-
-def _draw_word(left: float, base: float, width: float, size: float, text: str) -> str:
-    codes = text.encode("utf-16-be", "replace")
-    stretch = 100 * width / (len(codes) / 2 * size * ADVANCE / 1000)
-    place = f"1 0 0 -1 {_format_number(left)} {_format_number(base)}"
-    return f"/{FONT} {_format_number(size)} Tf {_format_number(stretch)} Tz {place} Tm <{codes.hex()}> Tj"
 
 
 def _format_number(value: float) -> str:

@@ -23,10 +23,8 @@ from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
 
-_GREYS = 8
-"""Grey levels, enough for print: a page of a contract takes a third of the bytes of WebP or JPEG."""
-_COLOURFUL = 40
-"""The difference between a pixel's channels from which it counts as coloured, not as a scanner's grey."""
+_GREYS = 8  # grey levels, enough for print: a page of a contract takes a third of the bytes of WebP or JPEG
+_COLOURFUL = 40  # the difference between a pixel's channels from which it counts as coloured, not as a scanner's grey
 
 
 def draw_page_uri(path: Location, page: Page, *, width: int) -> str:
@@ -101,11 +99,7 @@ class DrawnPage(NamedTuple):
 
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document.
-
-    Args:
-        row: the question's id in train.json.
-    """
+    """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document."""
     lines, files = read_gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]

@@ -16,11 +16,10 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub.exports.croissant import write_description
 from exhibit.hub.tables import PARQUET, HubConfig, find_size_category, format_head, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
-from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
+from exhibit.schemas.models import HOWS, BundleInfo, Gold, Licence, Row
 from exhibit.storage.locations import Location
 
 __all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "write_card"]
@@ -43,8 +42,20 @@ class CardText:
     """The command that makes the bundle again, without its flags, if no converter makes it."""
     derived: str = ""
     """The dataset that this one extends, if any."""
+    sample: str = ""
+    """The path of the project's sample that the bundle is made from, as in `samples/cuad`."""
 
 
+def find_sample(source: object) -> str:
+    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source."""
+    for root in Path(__file__).resolve().parents[1:3]:  # the installed package, or the checkout
+        samples, path = root / "samples", Path(str(source)).resolve()
+        if source and path.is_relative_to(samples) and path != samples:
+            return path.relative_to(root).as_posix()
+    return ""
+
+
+PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
 UNDRAWN = "page that cannot be drawn for the card"
 
 
@@ -58,23 +69,14 @@ def write_card(
     text: CardText,
     texts: Path | None = None,
 ) -> BundleInfo:
-    """Write `README.md`, `croissant.json`, `parquet/` and, if a page can be drawn, `page.png` into a folder.
-
-    Args:
-        texts: a folder of texts that were already extracted.
-
-    Returns:
-        The bundle's information, with a note for each page that could not be drawn.
-    """
-    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
+    """Write `README.md`, `parquet/` and, if a page can be drawn, `page.png` into a folder."""
+    configs, languages = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
     undrawn: list[str] = []
     example = write_example(rows, gold, folder, undrawn=undrawn.append)
     if undrawn:
         bundle = bundle.model_copy(update={"noted": {**bundle.noted, UNDRAWN: undrawn}})
-    words = render_card(bundle, configs=configs, example=example, text=text)
+    words = render_card(bundle, configs=configs, languages=languages, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
-    if rows:
-        write_description(bundle, folder)
     return bundle
 
 
@@ -83,12 +85,23 @@ def holds_documents(name: str) -> bool:
     return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
 
 
-def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "Example | None", text: CardText) -> str:
+def render_card(
+    bundle: BundleInfo,
+    *,
+    configs: Sequence[HubConfig],
+    languages: Sequence[str],
+    example: "Example | None",
+    text: CardText,
+) -> str:
     """Return the card's Markdown with its YAML header."""
+    if text.sample and not bundle.options.get("licence"):
+        bundle = bundle.model_copy(update={"licence": PROJECT_LICENCE, "citation": ""})
     passages = sum(bundle.counts.located.values())
     template = _make_environment().get_template("card.md.j2")
     return template.render(
-        head=format_head(bundle, configs, tags=text.tags, annotations=text.annotations, derived=text.derived),
+        head=format_head(
+            bundle, configs, languages=languages, tags=text.tags, annotations=text.annotations, derived=text.derived
+        ),
         bundle=bundle,
         counts=bundle.counts,
         passages=passages,
@@ -210,17 +223,13 @@ def _cut(text: str, most: int) -> str:
 
 PICTURE = "page.png"
 _MOST_BYTES = 200_000  # bytes: the image is loaded with the card's page
-_READABLE = 300
-"""Most characters of a passage that a reader can read at a glance."""
+_READABLE = 300  # most characters of a passage that a reader can read at a glance
 _SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels per point, tried in turn until the image is small enough
 
 
 @dataclass(frozen=True)
 class Example:
-    """The example on the card: a question, its gold, and the number of the page that `page.png` shows.
-
-    `page` is None if no page image was written.
-    """
+    """The example on the card: a question, its gold, and the number of the page that `page.png` shows."""
 
     row: Row
     line: Gold | None = None
@@ -249,12 +258,7 @@ def write_example(
     *,
     undrawn: Callable[[str], None] = lambda _: None,
 ) -> Example | None:
-    """Choose the example question of the dataset card, and write an image of the page with its gold.
-
-    The first five candidates are tried in order until a page can be drawn. If no page can be drawn, the first
-    candidate is returned and no image is written. `undrawn` is called with a message for each page that
-    cannot be drawn. Return None if there are no rows.
-    """
+    """Choose the example question of the dataset card, and write an image of the page with its gold."""
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):
         best = best or example

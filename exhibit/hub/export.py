@@ -1,23 +1,23 @@
 """Exports a bundle to other formats.
 
 examples:
-  exhibit export datasets_out/cuad --to parquet --out out/cuad-parquet
+  exhibit export datasets_out/cuad --to squad --out out/cuad-squad
   exhibit export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr
 """
 
 import json
 import sys
 from pathlib import Path
-from typing import cast
 
 from exhibit.hub import exports
-from exhibit.hub.exports import Export, Format
+from exhibit.hub.exports import Export
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import FolderKind, replace_folder
-from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import mirror_bundle, open_bundle
+from exhibit.storage.locations import Location, parse_location
 
 RECORD = "export.json"
 """The file that lists the items that an export left out; --force replaces only a folder with this file."""
@@ -30,12 +30,12 @@ def format_names() -> list[str]:
     return list_plugins(exports.__name__)
 
 
-def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
+def export(root: Location, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
     """Write a bundle in the named format; `out` appears complete or not at all."""
     if name not in format_names():
         raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
-    form = cast(Format, load_plugin(exports.__name__, name)[0])
-    source = Export(open_bundle(root), texts)
+    form = load_plugin(exports.__name__, name)[0]
+    source = Export(open_bundle(mirror_bundle(root)), texts)
     with replace_folder(out, force=force, kind=KIND) as folder:
         try:
             form.write(source, folder)
@@ -67,8 +67,14 @@ def _list_entries(folder: Path) -> list[str]:
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Export a bundle and print a summary."""
-    parser = build_parser("exhibit export", __doc__, module=__file__)
+    parser = build_parser("exhibit export", __doc__)
+    parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
+    parser.add_argument(
+        "--texts", type=Path, metavar="FOLDER", help="the documents' texts, as `exhibit text` writes them"
+    )
+    parser.add_argument("--force", action="store_true", help="replace an earlier export")
     add_json(parser)
     options = parser.parse_args(argv)
     done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)

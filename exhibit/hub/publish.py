@@ -7,54 +7,39 @@
     exhibit pull me/cuad-rag --out datasets_out/cuad                     # and back
 
 The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), and never printed.
-After an error run the same command again: uploaded files are not sent twice, and no commit is made twice.
+After an error run the same command again: uploaded files are not sent twice.
 """
 
 import argparse
 import contextlib
+import hashlib
 import re
 import sys
-import unicodedata
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path, PureWindowsPath
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from huggingface_hub.errors import EntryNotFoundError
-from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
+import huggingface_hub
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+from huggingface_hub.hf_api import RepoFile
 
-from exhibit.hub.commit import (
-    CommitRequest,
-    Plan,
-    SentCommit,
-    check_tag,
-    compare,
-    contents_of,
-    describe_plan,
-    find_pull_request,
-    load_lines,
-    metadata_of,
-    send,
-    set_tag,
-)
-from exhibit.hub.remote import KIND, BranchState, Hub, HubError, is_unreachable
+from exhibit.hub.card import holds_documents
+from exhibit.hub.remote import KIND, TOKEN_PAGE, HubError, connect, explain_errors
+from exhibit.hub.tables import PARQUET
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import sha256_of
 
 MAIN = "main"
-_SHOWN = 10  # more problems would not fit one screen
-_NOT_ON_WINDOWS = re.compile(
-    r'[<>:"\\|?*\x00-\x1f]|[. ](?=/|$)|(?:^|/)(?:con|prn|aux|nul|(?:com|lpt)[1-9])(?=[ ./]|$)', re.IGNORECASE
-)
-_LONGEST_PATH = 200
-"""Longest path in characters: Windows allows 260 including the parent folder, which rarely has fewer than 60."""
-_NEVER_OURS = (".git", f"{CORPUS}/")
-"""Path prefixes that need no look at the bundle on the Hub: git's files never belong to a bundle, the corpus always
-does.
-"""
+_SHOWN = 10  # lines of a list; more would not fit one screen
+PLACEHOLDER = "PATH_OR_REPO"
+"""The card's placeholder for a folder or repository; a bundle does not know where it will be published."""
+_CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTILINE)
+_DOCUMENT_PARTS = re.compile(r"<!-- documents -->\n.*?<!-- /documents -->\n\n?", re.DOTALL)
 
 
 class Published(NamedTuple):
@@ -63,6 +48,14 @@ class Published(NamedTuple):
     repo_id: str
     url: str
     commit: str | None = None
+
+
+class Remote(NamedTuple):
+    """The files of a branch on the Hub."""
+
+    commit: str | None
+    private: bool
+    files: dict[str, RepoFile]
 
 
 def publish(
@@ -84,286 +77,203 @@ def publish(
 
 
 def run(options: argparse.Namespace) -> Published:
-    """Publish a bundle on the Hugging Face Hub with the options of the command line.
-
-    Print the changed files, the dataset's address, and how to load the dataset.
-    """
-    root: Path = options.bundle
-    info = check_bundle(root)
-    check_reviewed(info, root, as_drafted=options.as_drafted)
-    check_licence(info, root, rights=options.i_have_the_rights, corpus=options.include_corpus)
-    hub = Hub(options.repo_id, say=print_note)
-    contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
-    _check_names(contents)
-    author = None if options.dry_run else hub.check_writer()
+    """Check a bundle, send it in one commit, and print how to load it."""
+    root, repo_id = options.bundle, options.repo_id
+    info = check_bundle(options)
+    api = connect(repo_id)
+    url = f"{api.endpoint}/datasets/{repo_id}"
+    if not options.dry_run and not api.token:
+        raise HubError(f"no token: log in with `hf auth login`, or set HF_TOKEN to one that may write ({TOKEN_PAGE})")
     try:
-        state, branch_is_new = look(hub, options.revision)
+        remote = read_remote(api, repo_id, options.revision) or read_remote(api, repo_id, MAIN)
     except HubError as error:
-        if not options.dry_run or not is_unreachable(error):
+        if not (options.dry_run and error.unreachable):
             raise
-        state, branch_is_new = None, False
-        print_note(f"{error}")
-        print_note(f"the files of {hub.repo_id} could not be compared: all files are listed as new")
-    plan = compare(contents, state.files if state else {}, recorded=_read_recorded_files(hub, state, set(contents)))
-    check_visibility(hub, state, private=options.private)
-    _show(hub, info, plan, options, state)
+        print_note(f"{error}: all files are listed as new")
+        remote = None
+    if remote and options.private and not remote.private:
+        raise ToolkitError(f"{repo_id} is public, so nothing was sent: make it private on {url}/settings")
+    card = prepare_card((root / CARD).read_bytes(), repo_id, corpus=options.include_corpus)
+    files = {name: root / name for name in (*info.files, INFO) if options.include_corpus or not holds_documents(name)}
+    removed = [name for name in remote.files if name not in files] if remote else []
+    removed = [name for name in removed if name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
+    _print_plan(options, info, {**files, CARD: card}, removed, remote)
     if options.dry_run:
         print("dry run: nothing was sent")
-        return Published(hub.repo_id, hub.url)
-    tagged = check_tag(hub, options.tag) if options.tag and state else None
-    held = (state.commit or "") if state and plan.is_empty and not branch_is_new else None
-    if tagged and tagged != held:
-        raise ToolkitError(
-            f"the tag {options.tag} already exists, on {tagged[:12]}; a tag is never moved: choose another"
-        )
-    if held is not None:
-        sent = SentCommit(held)
-        print(f"nothing to do: {hub.url} already has exactly this content (commit {held[:12]})")
-    else:
-        check_card(hub, contents[CARD].data())
-        state = prepare(hub, state, options, branch_is_new=branch_is_new)
-        plan = compare(contents, state.files, recorded=_read_recorded_files(hub, state, set(contents)))
-        sent = _deliver(hub, plan, state, options, author)
-    if tagged:
-        print(f"the tag {options.tag} is already set on this commit")
-    elif options.tag:
-        set_tag(hub, options.tag, sent.commit)
-    _report(hub, root, sent, options)
-    return Published(hub.repo_id, sent.pull_request or hub.url, sent.commit)
+        return Published(repo_id, url)
+    commit = _send(api, options, {**files, CARD: card}, removed, remote)
+    if options.tag:
+        with explain_errors(f"published as {commit.oid[:12]}, but the tag {options.tag} was not set"):
+            api.create_tag(repo_id, tag=options.tag, revision=commit.oid, repo_type=KIND)
+    revision = commit.pr_revision or options.tag or options.revision
+    address = commit.pr_url or (f"{url}/tree/{revision}" if revision else url)
+    at = f', revision="{revision}"' if revision else ""
+    print(f"\n{address}\ncommit {commit.oid}\n\nfrom datasets import load_dataset\n")
+    print(f'load_dataset("{repo_id}", split="train"{at})')
+    return Published(repo_id, address, commit.oid)
 
 
 # ---------------------------------------------------------------- before anything is sent
 
 
-def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
-    """Return the state of a branch, and whether the branch still has to be created.
-
-    For a branch that does not exist yet, return the state of `main`. The state is None if there is no
-    repository.
-    """
-    try:
-        return hub.read_state(branch or MAIN), False
-    except HubError as error:
-        if error.status != 404 or error.missing or not branch or branch.startswith("refs/"):
-            raise
-    return hub.read_state(MAIN), True
-
-
-def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
-    """Return the paths that the bundle.json on the Hub lists; empty if bundle.json is missing or invalid.
-
-    bundle.json is downloaded only if the Hub has files that are not in `sent`; otherwise the result is empty.
-    """
-    others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
-    if state is None or INFO not in state.files or not others:
-        return frozenset()
-    try:
-        path = hub.ask(
-            lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=state.commit),
-            doing=f"reading {INFO} of {hub.repo_id}",
-            most=1,
+def check_bundle(options: argparse.Namespace) -> BundleInfo:
+    """Return what bundle.json says; raise if the bundle is not sound, not reviewed, or must not be redistributed."""
+    root = options.bundle
+    if problems := validate(root):
+        listed = [f"  {problem}" for problem in problems[:_SHOWN]]
+        raise BundleError("\n".join([f"{root}: not published: the bundle has {len(problems)} problems:", *listed]))
+    info = read_info(root / INFO)
+    if info.draft is not None and not info.draft.reviewed and not options.as_drafted:
+        raise ToolkitError(
+            f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\nreview some with "
+            "`exhibit review`, or add --as-drafted to publish them as drafts"
         )
-        return frozenset(read_info(Path(path)).files)
-    except (BundleError, EntryNotFoundError):
-        return frozenset()  # not one of our bundles: none of its files is deleted
-
-
-def check_bundle(root: Path) -> BundleInfo:
-    """Return bundle.json of a valid bundle; refuse an invalid one and name its first problems."""
-    problems = validate(root)
-    if not problems:
-        return read_info(root / INFO)
-    listed = [f"  {problem}" for problem in problems[:_SHOWN]]
-    if len(problems) > _SHOWN:
-        listed.append(f"  … and {len(problems) - _SHOWN} more: exhibit validate {root}")
-    raise BundleError("\n".join([f"{root}: not published: the bundle has {len(problems)} problems:", *listed]))
-
-
-def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
-    """Raise if the source's licence does not allow redistribution, unless `rights` is set.
-
-    `rights` means that the user claims the right to publish. `corpus` only affects the error message.
-    """
     licence = info.licence
-    if licence.redistributable or rights:
-        return
+    if licence.redistributable or options.i_have_the_rights:
+        return info
     reason = licence.note or "its terms do not say that the documents may be redistributed"
-    quoted = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
-    without = (
-        "" if corpus else
-        f"\n--no-corpus does not help: train.json itself quotes {len(quoted):,} passages ({sum(quoted):,} "
-        "characters) of the documents, under the same terms"
-    )  # fmt: skip
+    if not options.include_corpus:
+        quotes = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
+        reason += (
+            f"\n--no-corpus does not help: train.json itself quotes {len(quotes):,} passages ({sum(quotes):,} "
+            "characters) of the documents, under the same terms"
+        )
     raise ToolkitError(
-        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}{without}\nif you have the "
-        "right to publish it anyway, add --i-have-the-rights"
+        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}\nif you have the right to "
+        "publish it anyway, add --i-have-the-rights"
     )
 
 
-def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
-    """Raise if a program drafted the questions and no person reviewed any of them, unless `as_drafted` is set."""
-    if info.draft is None or as_drafted or info.draft.reviewed:
-        return
-    raise ToolkitError(
-        f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\nreview some with "
-        "`exhibit review`, or add --as-drafted to publish them as drafts"
-    )
+def prepare_card(card: bytes, repo_id: str, *, corpus: bool) -> bytes:
+    """Return the card with the repository's name; without the documents, it shows none, and says so."""
+    if not corpus:
+        text = _CORPUS_CONFIG.sub("", _DOCUMENT_PARTS.sub("", card.decode("utf-8")))
+        note = "The documents are not in this repository; the command under *How it was made* creates them."
+        card = re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
+    named = card.replace(f'"{PLACEHOLDER}"'.encode(), f'"{repo_id}"'.encode())
+    undone = named.replace(f'"{repo_id}"'.encode(), f'"{PLACEHOLDER}"'.encode())
+    return named if undone == card else card  # `exhibit pull` must be able to undo it
 
 
-def check_card(hub: Hub, card: bytes) -> None:
-    """Ask the Hub to validate the card, before anything is created or uploaded; raise if the card is refused."""
-
-    def ask() -> dict[str, Any]:
-        # not DatasetCard.validate: its older versions ignore HF_ENDPOINT and ask huggingface.co
-        body = {"content": card.decode("utf-8"), "repoType": KIND}
-        reply = get_session().post(f"{hub.api.endpoint}/api/validate-yaml", json=body)
-        if reply.status_code != 400:
-            hf_raise_for_status(reply)
-        content = reply.json()
-        return content if isinstance(content, dict) else {}
-
-    verdict = hub.ask(ask, doing="checking the card")
-    errors = [str(one.get("message")) for one in verdict.get("errors") or []]
-    if errors:
-        raise BundleError(f"{CARD}: the Hub does not accept this card: {'; '.join(errors)}")
-    for one in verdict.get("warnings") or []:
-        hub.say(f"{CARD}: {one.get('message')}")
+def restore_card(card: bytes, sha256: str) -> bytes | None:
+    """Return a published card as it was before publishing; None if no such card has the given SHA-256."""
+    names = dict.fromkeys(re.findall(rb'load_dataset\("([^"\n]+)"', card))
+    for candidate in (card, *(card.replace(b'"%b"' % name, f'"{PLACEHOLDER}"'.encode()) for name in names)):
+        if hashlib.sha256(candidate).hexdigest() == sha256:
+            return candidate
+    return None
 
 
-def check_visibility(hub: Hub, state: BranchState | None, *, private: bool) -> None:
-    """Raise if --private was given and the repository is public."""
-    if state is not None and private and state.private is False:
-        raise ToolkitError(
-            f"{hub.repo_id} is public, so nothing was sent: make it private on {hub.url}/settings, choose another "
-            "--repo-id, or leave out --private"
-        )
+# ---------------------------------------------------------------- the repository
 
 
-def _check_names(names: Iterable[str]) -> None:
-    names = list(names)
-    refused = find_refused_paths(names)
-    if refused:
-        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-        raise ToolkitError(
-            f"{refused[0]}{more}: the path may lead out of its folder, so clients refuse to download it: rename it"
-        )
-    warnings = list_warnings(names)
-    for line in warnings[:_SHOWN]:
-        print_note(line)
-    if len(warnings) > _SHOWN:
-        print_note(f"… and {len(warnings) - _SHOWN} more names that not every system can store")
+def read_remote(api: huggingface_hub.HfApi, repo_id: str, revision: str | None) -> Remote | None:
+    """Return the files of a branch; None if the repository or the branch does not exist or is not visible."""
+    with explain_errors(f"looking at {repo_id}"):
+        try:
+            info = api.repo_info(repo_id, repo_type=KIND, revision=revision)
+        except (RepositoryNotFoundError, RevisionNotFoundError):
+            return None
+        except HfHubHTTPError as error:
+            if error.response.status_code == 401 and not api.token:  # a private or missing repository
+                return None
+            raise
+        tree = api.list_repo_tree(repo_id, repo_type=KIND, revision=info.sha, recursive=True) if info.sha else ()
+        return Remote(info.sha, bool(info.private), {e.path: e for e in tree if isinstance(e, RepoFile)})
 
 
-def list_warnings(paths: Iterable[str]) -> list[str]:
-    """Return a warning for each path that Windows cannot store, and for paths that differ only in case."""
-    listed = sorted(paths)
-    odd = [path for path in listed if _NOT_ON_WINDOWS.search(path) or len(path) > _LONGEST_PATH]
-    alike: dict[str, list[str]] = defaultdict(list)
-    for path in listed:
-        alike[unicodedata.normalize("NFC", path).casefold()].append(path)
-    twins = [" and ".join(same) for same in alike.values() if len(same) > 1]
-    one_file = "the same file on a system that ignores case"
-    return [*(f"{path}: not a valid file name on Windows" for path in odd), *(f"{same}: {one_file}" for same in twins)]
+def _is_same(content: Path | bytes, file: RepoFile | None) -> bool:
+    if file is None:
+        return False
+    if file.lfs:
+        digest = sha256_of(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+        return digest == file.lfs.sha256
+    data = content.read_bytes() if isinstance(content, Path) else content
+    # Git's own hash of a file: not used for security
+    return file.blob_id == hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def find_refused_paths(paths: Collection[str]) -> list[str]:
-    """Return the paths that the Hub's clients refuse to download, because they could lead out of a folder."""
-    outside = [path for path in paths if ".." in path.replace("\\", "/").split("/")]
-    rooted = [path for path in paths for part in map(PureWindowsPath, path.split("/")) if part.drive or part.root]
-    return sorted({*outside, *rooted})
-
-
-# ---------------------------------------------------------------- sending
-
-
-def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *, branch_is_new: bool) -> BranchState:
-    """Create the repository and the branch if they are missing; return the state of the branch."""
-    if state is None:
-        if options.create_pr:
-            raise ToolkitError(
-                f"there is no {hub.repo_id} to open a pull request on; publish it without --create-pr first"
+def _send(
+    api: huggingface_hub.HfApi, options: argparse.Namespace, contents: dict[str, Path | bytes], removed: Sequence[str],
+    remote: Remote | None,
+) -> huggingface_hub.CommitInfo:  # fmt: skip
+    """Create the repository and the branch where they are missing, and commit all changes at once."""
+    repo_id, branch = options.repo_id, options.revision or MAIN
+    if remote is None and options.create_pr:
+        raise ToolkitError(f"there is no {repo_id} to open a pull request on; publish it without --create-pr first")
+    with explain_errors(f"publishing to {repo_id}, run the same command again"):
+        if remote is None:
+            api.create_repo(repo_id, repo_type=KIND, private=options.private, exist_ok=True)
+        if branch != MAIN:
+            api.create_branch(repo_id, branch=branch, repo_type=KIND, exist_ok=True)
+        try:
+            operations: list[CommitOperationAdd | CommitOperationDelete] = [
+                CommitOperationAdd(name, content if isinstance(content, bytes) else str(content.absolute()))
+                for name, content in contents.items()
+            ]
+            operations += [CommitOperationDelete(name, is_folder=False) for name in removed]
+            return api.create_commit(
+                repo_id,
+                operations,
+                commit_message=options.message or f"Publish {options.bundle.resolve().name}",
+                repo_type=KIND,
+                revision=branch,
+                create_pr=options.create_pr,
+                parent_commit=remote.commit if remote else None,
             )
-        # a repository that was created meanwhile may have another visibility than requested: it is checked below
-        hub.ask(
-            lambda: hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private, exist_ok=True),
-            doing=f"creating {hub.repo_id}",
-        )
-        branch_is_new = options.revision not in (None, MAIN)
-    if branch_is_new:
-        hub.ask(
-            lambda: hub.api.create_branch(hub.repo_id, branch=options.revision, repo_type=KIND, exist_ok=True),
-            doing=f"creating the branch {options.revision}",
-        )
-    if state is None or branch_is_new:
-        state = hub.read_state(options.revision or MAIN)
-    if state is None:
-        raise HubError(f"{hub.repo_id} was created, but is not visible; look at {hub.url}")
-    check_visibility(hub, state, private=options.private)
-    return state
+        except ValueError as error:  # a folder named .git, or a card's header that the Hub does not know
+            raise BundleError(f"the Hub does not accept a file name or the card: {error}") from error
 
 
-def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespace, author: str | None) -> SentCommit:
-    request = CommitRequest(
-        plan,
-        branch=options.revision or MAIN,
-        parent=state.commit,
-        message=options.message or f"Publish {options.bundle.resolve().name}",
-        author=author,
-        pull_request=options.create_pr,
-    )
-    if plan.is_empty:  # the branch was just created from the same content
-        return SentCommit(state.commit or "")
-    if request.pull_request:
-        before = find_pull_request(hub, request)
-        if before:
-            print(f"nothing to do: a pull request with exactly this content is open: {before.pull_request}")
-            return before
-    return send(hub, request)
-
-
-# ---------------------------------------------------------------- output
-
-
-def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: BranchState | None) -> None:
-    """Print the files to send, their target, the licence, and the changes."""
-    private = options.private if state is None else state.private
-    there = "new" if state is None else "there already"
-    print(f"{options.bundle} → {hub.repo_id} ({there}, {'private' if private else 'public'})")
-    if state is None and hub.token is None:
-        print("without a token a private repository is not visible: it may exist")
-    if state is not None and state.private and not options.private:
-        print_note(f"{hub.repo_id} is private and stays private; to make it public: {hub.url}/settings")
+def _print_plan(
+    options: argparse.Namespace, info: BundleInfo, contents: dict[str, Path | bytes], removed: Sequence[str],
+    remote: Remote | None,
+) -> None:  # fmt: skip
+    files = remote.files if remote else {}
+    private = remote.private if remote else options.private
+    exists = "there already" if remote else "new"
+    print(f"{options.bundle} → {options.repo_id} ({exists}, {'private' if private else 'public'})")
+    if remote and remote.private and not options.private:
+        print_note(f"{options.repo_id} is private and stays private")
     rights = "" if info.licence.redistributable else "; published under the rights that you state to have"
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
     if not options.include_corpus:
-        print(
-            "without the documents: train.json and gold.jsonl still quote them, and the config `corpus` will be empty"
-        )
-    for line in describe_plan(plan):
-        print(line)
-
-
-def _report(hub: Hub, root: Path, sent: SentCommit, options: argparse.Namespace) -> None:
-    revision = sent.revision or options.tag or (options.revision if options.revision != MAIN else None)
-    where = sent.pull_request or (f"{hub.url}/tree/{revision}" if revision else hub.url)
-    print(f"\n{where}\ncommit {sent.commit}\n\nfrom datasets import load_dataset\n")
-    for line in load_lines(metadata_of((root / CARD).read_bytes()), hub.repo_id, revision):
-        print(line)
+        print("without the documents: train.json and gold.jsonl still quote them; the config `corpus` is left out")
+    changed = [name for name, content in sorted(contents.items()) if not _is_same(content, files.get(name))]
+    sizes = {name: data.stat().st_size if isinstance(data, Path) else len(data) for name, data in contents.items()}
+    total = f"{sum(sizes[name] for name in changed) / 1e6:.1f} of {sum(sizes.values()) / 1e6:.1f} MB"
+    print(f"to send: {len(changed):,} of {len(contents):,} files, {total}")
+    lines = [f"  {'changed' if name in files else 'new':<9} {name}" for name in changed]
+    lines += [f"  removed   {name}" for name in removed]
+    print("\n".join(lines[:_SHOWN]))
+    if len(lines) > _SHOWN:
+        print(f"  … and {len(lines) - _SHOWN:,} more")
 
 
 # ---------------------------------------------------------------- the command
 
 
-@guarded("stopped; run the same command again: it first checks what has arrived")
+@guarded("stopped; run the same command again: uploaded files are not sent twice")
 def main(argv: Sequence[str] | None = None) -> int:
     """Publish a bundle; if that fails, return 1 and print one line that says what to do."""
-    parser = build_parser("exhibit publish", __doc__, module=__file__)
+    parser = build_parser("exhibit publish", __doc__)
+    add = parser.add_argument
+    add("bundle", type=Path, metavar="DIR", help="a bundle's folder")
+    add("--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; created if missing")
+    add("--private", action="store_true", help="make a new dataset private; an existing one stays as it is")
+    add("--revision", metavar="BRANCH", help="commit to this branch (default: main); created if missing")
+    add("--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved")
+    add("--message", metavar="TEXT", help="the commit message (default: Publish and the folder's name)")
+    add("--create-pr", action="store_true", help="open a pull request instead of committing")
+    add("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")
+    add("--include-corpus", action="store_true", default=True, help="with the documents under corpus/ (default)")
+    add("--no-corpus", dest="include_corpus", action="store_false", help="only questions and gold, which quote them")
+    add("--i-have-the-rights", action="store_true", help="publish although the source's licence does not allow it")
+    add("--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such")
     add_json(parser)
     options = parser.parse_args(argv)
-    if options.create_pr and options.tag:
-        parser.error("--tag needs a commit, and a pull request has none yet: set the tag after the merge")
-    if options.create_pr and options.revision:
-        parser.error("--create-pr works only for main; remove --revision")
+    if options.create_pr and (options.tag or options.revision):
+        parser.error("--create-pr works only for main, without --tag and --revision")
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         published = run(options)
     if options.json:

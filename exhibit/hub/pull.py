@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from huggingface_hub import HfApi
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-from exhibit.engine import track
-from exhibit.hub.commit import remove_address
-from exhibit.hub.remote import KIND, TRANSPORT, Hub, HubError, Say, find_root_cause
-from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
+from exhibit.hub.publish import restore_card
+from exhibit.hub.remote import KIND, connect, explain_errors
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -31,67 +31,8 @@ from exhibit.schemas.validate import validate
 from exhibit.storage.atomic import check_free, replace_folder
 from exhibit.storage.bundle import sha256_of
 
-__all__ = ["SCHEME", "PulledBundle", "fetch", "is_repository", "main", "parse_address"]
-
-
-def run(options: argparse.Namespace) -> Path:
-    """Download the bundle into its folder and return the folder; print its path and a summary."""
-    repo_id, revision = parse_address(options.repo)
-    if revision and options.revision:
-        raise ToolkitError(f"two revisions, {revision} and {options.revision}; give only one")
-    out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
-    wanted = revision or options.revision
-    if (there := _read_bundle(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
-        print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
-        return out
-    check_free(out, force=options.force)
-    fetched = fetch(repo_id, revision=wanted, say=print_note)
-    with replace_folder(out, force=options.force) as folder:
-        copy(fetched, folder)
-    counts = fetched.info.counts
-    print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; all checksums match")
-    print(f"from {fetched.address}")
-    return out
-
-
-def _read_bundle(folder: Path) -> BundleInfo | None:
-    """Return bundle.json of a folder; None if it is missing or unreadable."""
-    try:
-        return read_info(folder / INFO)
-    except (BundleError, OSError):
-        return None
-
-
-def copy(fetched: "PulledBundle", folder: Path) -> None:
-    """Write a downloaded bundle into an empty folder, and validate it there."""
-    files = [*(name for name in fetched.info.files if name != CARD), INFO]
-    for name in track(files, total=len(files), label="copying", unit="file"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(fetched.folder / name, folder / name)
-    (folder / CARD).write_bytes(fetched.card)
-    problems = validate(folder)
-    if problems:
-        listed = "\n".join(f"  {problem}" for problem in problems[:10])
-        raise BundleError(f"{fetched.address}: not a valid bundle, it has {len(problems)} problems:\n{listed}")
-
-
-@guarded("stopped; run the same command again: downloaded files are kept")
-def main(argv: Sequence[str] | None = None) -> int:
-    """Download a bundle; if that fails, return 1 and print one line that says what to do."""
-    parser = build_parser("exhibit pull", __doc__, module=__file__)
-    add_json(parser)
-    options = parser.parse_args(argv)
-    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-        out = run(options)
-    if options.json:
-        print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
-    return 0
-
-
 SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
-_TURNS = 3
-"""Attempts to download a bundle whose branch changes meanwhile or whose download fails."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +41,13 @@ class PulledBundle:
 
     folder: Path
     repo_id: str
-    commit: str
     info: BundleInfo
     card: bytes
 
     @property
     def address(self) -> str:
         """The bundle's permanent address: with the commit instead of a branch."""
-        return f"{SCHEME}{self.repo_id}@{self.commit}"
+        return f"{SCHEME}{self.repo_id}@{self.folder.name}"
 
 
 def is_repository(text: str) -> bool:
@@ -124,121 +64,118 @@ def parse_address(text: str) -> tuple[str, str | None]:
     return repo_id.rstrip("/"), revision or None
 
 
-def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundle:
-    """Download a bundle into the Hub's cache and return it; an interrupted download continues where it stopped."""
-    hub = Hub(repo_id, say=say)
-    for _ in range(_TURNS):
-        commit = _commit(hub, revision)
-        info = _read_info(hub, commit)
-        folder = _download(hub, revision or "main", commit, info)
-        if folder.name == commit:
-            return PulledBundle(folder, hub.repo_id, commit, info, _verify(hub, folder, info))
-    raise HubError(f"{hub.repo_id}: the branch changed during each download; give --revision with a commit")
-
-
-def peek(repo_id: str, *, revision: str | None = None, say: Say) -> BundleInfo:
-    """Download and return only the bundle.json of a published bundle."""
-    hub = Hub(repo_id, say=say)
-    return _read_info(hub, _commit(hub, revision))
-
-
-def _commit(hub: Hub, revision: str | None) -> str:
-    """Return the commit of a revision; if the Hub is unreachable, the last commit in the cache."""
+def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
+    """Download a bundle into the Hub's cache and check it; without a connection, the cached bundle is used."""
+    api = connect(repo_id)
+    path = _download_info(api, repo_id, revision)
+    info = _read_published_info(repo_id, path)
+    # whole folders: one pattern per file would take quadratic time
+    patterns = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
     try:
-        commit, _ = hub.commit_of(revision)
-    except HubError as error:
-        kept = (
-            _find_cached_commit(hub, revision)
-            if isinstance(find_root_cause(error), TRANSPORT | ConnectionError) and not error.status
-            else None
-        )
-        if kept is None:
+        with explain_errors(f"downloading {repo_id}; run the command again, downloaded files are kept"):
+            commit, wanted = path.parent.name, [INFO, CARD, *patterns]
+            folder = Path(api.snapshot_download(repo_id, repo_type=KIND, revision=commit, allow_patterns=wanted))
+    except ValueError as error:  # a name that leads out of its folder
+        raise BundleError(f"{repo_id}: its files cannot be downloaded: {' '.join(str(error).split())[:300]}") from error
+    return PulledBundle(folder, repo_id, info, _verify(repo_id, folder, info))
+
+
+def _download_info(api: HfApi, repo_id: str, revision: str | None) -> Path:
+    """Download bundle.json; its folder's name is the commit."""
+    with explain_errors(f"fetching {repo_id}"):
+        try:
+            return Path(api.hf_hub_download(repo_id, INFO, repo_type=KIND, revision=revision))
+        except LocalEntryNotFoundError:
             raise
-        hub.say(f"{error}; using commit {kept[:12]} of {hub.repo_id} from the cache, which may not be the newest")
-        return kept
-    if commit is None:
-        raise HubError(f"{hub.repo_id} is empty: nothing has been published there yet")
-    return commit
+        except EntryNotFoundError as error:
+            advice = f"it has no {INFO}; load it with datasets.load_dataset"
+            raise BundleError(f"{repo_id} is not a bundle: {advice}") from error
 
 
-def _find_cached_commit(hub: Hub, revision: str | None) -> str | None:
+def _read_published_info(repo_id: str, path: Path) -> BundleInfo:
     try:
-        path = hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=revision, local_files_only=True)
-    except (EntryNotFoundError, OSError, ValueError):
-        return None
-    return Path(path).parent.name
-
-
-def _read_info(hub: Hub, commit: str) -> BundleInfo:
-    """Return the content of a commit's bundle.json; raise BundleError if the repository is not a bundle."""
-    try:
-        path = hub.ask(
-            lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=commit),
-            doing=f"fetching {INFO}",
-        )
-    except LocalEntryNotFoundError as error:
-        raise HubError(f"{hub.repo_id}: {INFO} cannot be downloaded: {error}") from error
-    except HubError as error:
-        if error.status != 404 or error.missing:
-            raise
-        raise BundleError(
-            f"{hub.repo_id} is not a bundle: it has no {INFO}; load it with datasets.load_dataset"
-        ) from error
-    try:
-        return read_info(Path(path))
+        return read_info(path)
     except BundleError as error:
-        raise BundleError(f"{hub.repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
+        raise BundleError(f"{repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
 
 
-def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
-    """Download every file that bundle.json lists, and return the snapshot's folder."""
-    # patterns of whole folders: with one pattern per file, matching would take quadratic time
-    tops = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
-
-    def download() -> Path:
-        folder = hub.api.snapshot_download(
-            hub.repo_id, repo_type=KIND, revision=revision, allow_patterns=[INFO, CARD, *tops]
-        )
-        return Path(folder)
-
-    try:
-        return hub.ask(download, doing=f"downloading {hub.repo_id} ({commit[:12]})", most=_TURNS)
-    except HubError as error:
-        raise HubError(f"{error}; run the command again: downloaded files are kept", status=error.status) from error
-    except (ValueError, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # a disk error: the caller explains it
-            raise
-        reason = " ".join(str(error).split())[:300]
-        raise BundleError(f"{hub.repo_id}: its files cannot be downloaded: {reason}") from error
-
-
-def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
-    """Compare every file's checksum with bundle.json; raise if a file is missing or differs.
-
-    Return the dataset card as it was before publication, without the repository's name that publication
-    inserts.
-    """
+def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
+    """Raise if a file is missing or differs from bundle.json; return the card as it was before publication."""
     missing = {name for name in info.files if not (folder / name).is_file()}
     if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:
         raise BundleError(
-            f"{hub.repo_id} was published without its documents; make the bundle from its source with "
+            f"{repo_id} was published without its documents; make the bundle from its source with "
             f"python -m converters.{info.name}, or load the questions with datasets.load_dataset"
         )
     wrong = [f"{name}: listed in {INFO}, but missing" for name in missing]
-    for name, entry in track(info.files.items(), total=len(info.files), label="checksums", unit="file"):
+    for name, entry in info.files.items():
         if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
             wrong.append(f"{name}: the content differs from the sha256 in {INFO}")
     card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
-    recorded = remove_address(card, info.files[CARD].sha256) if CARD in info.files else card
-    if recorded is None and CARD not in missing:
+    original = restore_card(card, info.files[CARD].sha256) if CARD in info.files else card
+    if original is None and CARD not in missing:
         wrong.append(f"{CARD}: differs from the card that {INFO} records; was it edited on the Hub?")
     if wrong:
-        listed = "\n".join(f"  {line}" for line in wrong[:10])
+        listed = "\n".join(f"  {line}" for line in sorted(wrong)[:10])
         raise BundleError(
-            f"{hub.repo_id} differs from its own bundle.json: {len(wrong)} files are wrong:\n{listed}\npublish it "
+            f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong:\n{listed}\npublish it "
             "again from its folder, or choose an earlier --revision"
         )
-    return recorded or b""
+    return original or b""
+
+
+# ---------------------------------------------------------------- the command
+
+
+def run(options: argparse.Namespace) -> Path:
+    """Download the bundle into its folder and return the folder; print its path and a summary."""
+    repo_id, revision = parse_address(options.repo)
+    if revision and options.revision:
+        raise ToolkitError(f"two revisions, {revision} and {options.revision}; give only one")
+    out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
+    revision = revision or options.revision
+    if (out / INFO).is_file() and not options.force:
+        published = _read_published_info(repo_id, _download_info(connect(repo_id), repo_id, revision))
+        if read_info(out / INFO) == published and not validate(out):
+            print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
+            return out
+    check_free(out, force=options.force)
+    fetched = fetch(repo_id, revision=revision)
+    with replace_folder(out, force=options.force) as folder:
+        _copy(fetched, folder)
+    counts = fetched.info.counts
+    print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; all checksums match")
+    print(f"from {fetched.address}")
+    return out
+
+
+def _copy(fetched: PulledBundle, folder: Path) -> None:
+    """Write a downloaded bundle into an empty folder, and validate it there."""
+    for name in (*fetched.info.files, INFO):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(fetched.folder / name, folder / name)
+    (folder / CARD).write_bytes(fetched.card)
+    problems = validate(folder)
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in problems[:10])
+        raise BundleError(f"{fetched.address}: not a valid bundle, it has {len(problems)} problems:\n{listed}")
+
+
+@guarded("stopped; run the same command again: downloaded files are kept")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Download a bundle; if that fails, return 1 and print one line that says what to do."""
+    parser = build_parser("exhibit pull", __doc__)
+    parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub; hf:// is allowed")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the bundle's folder (default: datasets_out/NAME)")
+    parser.add_argument("--revision", metavar="NAME", help="a branch, a tag or a commit (default: main)")
+    parser.add_argument("--force", action="store_true", help="replace an existing bundle")
+    add_json(parser)
+    options = parser.parse_args(argv)
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        out = run(options)
+    if options.json:
+        print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
+    return 0
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ in JSON from the working folder. The tables therefore contain the PDFs once more
 there, so that the Hub's storage recognises the same bytes and stores them only once.
 """
 
-import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,19 +16,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
+from huggingface_hub import DatasetCard, DatasetCardData
 
 from exhibit.engine import Engine, track
 from exhibit.evidence import read_document
-from exhibit.schemas.bundle import CORPUS
-from exhibit.schemas.models import BundleInfo, DocumentEntry, Gold, Licence, Row
-from exhibit.storage.locations import read_start
+from exhibit.law.language import language_of
+from exhibit.schemas.bundle import CARD, CORPUS
+from exhibit.schemas.models import BundleInfo, Gold, Licence, Row
+from exhibit.storage.locations import Location, read_start
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
 """Bytes of a row group: it is in memory at once, and the viewer downloads it to show a page of rows."""
-_SHARD_BYTES = 500 << 20
-"""Bytes of a file: the size that `datasets` itself uses for uploads."""
+_SHARD_BYTES = 500 << 20  # bytes of a file: the size that `datasets` itself uses for uploads
+_HEAD_BYTES = 1 << 20  # of a card, with its header
+_LANGUAGE_CHARS = 4000  # characters of a document whose language is detected
+_LANGUAGE_SHARE = 0.1  # a language of fewer documents is not named: it may be a wrong guess
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _TEXT, _NUMBER = pa.string(), pa.int64()
@@ -46,10 +48,7 @@ _CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 @dataclass(frozen=True)
 class HubConfig:
-    """A config (a table of rows) of a dataset on the Hugging Face Hub, as the dataset card lists it.
-
-    It has its name, the path of its files, its features for the library `datasets`, and its number of rows.
-    """
+    """A config (a table of rows) of a dataset on the Hugging Face Hub, as the dataset card lists it."""
 
     name: str
     path: str
@@ -68,44 +67,19 @@ def write_tables(
     gold: Sequence[Gold],
     engine: Engine,
     texts: Path | None = None,
-) -> list[HubConfig]:
-    """Write the tables into `parquet/` and return their configs, the default config first.
-
-    A bundle without questions has only the config `corpus`.
-
-    Args:
-        texts: a folder with texts that were already extracted, as UTF-8 under the documents' names; the
-            documents of these texts are not read again.
-    """
+) -> tuple[list[HubConfig], list[str]]:
+    """Write the tables into `parquet/`; return their configs, the default one first, and the documents' languages."""
     (folder / PARQUET).mkdir()
     configs = []
-    with _give_memory_back():
-        if rows:
-            configs.append(write_parquet(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
-            configs.append(write_parquet(folder, "gold", make_gold_schema(gold), make_gold_records(gold)))
-        configs.append(_write_corpus(bundle, folder, engine, texts))
-    return configs
-
-
-@contextmanager
-def _give_memory_back() -> Iterator[None]:
-    """Make Arrow return memory to the system at once within the block.
-
-    Arrow's own memory pool keeps 100 MB after 50 MB of PDFs.
-    """
-    before = pa.default_memory_pool()
-    pa.set_memory_pool(pa.system_memory_pool())
-    try:
-        yield
-    finally:
-        pa.set_memory_pool(before)
+    if rows:
+        configs.append(write_parquet(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
+        configs.append(write_parquet(folder, "gold", make_gold_schema(gold), make_gold_records(gold)))
+    corpus, languages = _write_corpus(bundle, folder, engine, texts)
+    return [*configs, corpus], languages
 
 
 def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
-    """Write records as the Parquet file `name`; return its entry for the YAML header of the dataset card.
-
-    The entry has the table's name, path, columns, number of rows and size.
-    """
+    """Write records as the Parquet file `name`; return its entry for the YAML header of the dataset card."""
     path = f"{PARQUET}/{name}.parquet"
     # a thousand rows at a time: Python objects take ten times the memory of a table
     parts = [schema.empty_table()]
@@ -121,11 +95,7 @@ def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[s
 
 
 def make_gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
-    """Return the Arrow schema of the gold table.
-
-    The column `labels` is a struct with a field for each label. The field is boolean, integer or float if all
-    values of the label are, otherwise text. Without any labels, the column is left out.
-    """
+    """Return the Arrow schema of the gold table."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
         for name, value in line.labels.items():
@@ -157,23 +127,26 @@ def make_gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- corpus
 
 
-def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> HubConfig:
+def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> tuple[HubConfig, list[str]]:
     files = [folder / CORPUS / document.filename for document in bundle.documents]
-    pdfs = any(_is_pdf(file) for file in files)
-    schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
-    writer = _Shards(folder / PARQUET, schema)
-    tracked = track(_read_texts(files, engine, texts), total=len(files), label="tables")
-    for document, file, text in zip(bundle.documents, files, tracked, strict=True):
-        writer.add(_make_document(document, bundle, text, file, pdfs))
-    writer.close()
-    return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", describe_features(schema), len(files), writer.bytes, pdfs)
+    has_pdf = any(_is_pdf(file) for file in files)
+    schema = pa.schema({**_CORPUS, "pdf": _PDF} if has_pdf else _CORPUS)
+    languages: Counter[str] = Counter()
 
+    def make_records() -> Iterator[dict[str, Any]]:
+        tracked = track(_read_texts(files, engine, texts), total=len(files), label="tables")
+        for document, file, text in zip(bundle.documents, files, tracked, strict=True):
+            if text.strip():
+                languages[language_of(text[:_LANGUAGE_CHARS])] += 1
+            record = {**document.model_dump(), "licence": bundle.licence.name, "text": text}
+            if has_pdf:
+                record["pdf"] = {"bytes": file.read_bytes(), "path": file.name} if _is_pdf(file) else None
+            yield record
 
-def _make_document(entry: DocumentEntry, bundle: BundleInfo, text: str, file: Path, pdfs: bool) -> dict[str, Any]:
-    record = {**entry.model_dump(), "licence": bundle.licence.name, "text": text}
-    if pdfs:
-        record["pdf"] = {"bytes": file.read_bytes(), "path": entry.filename} if _is_pdf(file) else None
-    return record
+    size = _write_shards(folder / PARQUET, schema, make_records())
+    shown = [language for language, count in languages.most_common() if count >= _LANGUAGE_SHARE * len(files)]
+    path = f"{PARQUET}/corpus-*.parquet"
+    return HubConfig("corpus", path, describe_features(schema), len(files), size, has_pdf), shown
 
 
 def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
@@ -185,7 +158,6 @@ def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> It
 
 
 def _read_text(file: Path) -> str:
-    """Return the text that gold offsets refer to; a lone surrogate, which cannot be stored, becomes a question mark."""
     return read_document(file).text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -193,68 +165,46 @@ def _is_pdf(file: Path) -> bool:
     return b"%PDF-" in read_start(file, 1024)
 
 
-class _Shards:
-    """Writes documents into row groups and files of limited size; one row group is in memory at a time."""
+def _write_shards(folder: Path, schema: Any, records: Iterable[dict[str, Any]]) -> int:
+    """Write documents into row groups and files of limited size; return their size in memory, in bytes."""
+    columns = [name for name in schema.names if name not in {"pdf", "text"}]
+    # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
+    compression = {**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"}
+    how = {"compression": compression, "use_dictionary": columns, "write_statistics": columns}
+    total = written = number = 0
+    writer: Any = None
+    for group, size in _group_by_size(records):
+        if writer is None or written >= _SHARD_BYTES:
+            if writer is not None:
+                writer.close()
+            path = folder / f"corpus-{number:05}.parquet"
+            writer, number, written = pq.ParquetWriter(path, schema, **how), number + 1, 0
+        table = pa.Table.from_pylist(group, schema=schema)
+        writer.write_table(table)
+        total, written = total + table.nbytes, written + size
+    writer.close()
+    return total
 
-    def __init__(self, folder: Path, schema: Any) -> None:
-        self._folder, self._schema = folder, schema
-        self._path = folder
-        self._files = 0
-        self._writer: Any = None
-        self._written = 0
-        self._group: list[dict[str, Any]] = []
-        self._held = 0
-        self.bytes = 0
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Add a document's record; the records are written when enough bytes are collected."""
-        self._group.append(record)
-        self._held += len(record["text"]) + len((record.get("pdf") or {}).get("bytes", b""))
-        if self._held >= _GROUP_BYTES:
-            self._flush()
-
-    def close(self) -> None:
-        """Write the remaining documents; write an empty corpus as a table without rows."""
-        if self._group or not self._files:
-            self._flush()
-        self._end_file()
-
-    def _end_file(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer, self._written = None, 0
-
-    def _flush(self) -> None:
-        if self._writer is None:
-            self._path = self._folder / f"corpus-{self._files:05}.parquet"
-            columns = [name for name in self._schema.names if name not in {"pdf", "text"}]
-            self._writer = pq.ParquetWriter(
-                self._path,
-                self._schema,
-                # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
-                compression={**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"},
-                use_dictionary=columns,
-                write_statistics=columns,
-            )
-            self._files += 1
-        table = pa.Table.from_pylist(self._group, schema=self._schema)
-        self._group.clear()  # clear before writing: the writer holds a copy of the documents
-        self._writer.write_table(table)
-        self.bytes += table.nbytes
-        self._written += self._held
-        self._held = 0
-        if self._written >= _SHARD_BYTES:
-            self._end_file()
+def _group_by_size(records: Iterable[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """Yield the records in groups with their sizes; one empty group if there are no records."""
+    group: list[dict[str, Any]] = []
+    size = groups = 0
+    for record in records:
+        group.append(record)
+        size += len(record["text"]) + len((record.get("pdf") or {}).get("bytes", b""))
+        if size >= _GROUP_BYTES:
+            yield group, size
+            group, size, groups = [], 0, groups + 1
+    if group or not groups:
+        yield group, size
 
 
 # ---------------------------------------------------------------- features
 
 
 def describe_features(schema: Any) -> list[dict[str, Any]]:
-    """Return the columns of an Arrow schema in the form that the YAML header of a dataset card declares.
-
-    Each column is a dict with its name and its type.
-    """
+    """Return the columns of an Arrow schema in the form that the YAML header of a dataset card declares."""
     return [{"name": field.name, **_describe_feature(field.type)} for field in schema]
 
 
@@ -280,36 +230,62 @@ LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding
 
 
 def format_head(
-    bundle: BundleInfo, configs: Sequence[HubConfig], *, tags: Sequence[str], annotations: Sequence[str], derived: str
+    bundle: BundleInfo,
+    configs: Sequence[HubConfig],
+    *,
+    languages: Sequence[str],
+    tags: Sequence[str],
+    annotations: Sequence[str],
+    derived: str,
 ) -> str:
     """Return the YAML header of the dataset card: licence, language, tags, tables and their columns."""
-    asked = bundle.counts.questions > 0
-    paged = any(document.pages for document in bundle.documents)
-    fields: dict[str, Any] = {
-        **_describe_licence(bundle.licence),
-        "language": ["en"],
-        "multilinguality": ["monolingual"],
-        "pretty_name": bundle.title,
-        "task_categories": ["question-answering", "text-retrieval"] if asked else ["text-retrieval"],
-        "task_ids": ["closed-domain-qa", "document-retrieval"] if asked else ["document-retrieval"],
-    }
-    if annotations:
-        fields["annotations_creators"] = list(annotations)
-    if derived:
-        fields["source_datasets"] = [f"extended|other-{derived}"]
-    words = [*tags, "rag", "retrieval-augmented-generation", *(["pdf"] if paged else [])]
-    fields["tags"] = list(dict.fromkeys(words))
-    fields["size_categories"] = [find_size_category(bundle.counts.questions or bundle.counts.documents)]
-    fields["configs"] = [_describe_config(config, default=not index) for index, config in enumerate(configs)]
-    fields["dataset_info"] = [
-        {
-            "config_name": config.name,
-            "features": config.features,
-            "splits": [{"name": "train", "num_bytes": config.bytes, "num_examples": config.rows}],
-        }
-        for config in configs
-    ]
-    return dump(fields)
+    has_questions = bundle.counts.questions > 0
+    has_pages = any(document.pages for document in bundle.documents)
+    words = [*tags, "rag", "retrieval-augmented-generation", *(["pdf"] if has_pages else [])]
+    licence: dict[str, Any] = _describe_licence(bundle.licence)
+    data = DatasetCardData(
+        **licence,
+        language=list(languages) or None,
+        multilinguality=("multilingual" if len(languages) > 1 else "monolingual") if languages else None,
+        pretty_name=_without_surrogates(bundle.title),
+        task_categories=["question-answering", "text-retrieval"] if has_questions else ["text-retrieval"],
+        task_ids=["closed-domain-qa", "document-retrieval"] if has_questions else ["document-retrieval"],
+        annotations_creators=list(annotations) or None,
+        source_datasets=[f"extended|other-{derived}"] if derived else None,
+        tags=[_without_surrogates(tag) for tag in dict.fromkeys(words)],
+        size_categories=find_size_category(bundle.counts.questions or bundle.counts.documents),
+        configs=[
+            {
+                "config_name": config.name,
+                **({"default": True} if not index else {}),
+                "data_files": [{"split": "train", "path": config.path}],
+            }
+            for index, config in enumerate(configs)
+        ],
+        dataset_info=[
+            {
+                "config_name": config.name,
+                "features": config.features,
+                "splits": [{"name": "train", "num_bytes": config.bytes, "num_examples": config.rows}],
+            }
+            for config in configs
+        ],
+    )
+    return f"{data.to_yaml()}\n"
+
+
+def read_languages(root: Location) -> list[str]:
+    """Return the languages that the card of a bundle states, as codes; English if it states none."""
+    try:
+        text = read_start(root / CARD, _HEAD_BYTES).decode("utf-8", "replace")
+        head = DatasetCard(text).data.to_dict()  # type: ignore[no-untyped-call]
+    except (OSError, ValueError):
+        head = {}
+    return list(head.get("language") or ["en"])
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def find_size_category(rows: int) -> str:
@@ -318,43 +294,10 @@ def find_size_category(rows: int) -> str:
     return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
 
-def _describe_config(config: HubConfig, *, default: bool) -> dict[str, Any]:
-    return {
-        "config_name": config.name,
-        **({"default": True} if default else {}),
-        "data_files": [{"split": "train", "path": config.path}],
-    }
-
-
-def _describe_licence(licence: Licence) -> dict[str, str]:
+def _describe_licence(licence: Licence) -> dict[str, Any]:
     """Return the licence as the Hub's identifier, or as `other` with a name that the Hub accepts."""
-    if licence.id in LICENCES - {"other"}:
-        return {"license": licence.id}
+    if licence.id.lower() in LICENCES - {"other"}:
+        return {"license": licence.id.lower()}
     name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
     link = {"license_link": licence.url} if licence.url else {}
     return {"license": "other", "license_name": name, **link}
-
-
-_PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9_]*", re.IGNORECASE)
-
-
-class _Quoting(yaml.SafeDumper):
-    """A YAML dumper that quotes every text that YAML could parse as another type."""
-
-    def ignore_aliases(self, _: Any) -> bool:
-        """Return True, so that a repeated value is written in full each time and not as a YAML alias."""
-        return True
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    whole = re.sub("[\ud800-\udfff]", "\ufffd", text)
-    return dumper.represent_str(whole) if _PLAIN.fullmatch(text) else dumper.represent_scalar(_STRING, whole, style='"')
-
-
-_STRING = "tag:yaml.org,2002:str"
-_Quoting.add_representer(str, _represent_text)
-
-
-def dump(value: dict[str, Any]) -> str:
-    """Return a mapping as YAML, with its keys in their order."""
-    return str(yaml.dump(value, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=math.inf))

@@ -89,10 +89,7 @@ class Question:
 
 
 def _read_objects(given: Any) -> Any:
-    """Return a question's contexts as a list of objects: a string becomes `{"filename": None, "text": …}`.
-
-    None becomes an empty list. Raise ValueError if the list has both strings and objects.
-    """
+    """Return a question's contexts as a list of objects: a string becomes `{"filename": None, "text": …}`."""
     if not isinstance(given, list):
         return [] if given is None else given
     if {type(one) for one in given} == {str, dict}:
@@ -101,10 +98,7 @@ def _read_objects(given: Any) -> Any:
 
 
 class LooseRow(BaseModel):
-    """A row of a `train.json` that was not written by this project.
-
-    Only `question` and `answer` are required.
-    """
+    """A row of a `train.json` that was not written by this project."""
 
     id: StrictInt | str | None = None
     query_id: StrictInt | str | None = None

@@ -7,7 +7,6 @@ class ToolkitError(Exception):
     """An error in the input or the environment, not in the code; commands print it as one line and exit with 1."""
 
     def __init__(self, message: str = "") -> None:
-        """Store the message; characters that UTF-8 cannot encode, as in some file names, are escaped."""
         super().__init__(escape_surrogates(message))
 
 

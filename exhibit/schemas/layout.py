@@ -10,8 +10,7 @@ TRAIN = "train.json"
 GOLD = "gold.jsonl"
 INFO = "bundle.json"
 CARD = "README.md"
-DRAFTS = "drafts.jsonl"
-"""The file of a drafted bundle with the questions that a person has not yet reviewed."""
+DRAFTS = "drafts.jsonl"  # the file of a drafted bundle with the questions that a person has not yet reviewed
 ORIGIN = ".exhibit-origin.json"
 """A file in a cache folder with the URL of the bundle whose small files are in that folder."""
 
@@ -21,8 +20,7 @@ How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"
 `answer`: the source has no quote, and the words of its answer occur once in the document that it names.
 """
 
-LONGEST_NAME = 255
-"""The longest file name in bytes that every file system in use accepts."""
+LONGEST_NAME = 255  # the longest file name in bytes that every file system in use accepts
 
 
 def fit_name(name: str, ending: str = "") -> str:

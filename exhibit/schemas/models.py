@@ -81,7 +81,7 @@ class Gold(_Model):
     filename: Filename | None
     pages: list[Positive]
     spans: list[Offsets]
-    alternatives: list[list[Offsets]]
+    alternatives: list[Annotated[list[Offsets], Field(min_length=1)]]
     how: How
     score: Annotated[Annotated[float, Field(ge=0, le=1)] | None, Field(validate_default=True)] = 1.0
     labels: dict[str, str | int | float | bool | None] = {}
@@ -89,7 +89,6 @@ class Gold(_Model):
     @field_validator("score")
     @classmethod
     def _none_where_absent(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """Return the score, or None if the passage was not located."""
         return None if info.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
@@ -166,10 +165,7 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """The counts of a folder's files or a table's rows: given, kept, and left out for each reason.
-
-    `given` is the sum of all other counts.
-    """
+    """The counts of a folder's files or a table's rows: given, kept, and left out for each reason."""
 
     given: Natural
     kept: Natural
@@ -226,10 +222,7 @@ class DraftInfo(_Model):
     """Sure drafts that a person found wrong."""
 
     def words(self, questions: int) -> str:
-        """Return the caveat to print beside every figure of a drafted bundle.
-
-        For example: `drafted, 12 of 90 reviewed by a person; …`.
-        """
+        """Return the caveat to print beside every figure of a drafted bundle."""
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:
             return f"{line}; nobody has checked how many drafts are wrong"

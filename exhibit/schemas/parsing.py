@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
-LARGEST_FILE = 64 << 20
-"""Default size limit of a file in bytes: settings, patches and reviews are far smaller."""
+LARGEST_FILE = 64 << 20  # default size limit of a file in bytes: settings, patches and reviews are far smaller
 
 
 def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
@@ -65,8 +64,7 @@ _LARGEST_TOML = 256 << 10
 """Most characters of a TOML file: our largest file has 8,000, and Python parses a file of this size in about a
 second.
 """
-_DEEPEST_KEY = 100
-"""Most parts of a dotted key: parsing time grows with the square of their number."""
+_DEEPEST_KEY = 100  # most parts of a dotted key: parsing time grows with the square of their number
 
 
 def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitError) -> dict[str, Any]:
@@ -84,10 +82,7 @@ def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitE
 
 
 def read_beside(module: str, name: str = "") -> dict[str, Any]:
-    """Return the content of the TOML file beside a module: `read_beside(__file__)` in cuad.py reads cuad.toml.
-
-    `name` selects another file in the same folder.
-    """
+    """Return the content of the TOML file beside a module: `read_beside(__file__)` in cuad.py reads cuad.toml."""
     path = Path(module).parent / name if name else Path(module).with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
@@ -112,7 +107,6 @@ class LazyLines(Generic[Row]):
     """The rows of a JSONL file, parsed on access; only each row's offset and line number are in memory."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
-        """Store the path, and `parse`, which makes a row from a line's bytes and the line's name for error messages."""
         self.path, self._parse = path, parse
 
     @cached_property

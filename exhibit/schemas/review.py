@@ -19,8 +19,7 @@ from exhibit.schemas.parsing import format_faults, read_regular
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
 _HEAD = 400  # bytes at the start of a file that state its kind
-_LARGEST = 50_000_000
-"""Size limit in bytes of a review or a patch: a thousand corrections take one megabyte."""
+_LARGEST = 50_000_000  # size limit in bytes of a review or a patch: a thousand corrections take one megabyte
 
 Judgment = Literal["right", "wrong", "unclear"]
 
@@ -38,10 +37,7 @@ class MarkedPassage(_Model):
 
 
 class Better(_Model):
-    """A reviewer's correction of a question: the right answer, and the right passages.
-
-    If no passage of the documents answers the question, `is_impossible` is True and there are no passages.
-    """
+    """A reviewer's correction of a question: the right answer, and the right passages."""
 
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False

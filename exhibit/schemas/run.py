@@ -4,6 +4,7 @@ The models are the only definition: the evaluation writes through them, `run_fol
 Schema files beside this module are generated from them.
 """
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter
@@ -11,17 +12,36 @@ from pydantic.dataclasses import dataclass
 
 from exhibit.schemas.models import Natural, Positive
 
-FORMAT: Literal["exhibit-run/1"] = "exhibit-run/1"
+FORMAT: Literal["exhibit-run/2"] = "exhibit-run/2"
 CONFIG, PROVENANCE, SUMMARY, RESULTS, REPORT = (
     "config.json", "provenance.json", "summary.json", "eval_results.jsonl", "report.html",
 )  # fmt: skip
 BREAKDOWN, INGESTION, CONFIDENCE, EVIDENCE = "breakdown.json", "ingestion.json", "confidence.json", "evidence.json"
-FLIPS = "flips.json"
-"""A file of a dataset whose questions were asked several times."""
 
+
+class Outcome(StrEnum):
+    """What became of a question; report, comparison, trend, review, exports and gates use nothing else."""
+
+    INVENTED = "invented"  # answered although the documents do not answer
+    WRONG = "wrong"
+    WRONGLY_REFUSED = "wrongly refused"  # an empty reply refuses
+    FAILED = "failed"
+    MISSED = "missed"  # `missed` and `found` are for systems that return passages and no answer
+    NOT_JUDGED = "not judged"
+    FOUND = "found"
+    RIGHTLY_REFUSED = "rightly refused"
+    RIGHT = "right"
+
+
+ANSWERED_RIGHTLY, AT_MOST = "answered_rightly", "answered_rightly_at_most"
+"""The shares of answerable questions that are right for certain, and at most: if all that is not judged were right.
+
+Unlike other scores, a failed question has them, so that their denominator never shrinks.
+"""
+COUNTS_FAILED = frozenset({ANSWERED_RIGHTLY, AT_MOST})
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
-Score = FiniteFloat | None
+Score = Annotated[FiniteFloat, Field(ge=-1e15, le=1e15)] | None
 """A metric's value; None if it does not apply, never 0."""
 
 
@@ -42,7 +62,7 @@ class Estimate:
     mean: FiniteFloat | None
     n: int
     errors: int = 0
-    """The number of questions that failed; no mean includes them."""
+    """The number of questions with a failed reply; only the shares of right answers include them."""
     ci95: Annotated[Interval | None, BeforeValidator(_read_interval)] = None
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1
@@ -136,46 +156,17 @@ class RunReply(_Part):
 
 
 class RunRepeat(_Part):
-    """One reply to a question that was asked several times: answer, time, error, scores, verdict and cited files."""
+    """One reply to a question that was asked several times."""
 
     answer: str | None = None
     seconds: FiniteFloat | None = None
     error: str
     scores: dict[str, Score] = {}
-    verdict: str = ""
-    files: list[str] = []
-    """The files that the answer cites."""
-
-
-class QuestionFlips(_Part):
-    """For one question that was asked several times, the number of replies that differ from the most common one.
-
-    Replies are compared separately by verdict, by cited files and by answer. `asked` is the number of replies.
-    """
-
-    id: int | str
-    asked: int
-    verdict: int
-    files: int
-    answer: int
-
-
-class FlipCounts(_Part):
-    """The number of questions whose replies differ when the question is asked several times.
-
-    Differences are counted separately for the verdict, the cited files and the answer.
-    """
-
-    questions: int = 0
-    verdict: int = 0
-    files: int = 0
-    answer: int = 0
-    most: list[QuestionFlips] = []
-    """The questions whose replies differ most."""
+    outcome: Outcome
 
 
 class RunQuestion(_Part):
-    """A question in a run: gold, reply, scores and verdict."""
+    """A question in a run: gold, reply, scores and outcome."""
 
     dataset: str = ""
     id: Id
@@ -187,23 +178,28 @@ class RunQuestion(_Part):
     gold: list[RunGold] = []
     reply: RunReply
     scores: dict[str, Score] = {}
-    verdict: str
-    stage: str | None = None
-    evidence: str = ""
+    outcome: Outcome
+    reason: str = ""
+    """The reason for the outcome, in a sentence."""
+    supported: bool | None = None
+    """Whether the passages that the answer cites, or was made from, contain gold; None if unknown."""
     lost_at: str | None = None
     """The earliest stage that loses one of the gold passages; None if no known stage does."""
     gold_stages: list[dict[str, Any]] = []
     """The stages that each gold passage reached, as far as they are known."""
-    answer_reason: str = ""
-    """The reason for the verdict: right, wrong or not judged."""
     notes: list[str] = []
-    """Notes on missing evidence that a verdict would need."""
+    """Notes on data that the question or its reply lacks."""
     repeats: list[RunRepeat] = []
 
     @property
     def document(self) -> str:
         """The question's document, by which the bootstrap resamples questions; a unique name if it is unknown."""
         return self.filename or f"\0{self.id}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether any reply to the question is an error."""
+        return any(one.error for one in self.repeats) if self.repeats else bool(self.reply.error)
 
     @property
     def key(self) -> tuple[str, Id]:
@@ -251,7 +247,7 @@ class RunConfig(_Part):
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
-    format: Literal["exhibit-run/1"] = FORMAT
+    format: Literal["exhibit-run/2"] = FORMAT
     version: str = ""
     target: str | None = None
     config: dict[str, Any] = {}
@@ -330,6 +326,5 @@ FILES: dict[str, TypeAdapter[Any]] = {
     INGESTION: TypeAdapter(Ingestion),
     CONFIDENCE: TypeAdapter(Confidence),
     EVIDENCE: TypeAdapter(MissingEvidence),
-    FLIPS: TypeAdapter(FlipCounts),
 }
 """The files of a run other than the rows, in the run's folder or in a dataset's folder."""

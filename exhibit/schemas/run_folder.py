@@ -248,6 +248,7 @@ def compare_means(stored: files.Means, given: files.Means) -> list[str]:
         apart = {what: pair for what, pair in pairs.items() if not _is_near(*pair)}
         wrong = [f"{what} is {said}, but the rows give {known}" for what, (said, known) in apart.items()]
         lines += [f"{name}: {'; '.join(wrong)}"] if wrong else []
+    lines += [f"{name}: is in the rows and not in the summary" for name in given if stored and name not in stored]
     return lines
 
 
@@ -266,10 +267,10 @@ def _compute_means(rows: Iterable[files.RunQuestion], groups: str | None) -> fil
     values: dict[str, dict[str, list[float]]] = {}
     errors = 0
     for row in rows:
-        errors += sum(bool(one.error) for one in row.repeats) if row.repeats else bool(row.reply.error)
+        errors += row.failed
         for name, value in row.scores.items():
             column = values.setdefault(name, {})
-            if value is not None and not row.reply.error:
+            if value is not None and (not row.reply.error or name in files.COUNTS_FAILED):
                 column.setdefault(str(row.labels.get(groups)) if groups else "", []).append(value)
     return {
         name: files.Estimate(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,11 +34,7 @@ class Problem(NamedTuple):
 
 
 def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
-    """Return every problem of a bundle; empty if it is valid.
-
-    Args:
-        elsewhere: the entries of the bundle's files that are in a remote store, by name.
-    """
+    """Return every problem of a bundle; empty if it is valid."""
     if not root.is_dir():
         return [Problem(str(root), "", "", "no such folder")]
     elsewhere = elsewhere or {}
@@ -52,7 +49,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     if info is not None:
         problems += _check_checksums(root, elsewhere, info)
         if rows is not None:
-            problems += _check_figures(rows, info)
+            problems += _check_counts(rows, gold, names, info)
     if not (root / CARD).is_file() and CARD not in elsewhere:
         problems.append(Problem(CARD, "", "", "missing; every bundle needs a dataset card"))
     return problems
@@ -121,10 +118,7 @@ def _check_gold(root: Path, problems: list[Problem]) -> dict[int, Gold] | None:
 
 
 def read_drafts(root: Path, names: Collection[str], taken: Collection[int]) -> list[DraftedRow]:
-    """Return the drafted questions that a person has not yet reviewed; raise BundleError with every problem.
-
-    `names` are the documents of the bundle, and `taken` the ids of train.json.
-    """
+    """Return the drafted questions that a person has not yet reviewed; raise BundleError with every problem."""
     problems: list[Problem] = []
     drafts = _check_drafts(root, names, taken, problems)
     if problems:
@@ -157,10 +151,7 @@ def _check_drafts(
 
 
 def _check_agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[Problem]:
-    """Yield the differences between the lines of gold.jsonl and the contexts of train.json, compared in order.
-
-    `gold` has the lines by their line numbers.
-    """
+    """Yield the differences between the lines of gold.jsonl and the contexts of train.json, compared in order."""
     expected: list[tuple[int, int | None, Context | None]] = []
     for row in rows:
         expected += [(row.id, index, context) for index, context in enumerate(row.contexts)]
@@ -202,16 +193,31 @@ def _check_checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: Bundl
             yield Problem(INFO, "files", name, "in the bundle, but not recorded")
 
 
-def _check_figures(rows: list[Row], info: BundleInfo) -> Iterator[Problem]:
-    counted = {
+def _check_counts(
+    rows: Sequence[Row], gold: Mapping[int, Gold] | None, names: Collection[str], info: BundleInfo
+) -> Iterator[Problem]:
+    counted: dict[str, Any] = {
+        "documents": len(names),
         "questions": len(rows),
+        "answerable": sum(not row.is_impossible for row in rows),
         "impossible": sum(row.is_impossible for row in rows),
         "contexts": sum(len(row.contexts) for row in rows),
     }
     for name, number in counted.items():
-        said = getattr(info.counts, name)
-        if said != number:
-            yield Problem(INFO, "counts", name, f"{said}, but train.json has {number}")
+        recorded = getattr(info.counts, name)
+        if recorded != number:
+            yield Problem(INFO, "counts", name, f"{recorded}, but the bundle has {number}")
+    listed = Counter(document.filename for document in info.documents)
+    for name in sorted(listed.keys() ^ set(names)):
+        message = "listed, but not under corpus/" if name in listed else "under corpus/, but not listed"
+        yield Problem(INFO, "documents", name, message)
+    if gold is not None:
+        texts = {(row.id, index) for row in rows for index, context in enumerate(row.contexts) if context.text}
+        located = Counter(line.how for line in gold.values() if (line.id, line.context) in texts)
+        for how in sorted({*located, *info.counts.located}):
+            recorded = info.counts.located.get(how, 0)
+            if recorded != located[how]:
+                yield Problem(INFO, "counts", f"located.{how}", f"{recorded}, but gold.jsonl has {located[how]}")
 
 
 def _from_pydantic(file: str, error: ValidationError, row: str = "") -> Iterator[Problem]:

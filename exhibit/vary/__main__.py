@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.converters.steps.cli import format_table
+from exhibit.converters.core.command import format_table
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import Parser, add_json, guarded, print_results

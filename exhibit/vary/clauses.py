@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from exhibit.converters.core.benchmark import RawDocument, RawRow
+from exhibit.converters.pages.text_pdf import PAGE_BREAK
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure
-from exhibit.vary.corpus import TextRow
+from exhibit.vary.corpus import list_gold
 
 _NUMBER = re.compile(r"(?:(Section|Article|Clause)\s+|§\s?)?(\d{1,2}(?:\.\d{1,2}){0,3})\.?", re.IGNORECASE)
 _STRAY = re.compile(
-    r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-? ?\d{1,3} ?-?(?: of \d+)?[ \t]*$|\f|_{4}|\.{6}|\[Signature",
+    r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-? ?\d{1,3} ?-?(?: of \d+)?[ \t]*$|_{4}|\.{6}|\[Signature",
     re.MULTILINE | re.IGNORECASE,
 )
 """Matches text that belongs to no clause: the signatures, the line of a page, a row of a table of contents."""
@@ -47,10 +49,11 @@ class Clause:
 
 
 @lru_cache(maxsize=8)
-def find_clauses(filename: str, text: str) -> tuple[Clause, ...]:
-    """Return the numbered clauses of a text in order, except for those whose number occurs twice."""
+def find_clauses(document: RawDocument) -> tuple[Clause, ...]:
+    """Return the numbered clauses of a document in order, except for those whose number occurs twice."""
+    text = (document.text or "").replace(PAGE_BREAK, "\n")
     found = []
-    for section in read_structure(Document(filename, text)).walk():
+    for section in read_structure(Document(document.filename, text)).walk():
         number = _NUMBER.fullmatch(section.label.strip())
         if number is None or section.children:
             continue
@@ -65,10 +68,10 @@ def find_clauses(filename: str, text: str) -> tuple[Clause, ...]:
     return tuple(clause for clause in found if counts[clause.number] == 1)
 
 
-def clauses_of(row: TextRow, clauses: Sequence[Clause]) -> list[Clause] | None:
+def clauses_of(row: RawRow, clauses: Sequence[Clause]) -> list[Clause] | None:
     """Return the clauses that contain all gold of a row; None if some gold is in no clause."""
     holders = []
-    for span in (span for passage in row.passages for place in passage.places for span in place):
+    for span in list_gold([row]):
         holder = next((clause for clause in clauses if clause.holds(span)), None)
         if holder is None:
             return None

@@ -1,29 +1,31 @@
 """A bundle as text: the input and the output of each kind of variation.
 
-A kind of variation changes texts by edits. `apply_edits` applies the edits and moves every gold span
+A corpus holds what a converter's reader would return: documents with their text, and rows whose quotes have spans in
+that text. A kind of variation changes texts by edits. `apply_edits` applies the edits and moves every gold span
 accordingly, so that gold stays correct.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from exhibit.converters.benchmark import Block, Label, Tally
+from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Spans, Tally
+from exhibit.converters.pages.text_pdf import PAGE_BREAK
 from exhibit.engine import Engine, open_engine, track
-from exhibit.evidence import Span, fold
+from exhibit.evidence import Document, Span, fold
 from exhibit.evidence.read import read_within
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder
-from exhibit.storage.locations import Location
 
 NOT_LOCATED = "its gold is not located in the parent bundle"
 IMPOSSIBLE = "the question has no answer in the parent bundle"
 SEVERAL = "its gold stands in several documents"
 WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
+CONTROL_ROW = "control"  # the label with the id of the parent's row that a row was made from
 
 
 class Edit(NamedTuple):
@@ -35,163 +37,129 @@ class Edit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TextDocument:
-    """A document as text, with the properties that its printed PDF will have."""
-
-    filename: str
-    title: str
-    text: str
-    source: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
-    blocks: tuple[Block, ...] = ()
-    """Blocks that are printed below the text in an invisible way; their words follow the text's."""
-    subject: str = ""
-    """The subject in the file's metadata."""
-    scan: int | None = None
-    """The seed of the simulated scan of its pages; None if it is printed with its text."""
-
-
-@dataclass(frozen=True)
-class TextPassage:
-    """A gold passage as spans of its document: the occurrence that the benchmark means, and other occurrences."""
-
-    filename: str
-    spans: tuple[Span, ...]
-    alternatives: tuple[tuple[Span, ...], ...] = ()
-
-    @property
-    def places(self) -> tuple[tuple[Span, ...], ...]:
-        """All occurrences of the passage, each as a tuple of spans; the first is the one that the benchmark means."""
-        return (self.spans, *self.alternatives)
-
-
-@dataclass(frozen=True)
-class TextRow:
-    """A question, with its gold passages as spans in the documents' text."""
-
-    id: int
-    question: str
-    answer: str
-    passages: tuple[TextPassage, ...] = ()
-    filename: str | None = None
-    is_impossible: bool = False
-    labels: Mapping[str, Label] = field(default_factory=dict)
-    control: int = 0
-    """The id of the parent's row that this row was made from."""
-    near_misses: tuple[TextPassage, ...] = ()
-    """The same clause as it read on other days."""
-
-    def labelled(self, **labels: Label) -> "TextRow":
-        """Return the row with further labels."""
-        return replace(self, labels={**self.labels, **labels})
-
-    @property
-    def files(self) -> frozenset[str]:
-        """The names of the documents that contain the row's gold passages."""
-        return frozenset(passage.filename for passage in self.passages)
-
-
-@dataclass(frozen=True)
 class TextCorpus:
     """The questions and the extracted texts of a bundle's documents, for editing."""
 
-    documents: Mapping[str, TextDocument]
-    rows: tuple[TextRow, ...]
+    documents: Mapping[str, RawDocument]
+    rows: tuple[RawRow, ...]
+    scan_seed: int | None = None
+    """The seed of the simulated scans; None if the documents are printed with their text."""
 
-    def words(self, passage: TextPassage) -> str:
-        """Return the text of a passage, with single spaces."""
-        text = self.documents[passage.filename].text
-        return " ".join(" ".join(text[start:end] for start, end in passage.spans).split())
+    def words(self, quote: Quote) -> str:
+        """Return the text at a quote's spans, with single spaces."""
+        text = self.documents[quote.filename].text or ""
+        return " ".join(" ".join(text[start:end] for start, end in quote.spans).split())
 
-    def rows_of(self, filename: str) -> list[TextRow]:
+    def rows_of(self, filename: str) -> list[RawRow]:
         """Return the answerable questions whose gold passages are all in this document."""
-        return list(self._rows_by_file.get(filename, ()))
+        return self._rows_by_file.get(filename, [])
 
     @cached_property
-    def _rows_by_file(self) -> dict[str, list[TextRow]]:
-        rows: dict[str, list[TextRow]] = {}
+    def _rows_by_file(self) -> dict[str, list[RawRow]]:
+        rows: dict[str, list[RawRow]] = {}
         for row in self.rows:
             if len(row.files) == 1 and not row.is_impossible:
-                rows.setdefault(next(iter(row.files)), []).append(row)
+                rows.setdefault(row.files[0], []).append(row)
         return rows
 
 
-def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
-    """Return a copy of a row with a new answer and additional labels.
-
-    A label whose value equals the old answer is also changed to the new answer.
-    """
-    own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
-    return replace(row, answer=answer, labels={**own, **labels})
+def list_gold(rows: Iterable[RawRow], filename: str | None = None) -> list[Span]:
+    """Return the spans of the rows' gold at all its locations, in one document or in all."""
+    quotes = [quote for row in rows for quote in row.quotes if filename in (None, quote.filename)]
+    return [Span(*span) for quote in quotes for place in (quote.spans, *quote.alternatives) for span in place]
 
 
-def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None) -> TextCorpus:
-    """Read a bundle's documents; questions without located gold are left out and counted."""
-    files = dict(sorted(bundle.files.items()))
-    read = (engine or open_engine(items=len(files))).map(_read_text, files.values())
-    texts = track(read, total=len(files), label="parent's documents")
-    entries = {entry.filename: entry for entry in bundle.info.documents} if bundle.info else {}
-    documents = {}
-    for name, text in zip(files, texts, strict=True):
-        entry = entries.get(name)
-        printed = f"{name.rpartition('.')[0] or name}.pdf" if not name.lower().endswith(".pdf") else name
-        title, labels = (entry.title, tuple(entry.labels.items())) if entry else (name, ())
-        documents[name] = TextDocument(printed, title, text.unwrap(), entry.source if entry else "", labels)
-    firsts: dict[str, str] = {}
-    for name, document in documents.items():
-        if (first := firsts.setdefault(document.filename, name)) != name:
-            raise BundleError(
-                f"{bundle.root}: {first} and {name} would both be printed as {document.filename}; rename one of them"
-            )
-    renamed = {name: document.filename for name, document in documents.items()}
-    lines: dict[int, list[Gold]] = {}
-    for line in bundle.gold:
-        lines.setdefault(line.id, []).append(line)
-    rows = []
-    for question in bundle.questions:
-        if not isinstance(question.id, int):
-            raise BundleError(
-                f"{bundle.root}: row {question.id!r}: the id is not a whole number; "
-                "only rows whose id is a whole number can be varied"
-            )
-        mine = lines.get(question.id, [])
-        passages = tuple(_make_passage(line, renamed) for line in mine if line.context is not None and line.spans)
-        if not question.is_impossible and (not passages or len(passages) < len(question.contexts)):
-            tally.leave_out(NOT_LOCATED if question.contexts else WITHOUT_GOLD, f"row {question.id}")
-            continue
-        filename = next((line.filename for line in mine if line.filename), None)
-        rows.append(
-            TextRow(
-                question.id,
-                question.question,
-                question.answer,
-                passages,
-                renamed.get(filename or ""),
-                question.is_impossible,
-                dict(mine[0].labels) if mine else {},
-                question.id,
-            )
-        )
-    return TextCorpus({document.filename: document for document in documents.values()}, tuple(rows))
+def with_labels(row: RawRow, **labels: Label) -> RawRow:
+    """Return a row with further labels."""
+    return replace(row, labels={**row.labels, **labels})
 
 
-def _read_text(path: Location) -> str:
-    return read_within(path).text
-
-
-def _make_passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
-    spans = tuple(Span(*span) for span in line.spans)
-    others = tuple(tuple(Span(*span) for span in place) for place in line.alternatives)
-    return TextPassage(renamed[str(line.filename)], spans, others)
+def replace_answer(row: RawRow, answer: str, **labels: Label) -> RawRow:
+    """Return a row with a new answer, also in the labels that repeat it, and with further labels."""
+    repeated = {name: answer for name, value in row.labels.items() if value == row.answer}
+    return with_labels(replace(row, answer=answer), **repeated, **labels)
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
     """Record in `tally` that impossible questions, and questions with gold in several documents, are left out."""
     for row in corpus.rows:
         if row.is_impossible:
-            tally.leave_out(IMPOSSIBLE, f"row {row.id}")
+            tally.leave_out(IMPOSSIBLE, row.name)
         elif len(row.files) > 1:
-            tally.leave_out(SEVERAL, f"row {row.id}")
+            tally.leave_out(SEVERAL, row.name)
+
+
+# ---------------------------------------------------------------- reading a bundle
+
+
+def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None) -> TextCorpus:
+    """Read a bundle's documents; questions without located gold are left out and counted."""
+    files = dict(sorted(bundle.files.items()))
+    read = (engine or open_engine(items=len(files))).map(read_within, files.values())
+    entries = {entry.filename: entry for entry in bundle.info.documents} if bundle.info else {}
+    documents: dict[str, RawDocument] = {}
+    layouts: dict[str, Document] = {}
+    renamed: dict[str, str] = {}
+    for name, parent in zip(files, track(read, total=len(files), label="parent's documents"), strict=True):
+        printed = name if name.lower().endswith(".pdf") else f"{name.rpartition('.')[0] or name}.pdf"
+        if printed in documents:
+            first = next(other for other, known in renamed.items() if known == printed)
+            raise BundleError(f"{bundle.root}: {first} and {name} would both be printed as {printed}; rename one")
+        entry = entries.get(name)
+        title, source, labels = (entry.title, entry.source, entry.labels) if entry else (name, "", {})
+        layouts[printed], renamed[name] = parent.unwrap(), printed
+        text = _with_page_breaks(layouts[printed])
+        documents[printed] = RawDocument(printed, title, text=text, source=source, labels=tuple(labels.items()))
+    rows = tuple(_read_rows(bundle, renamed, tally))
+    corpus = TextCorpus(documents, rows)
+    return apply_edits(corpus, {name: _remove_layout(layouts[name], rows) for name in documents})
+
+
+def _read_rows(bundle: BundleFolder, renamed: Mapping[str, str], tally: Tally) -> Iterable[RawRow]:
+    lines: dict[int, list[Gold]] = {}
+    for line in bundle.gold:
+        lines.setdefault(line.id, []).append(line)
+    for question in bundle.questions:
+        if not isinstance(question.id, int):
+            raise BundleError(
+                f"{bundle.root}: row {question.id!r}: the id is not a whole number; "
+                "only rows whose id is a whole number can be varied"
+            )
+        gold = lines.get(question.id, [])
+        located = [line for line in gold if line.context is not None and line.spans]
+        if not question.is_impossible and (not located or len(located) < len(question.contexts)):
+            tally.leave_out(NOT_LOCATED if question.contexts else WITHOUT_GOLD, f"row {question.id}")
+            continue
+        yield RawRow(
+            question.id,
+            question.question,
+            question.answer,
+            tuple(_make_quote(line, renamed) for line in located),
+            next((renamed.get(line.filename) for line in gold if line.filename), None),
+            question.is_impossible,
+            {**(gold[0].labels if gold else {}), CONTROL_ROW: question.id},
+        )
+
+
+def _make_quote(line: Gold, renamed: Mapping[str, str]) -> Quote:
+    return Quote(
+        renamed[str(line.filename)], None, tuple(line.spans), alternatives=tuple(map(tuple, line.alternatives))
+    )
+
+
+def _with_page_breaks(document: Document) -> str:
+    """Return a document's text with a page break in place of the line feed between two pages."""
+    letters = list(document.text)
+    for page in document.pages[1:]:
+        letters[page.span.start - 1] = PAGE_BREAK
+    return "".join(letters)
+
+
+def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
+    """Return the edits that remove running heads, feet and page numbers, which would be in mid-page."""
+    gold = list_gold(rows, document.filename)
+    lines = [line for line in document.furniture if not any(line.start < s.end and s.start < line.end for s in gold)]
+    return [Edit(*line, "") for line in lines]
 
 
 # ---------------------------------------------------------------- edits
@@ -202,9 +170,9 @@ class EditedText:
 
     def __init__(self, text: str, edits: Sequence[Edit]) -> None:
         self.edits = sorted(set(edits))
-        for one, other in zip(self.edits, self.edits[1:], strict=False):
-            if other.start < one.end:
-                raise ValueError(f"two edits of one text overlap: {one} and {other}; please report this bug")
+        for edit, following in pairwise(self.edits):
+            if following.start < edit.end:
+                raise ValueError(f"two edits of one text overlap: {edit} and {following}; please report this bug")
         pieces, at = [], 0
         for start, end, new in self.edits:
             pieces += [text[at:start], new]
@@ -215,11 +183,7 @@ class EditedText:
         self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]
 
     def span(self, span: Span) -> Span | None:
-        """Return the span in the new text for a span of the old text; None if all of it was deleted.
-
-        Text that was inserted inside the span belongs to the new span. Text that was inserted directly before or
-        after it does not.
-        """
+        """Return the span in the new text for a span of the old text; None if all of it was deleted."""
         first = bisect_right(self._ends, span.start)  # the first edit that ends after the start
         start = span.start + self._shifts[first]
         if first < len(self.edits) and self.edits[first].start < span.start:
@@ -230,44 +194,38 @@ class EditedText:
             end = self._ends[last - 1] + self._shifts[last]
         return Span(start, end) if start < end else None
 
+    def move(self, place: Spans) -> Spans:
+        """Return the spans in the new text for spans of the old text, without those that were deleted."""
+        return tuple(moved for span in place if (moved := self.span(Span(*span))))
+
+    def fold_words(self, place: Spans) -> str:
+        """Return the words at some spans of the new text, folded for comparison."""
+        return fold(" ".join(self.text[start:end] for start, end in place), loose=True)
+
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
-    """Return the corpus after edits of its documents.
-
-    A passage whose text was deleted completely is removed from its question. An alternative occurrence of a
-    passage is kept only if its text still equals the text of the passage.
-    """
-    changed = {name: EditedText(corpus.documents[name].text, own) for name, own in edits.items() if own}
+    """Return the corpus after edits of its documents."""
+    changed = {name: EditedText(corpus.documents[name].text or "", each) for name, each in edits.items() if each}
     documents = {
         name: replace(document, text=changed[name].text) if name in changed else document
         for name, document in corpus.documents.items()
     }
-    rows = []
-    for row in corpus.rows:
-        passages = [_move_passage(passage, changed.get(passage.filename)) for passage in row.passages]
-        near = [_move_passage(passage, changed.get(passage.filename)) for passage in row.near_misses]
-        rows.append(
-            replace(
-                row,
-                passages=tuple(passage for passage in passages if passage),
-                near_misses=tuple(passage for passage in near if passage),
-            )
-        )
-    return TextCorpus(documents, tuple(rows))
+    rows = (
+        replace(row, quotes=_move_quotes(row.quotes, changed), near_misses=_move_quotes(row.near_misses, changed))
+        for row in corpus.rows
+    )
+    return replace(corpus, documents=documents, rows=tuple(rows))
 
 
-def _move_passage(passage: TextPassage, edited: EditedText | None) -> TextPassage | None:
+def _move_quotes(quotes: Sequence[Quote], changed: Mapping[str, EditedText]) -> tuple[Quote, ...]:
+    return tuple(moved for quote in quotes if (moved := _move_quote(quote, changed.get(quote.filename))))
+
+
+def _move_quote(quote: Quote, edited: EditedText | None) -> Quote | None:
     if edited is None:
-        return passage
-    moved = [tuple(filter(None, map(edited.span, place))) for place in passage.places]
-    main, *others = moved
+        return quote
+    main, *others = map(edited.move, (quote.spans, *quote.alternatives))
     if not main:
         return None
-    words = _fold_spans(edited.text, main)
-    return replace(
-        passage, spans=main, alternatives=tuple(place for place in others if _fold_spans(edited.text, place) == words)
-    )
-
-
-def _fold_spans(text: str, spans: Sequence[Span]) -> str:
-    return fold(" ".join(text[start:end] for start, end in spans), loose=True)
+    words = edited.fold_words(main)
+    return replace(quote, spans=main, alternatives=tuple(p for p in others if edited.fold_words(p) == words))

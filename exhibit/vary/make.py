@@ -5,16 +5,24 @@ Both are printed in the same way, so that the edits are the only difference betw
 
 import hashlib
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, format_points
-from exhibit.converters.steps.build import build
-from exhibit.converters.steps.materialise import SharedDocuments
+from exhibit.converters.core.benchmark import (
+    Benchmark,
+    DatasetInfo,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    format_points,
+)
+from exhibit.converters.core.build import build
+from exhibit.converters.core.documents import SharedDocuments
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
@@ -22,31 +30,23 @@ from exhibit.schemas.models import BundleInfo, Licence
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
-from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
+from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, read_corpus
 from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
 from exhibit.vary.scan import write_scan
 
 NO_TWIN = "the variant has no twin of it"
-CONTROL = "control"
-"""The label of the rows of a control, in place of a kind of variation."""
+CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
 
 
 class MadeBundles(NamedTuple):
-    """The two bundles that `exhibit vary` writes: the variant, and the control with the unchanged documents.
-
-    `control` is None if no control was requested.
-    """
+    """The two bundles that `exhibit vary` writes: the variant, and the control with the unchanged documents."""
 
     variant: BundleInfo
     control: BundleInfo | None
 
 
 def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> MadeBundles:
-    """Write a variant of a bundle to `out`, and write its control to the folder `control` unless that is None.
-
-    A variant is the bundle with altered documents. The control has the original documents, and the originals
-    of the variant's questions. Each new bundle is written completely or not at all.
-    """
+    """Write a variant of a bundle to `out`, and write its control to the folder `control` unless that is None."""
     loaded = [(name, *load_kind(name)) for name in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
@@ -61,10 +61,10 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
         raise BundleError(f"{root}: no question can be varied: {reasons}; choose another kind or another bundle")
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
-    kept = {row.control for row in varied.rows}
+    kept = {row.labels[CONTROL_ROW] for row in varied.rows}
     plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
     with make_scratch_folder() as folder:
-        later = [] if control is None else _make_raw_rows(plain, about, CONTROL)
+        later = [] if control is None else _finish_rows(plain, about, CONTROL)
         shared = SharedDocuments(folder / "texts", out / CORPUS, later)
         variant = _write(varied, about, about.kinds, tally, out, options, shared)
         if control is None:
@@ -72,7 +72,7 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         other = Tally(strict=options.strict)
         for row in corpus.rows:
             if row.id not in kept:
-                other.leave_out(NO_TWIN, f"row {row.id}")
+                other.leave_out(NO_TWIN, row.name)
         return MadeBundles(variant, _write(plain, about, CONTROL, other, control, options, shared))
 
 
@@ -85,20 +85,14 @@ class _About:
 
     @cached_property
     def checksums(self) -> dict[str, str]:
-        """The SHA-256 of the files of the original bundle, by path.
-
-        The files are `train.json`, `gold.jsonl`, `bundle.json` and the documents of the corpus.
-        """
+        """The SHA-256 of the files of the original bundle, by path."""
         names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
         own = {name: sha256_of(self.bundle.root / name) for name in names}
         return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
 
     @cached_property
     def pair(self) -> str:
-        """The id that only a variant and its control share.
-
-        It is a hash of the kinds of variation, the seed and the parent's checksums.
-        """
+        """The id that only a variant and its control share."""
         words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
@@ -118,66 +112,44 @@ def _write(
 ) -> BundleInfo:
     chosen = {"kind": about.kinds, "seed": about.seed, "written": "control" if kind == CONTROL else "variant"}
     machine = {"engine": options.engine, "jobs": options.jobs, "item_timeout": options.item_timeout,
-               "item_memory": options.item_memory, "keep_originals": False, "ocr": options.ocr or _is_scanned(corpus),
-               "ocr_language": options.ocr_language, "ocr_engine": options.ocr_engine}  # fmt: skip
+               "item_memory": options.item_memory, "keep_originals": False,
+               "ocr": options.ocr or corpus.scan_seed is not None, "ocr_language": options.ocr_language,
+               "ocr_engine": options.ocr_engine}  # fmt: skip
     with ExitStack() as stack:
         folder = stack.enter_context(make_scratch_folder())
-        documents = [
-            _make_raw_document(document, folder)
-            for document in track(corpus.documents.values(), total=len(corpus.documents), label="texts")
-        ]
-        benchmark = Benchmark(
-            documents,
-            _make_raw_rows(corpus, about, kind),
-            about.checksums,
-            info=_make_info(about, kind),
-            by_construction=True,
-        )
+        documents = list(corpus.documents.values())
+        if corpus.scan_seed is not None:
+            documents = [
+                _print_scan(document, corpus.scan_seed, folder)
+                for document in track(documents, total=len(documents), label="scans")
+            ]
+        info, rows = _make_info(about, kind), _finish_rows(corpus, about, kind)
+        benchmark = Benchmark(documents, rows, about.checksums, info=info, by_construction=True)
         place = stack.enter_context(replace_folder(out, force=options.force))
-        return build(_make_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place, shared)
+        return build(info, benchmark, tally, Namespace(**chosen, **machine), place, shared)
 
 
-def _is_scanned(corpus: TextCorpus) -> bool:
-    return any(document.scan is not None for document in corpus.documents.values())
+def _print_scan(document: RawDocument, seed: int, folder: Path) -> RawDocument:
+    digest = hashlib.sha256(f"{seed}{document.filename}".encode()).hexdigest()[:8]
+    return replace(document, path=write_scan(document, folder, seed=int(digest, 16)))
 
 
-def _make_raw_document(document: TextDocument, folder: Path) -> RawDocument:
-    text = "\n".join([document.text, *(block.text for block in document.blocks)])
-    blocks = (Block("p", document.text), *document.blocks) if document.blocks else ()
-    raw = RawDocument(
-        document.filename,
-        document.title,
-        text=text,
-        blocks=blocks,
-        subject=document.subject,
-        source=document.source,
-        labels=document.labels,
-    )
-    return raw if document.scan is None else replace(raw, path=write_scan(raw, folder, seed=document.scan), blocks=())
+def _finish_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
+    """Return a corpus's rows with the words of their quotes, and with the labels that link variant and control."""
+    return [
+        replace(
+            row,
+            quotes=() if row.is_impossible else _with_words(row.quotes, corpus),
+            near_misses=_with_words(row.near_misses, corpus),
+            filename=row.filename or next(iter(row.files), None),
+            labels={**row.labels, "varied": kind, "pair": about.pair},
+        )
+        for row in corpus.rows
+    ]
 
 
-def _make_raw_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
-    labels = {"varied": kind, "pair": about.pair}
-    return [_make_raw_row(row, corpus, labels) for row in corpus.rows]
-
-
-def _make_raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
-    quotes = tuple(_quote(passage, corpus) for passage in row.passages)
-    return RawRow(
-        row.id,
-        row.question,
-        row.answer,
-        () if row.is_impossible else quotes,
-        row.filename or next((quote.filename for quote in quotes), None),
-        row.is_impossible,
-        {**row.labels, **labels, "control": row.control},
-        near_misses=tuple(_quote(passage, corpus) for passage in row.near_misses),
-    )
-
-
-def _quote(passage: TextPassage, corpus: TextCorpus) -> Quote:
-    places = [tuple((start, end) for start, end in place) for place in passage.places]
-    return Quote(passage.filename, corpus.words(passage), places[0], alternatives=tuple(places[1:]))
+def _with_words(quotes: Sequence[Quote], corpus: TextCorpus) -> tuple[Quote, ...]:
+    return tuple(replace(quote, text=corpus.words(quote)) for quote in quotes)
 
 
 def _make_info(about: _About, kind: str) -> DatasetInfo:

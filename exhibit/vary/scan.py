@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PIL import Image, ImageFilter
 
-from exhibit.converters.benchmark import Block, RawDocument, read_source_text
-from exhibit.converters.printing.text_pdf import pdf_of
+from exhibit.converters.core.benchmark import Block, RawDocument
+from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render
 
@@ -20,8 +20,7 @@ _QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files smal
 def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> Path:
     """Print a document, simulate a scan of its pages, and write it as a PDF without text; return its path."""
     printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
-    blocks = raw.blocks or (Block("p", read_source_text(raw)),)
-    printed.write_bytes(pdf_of(blocks, title=raw.title, subject=raw.subject))
+    printed.write_bytes(pdf_of([Block("p", raw.text or "")], title=raw.title, subject=raw.subject))
     scan.write_bytes(scan_pages(printed, seed=seed, title=raw.title))
     printed.unlink()
     return scan

@@ -8,14 +8,13 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property, lru_cache
 
-from exhibit.evidence import Span
-from exhibit.law.figures import MONTH
+from exhibit.converters.core.benchmark import RawDocument, RawRow
 from exhibit.law.language import list_content_words
-from exhibit.law.numerals import takes_an
-from exhibit.law.values import Value, ValueKind, find_values, write_value
-from exhibit.vary.corpus import Edit, TextDocument, TextRow
-from exhibit.vary.new_values import UNSURE_WORDING, Key, UnsureError, list_options, move_months, replace_key
+from exhibit.law.values import GROUPS, MONTH, Value, ValueKind, find_values, takes_an, write_value
+from exhibit.vary.corpus import Edit, list_gold
 
+Key = tuple[str, str]
+UNSURE_WORDING = "no rule tells how the sentence reads with another value"
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
 DERIVED = "the answer states a value that its gold does not"
 IN_QUESTION = "the question states the value itself"
@@ -89,9 +88,9 @@ class ValueChanges:
 class ValueChanger:
     """A maker of changes to one document: it replaces the values that answer questions about the document."""
 
-    def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
+    def __init__(self, document: RawDocument, rows: Sequence[RawRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
-        self._text = document.text
+        self._text = document.text or ""
         sign = 1 if later else self._make_random("sign").choice((1, -1))  # an amendment moves a day to a later one
         self._months = self._make_random("months").choice(_SHIFTS) * sign
         self._new: dict[Key, Decimal | str] = {}
@@ -102,17 +101,13 @@ class ValueChanger:
 
     @cached_property
     def _taken(self) -> set[Key]:
-        """The values that may not be chosen: those in the document, and those already chosen as new values."""
         return {value.same for value in self._values}
 
     def _make_random(self, *words: object) -> random.Random:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
 
     def changes(self) -> ValueChanges:
-        """Return the changes of the document's values.
-
-        If no rule can change the answer to a question with certainty, the question is left out with the reason.
-        """
+        """Return the changes of the document's values."""
         result = ValueChanges()
         wanted = self._choose_wanted(result)
         edits: dict[Key, list[Edit]] = {}
@@ -137,10 +132,7 @@ class ValueChanger:
         return result
 
     def _choose_wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
-        """Return the values to change for each question, by its id; a value is given as kind and normal form.
-
-        Questions whose value cannot be changed are recorded with the reason in `result.left_out`.
-        """
+        """Return the values to change for each question, by its id; a value is given as kind and normal form."""
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
@@ -158,7 +150,7 @@ class ValueChanger:
 
     # ------------------------------------------------------------ the values that answer
 
-    def _find_targets(self, row: TextRow) -> set[Key]:
+    def _find_targets(self, row: RawRow) -> set[Key]:
         stated = {value.same for value in find_values(row.answer)}
         if not stated:
             raise UnsureError(NO_VALUE)
@@ -170,16 +162,16 @@ class ValueChanger:
             raise UnsureError(IN_QUESTION)
         return stated
 
-    def _find_held(self, row: TextRow) -> Iterator[Value]:
+    def _find_held(self, row: RawRow) -> Iterator[Value]:
         """Yield the values (such as amounts, dates and places) that are inside a gold passage of a question."""
-        spans = [span for passage in row.passages for place in passage.places for span in place]
+        spans = list_gold([row])
         for value in self._values:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
                 yield value
 
     # ------------------------------------------------------------ the places of a value
 
-    def _edits_of(self, key: Key, rows: Sequence[TextRow]) -> list[Edit]:
+    def _edits_of(self, key: Key, rows: Sequence[RawRow]) -> list[Edit]:
         if key[0] == "date":
             return [*self._edit_dates(key)]
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
@@ -198,14 +190,10 @@ class ValueChanger:
         self._new[key] = new
         return [Edit(*value.span, self._write_value(value, new)) for value in chosen]
 
-    def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
-        """Return whether other words of the gold depend on a place, so that its name cannot be changed alone.
-
-        Such words are the title of a statute (`Civil Code`), an adjective (`English` for England), or a country
-        beside its province (`Ontario` and `Canada`).
-        """
+    def _names_place_otherwise(self, row: RawRow, place: str) -> bool:
+        """Return whether other words of the gold depend on a place, so that its name cannot be changed alone."""
         groups = {value.unit for value in self._find_held(row) if value.kind == "place"}
-        words = " ".join(self._text[slice(*span)] for span in spans_of(row))
+        words = " ".join(self._text[slice(*span)] for quote in row.quotes for span in quote.spans)
         adjective = re.compile(rf"\b(?:{_OF_COUNTRY.get(place, f'{place}n')})\b")
         return bool({"province", "country"} <= groups or _STATUTE.search(words) or adjective.search(words))
 
@@ -219,11 +207,7 @@ class ValueChanger:
         return Decimal(move_months(day, self._months).toordinal())
 
     def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
-        """Yield the occurrences of a value outside the gold that state the same fact as the gold does.
-
-        A place counts if it is named as the governing law. Any other value counts if the words around it resemble
-        the words around the gold value. Raise UnsureError if these words resemble each other only partly.
-        """
+        """Yield the occurrences of a value outside the gold that state the same fact as the gold does."""
         around = [self._list_words_around(value) for value in gold]
         for value in self._values:
             if value.same != key or value in gold:
@@ -246,10 +230,7 @@ class ValueChanger:
         return frozenset(list_content_words(own))
 
     def _is_law(self, value: Value) -> bool:
-        """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`.
-
-        False if the place is joined to another name, as in `England and Wales`.
-        """
+        """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`."""
         if _JOINED.match(self._text, value.span.end):
             return False  # England and Wales
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
@@ -258,10 +239,7 @@ class ValueChanger:
     # ------------------------------------------------------------ the new value
 
     def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
-        """Return a new number or place that replaces all of `values`, which are equal.
-
-        The new value has the same type and does not occur in the document yet.
-        """
+        """Return a new number or place that replaces all of `values`, which are equal."""
         first = values[0]
         options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
@@ -279,10 +257,7 @@ class ValueChanger:
         return write_value(value, new, plural=self._needs_plural(value, self._text))
 
     def _needs_plural(self, value: Value, text: str) -> bool | None:
-        """Return True if the unit of a value must become plural when its number changes ("1 year" to "2 years").
-
-        Otherwise return None: the unit stays as it is, as in "1-year term". Raise UnsureError if no rule decides.
-        """
+        """Return True if the unit of a value must become plural when its number changes ("1 year" to "2 years")."""
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None
         after = text[value.span.end : value.span.end + 60]
@@ -297,7 +272,7 @@ class ValueChanger:
     # ------------------------------------------------------------ the answer
 
     def _make_row_change(
-        self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
+        self, row: RawRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
     ) -> RowChange:
         for key in sorted(keys & refused.keys()):
             raise UnsureError(refused[key])
@@ -319,13 +294,10 @@ class ValueChanger:
         kind = find_values(row.answer)[0].kind
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
 
-    def _has_yearless_day(self, row: TextRow) -> bool:
-        """Return whether the gold of a question has a date that cannot be moved together with the other dates.
-
-        Such a date has no year (`31 December`), or has a blank in place of the day (`March __`).
-        """
+    def _has_yearless_day(self, row: RawRow) -> bool:
+        """Return whether the gold of a question has a date that cannot be moved together with the other dates."""
         text = self._text
-        for span in (span for passage in row.passages for place in passage.places for span in place):
+        for span in list_gold([row]):
             words = text[span.start : span.end]
             dates = [value.span for value in find_values(words) if value.kind == "date"]
             for match in _YEARLESS.finditer(words):
@@ -343,9 +315,77 @@ def _needs_an(number: Decimal) -> bool:
     return takes_an(int(number))
 
 
-def spans_of(row: TextRow) -> list[Span]:
-    """Return the spans of a question's gold passages; of a passage that occurs several times, only the main one.
+# ---------------------------------------------------------------- new values
 
-    The main occurrence is the one that the source of the bundle means.
-    """
-    return [span for passage in row.passages for span in passage.spans]
+_CHOICES: dict[str, tuple[int, ...]] = {
+    "minute": (10, 15, 20, 30, 45, 60, 90),
+    "hour": (6, 12, 24, 36, 48, 72, 96),
+    "day": (3, 5, 7, 10, 14, 15, 20, 21, 25, 30, 40, 45, 60, 75, 90, 100, 120, 150, 180, 240, 270, 365),
+    "week": (2, 3, 4, 6, 8, 10, 12, 16, 26),
+    "month": (2, 3, 4, 5, 6, 9, 12, 15, 18, 24, 30, 36, 48, 60),
+    "quarter": (2, 3, 4, 6, 8),
+    "year": (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30),
+}
+"""Numbers that contracts use with each unit."""
+_FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
+"""Factors for a changed amount, which keep it plausible."""
+
+
+class UnsureError(Exception):
+    """Raised with the reason if no rule can change a value with certainty."""
+
+
+def replace_key(value: Value, new: Decimal | str) -> Key:
+    """Return the key (kind and normal form) that a value has after `new` replaces its number or place name."""
+    if isinstance(new, str):
+        return value.kind, new
+    changed = find_values(write_value(value, new))
+    return changed[0].same if changed else (value.kind, "")
+
+
+def list_options(value: Value) -> Sequence[Decimal | str]:
+    """Return the numbers or place names that can replace a value; the value must not be a date."""
+    if value.kind == "place":
+        return [name for name in GROUPS[value.unit] if name != value.key]
+    if value.kind == "period":
+        if value.number != int(value.number) or value.number < 1:
+            raise UnsureError(UNSURE_WORDING)
+        near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
+        return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
+    return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
+
+
+def _list_percentages(value: Value) -> list[Decimal]:
+    number = value.number
+    if number in (0, 100) or number > 100:
+        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
+    if number != int(number):
+        if "." not in value.text:
+            raise UnsureError(UNSURE_WORDING)
+        places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
+        options = [(number * factor).quantize(places) for factor in _FACTORS]
+        return [one for one in options if 0 < one < 100 and one != number]
+    steps = range(2, 13) if number <= 10 else range(15, 100, 5)
+    return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
+
+
+def _list_amounts(value: Value) -> list[Decimal]:
+    """Return candidates for a changed amount: the amount multiplied by several factors."""
+    digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
+    options = [value.number * factor for factor in _FACTORS]
+    exponent = Decimal(value.number).as_tuple().exponent
+    return [
+        one
+        for one in options
+        if one and len(f"{one.normalize():f}".rstrip("0").replace(".", "")) <= digits
+        and (one == int(one) or (isinstance(exponent, int) and exponent < 0))
+    ]  # fmt: skip
+
+
+def move_months(day: date, months: int) -> date:
+    """Return a date moved by a number of months; the last day of a month stays the last day."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    last = date.fromordinal(following.toordinal() - 1).day
+    was_last = date.fromordinal(day.toordinal() + 1).day == 1
+    return date(year, month + 1, last if was_last else min(day.day, last))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from exhibit.converters.civil_procedure.documents import CPR, GUIDE, PD, RulesFile, reference_of
 from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, layout_of, list_splits
 from exhibit.converters.civil_procedure.names import (
     RuleCitation,
@@ -16,9 +17,43 @@ from exhibit.converters.civil_procedure.names import (
     read_citation,
     read_name,
 )
-from exhibit.converters.civil_procedure.resolution import CitedSection, Method, Resolution, RowEvidence
-from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
 from exhibit.law.names import normalise_name
+from exhibit.law.references import find_references
+
+Method = Literal["exact", "normalised", "section", "unresolved"]
+METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
+
+
+@dataclass(frozen=True)
+class RowEvidence:
+    """The texts of a row other than its citation."""
+
+    source_type: str = ""
+    fields: tuple[str, ...] = ()  # all texts of the row other than question and answer: category, court …
+    prose: str = ""
+
+
+@dataclass(frozen=True)
+class CitedSection:
+    """A cited section of a document: its start and end offsets, its heading as printed, its text and its page."""
+
+    start: int
+    end: int
+    heading: str
+    text: str
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The result of resolving a citation: the document, the section and the method, or the reason for no result."""
+
+    source: RulesFile | None
+    how: Method
+    reason: str = ""
+    place: CitedSection | None = None
+    score: float = 1.0
+
 
 _SPACES = re.compile(r"\s+")
 
@@ -26,27 +61,19 @@ _SPACES = re.compile(r"\s+")
 # that two kinds of evidence outweigh one contrary kind, and checked on the citations of the real question file and on
 # constructed ones.
 _NUMBER, _PARENT, _COURT, _KIND, _MENTIONED = 0.3, 0.3, 0.4, 0.2, 0.3
-_SPOKEN = 0.3
-"""The question or the answer names the court, but no separate field does."""
-_NAME, _TITLE = 0.35, 0.2
-"""The whole name of a document; and a long title that occurs somewhere in a document."""
-_INSIDE = 1.22
-"""A section of a document that is named before it: less than the whole name of another document."""
-_EXACT = 0.05
-"""An exact name, `Practice Direction 54B, Section II`, against the same direction with a few words of its title."""
-_FOREIGN = -0.5
-"""The row is about a court whose guide is not in the corpus."""
+_SPOKEN = 0.3  # the question or the answer names the court, but no separate field does
+_NAME = 0.35  # the whole name of a document
+_INSIDE = 1.22  # a section of a document that is named before it: less than the whole name of another document
+_FOREIGN = -0.5  # the row is about a court whose guide is not in the corpus
 _PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15  # the heading is on the cited page; on a page next to it; on another page
+# pages: of 30 real citations of a guide's section, 27 give the page where it begins, and three are four pages off
 _CLOSE, _OFF = 2, 5
-"""Pages: of 30 real citations of a guide's section, 27 give the page where it begins, and three are four pages off."""
-_NO_PAGES = -0.3
-"""A citation with a page means a document with pages, not an export."""
+_NO_PAGES = -0.3  # a citation with a page means a document with pages, not an export
+# the least weight for a decision: a title alone (1.0) needs further evidence; a number and a title suffice
 _ENOUGH = 1.2
-"""The least weight for a decision: a title alone (1.0) needs further evidence; a number and a title suffice."""
-_MARGIN = 0.12
-"""If the weights of two documents differ by less than this, a person must decide."""
+_MARGIN = 0.12  # if the weights of two documents differ by less than this, a person must decide
+# characters, about ten printed pages: a longer document that is cited as a whole has no location as gold
 LONGEST_WHOLE = 25_000
-"""Characters, about ten printed pages: a longer document that is cited as a whole has no location as gold."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +83,7 @@ class _Candidate:
     likeness: float
     score: float
     heading: RuleHeading | None = None
-    whole: bool = False
-    """Whether the citation names the whole document, not a section."""
+    whole: bool = False  # whether the citation names the whole document, not a section
 
 
 class Corpus:
@@ -100,21 +126,14 @@ class Corpus:
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
-        """Yield each document that a name can mean, with `exact` if it has exactly this name, else `normalised`.
-
-        Documents are searched by the whole name. If none is found, they are searched by the number in the name, and
-        then by the court in the name.
-        """
+        """Yield each document that a name can mean, with `exact` if it has exactly this name, else `normalised`."""
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(normalise_name(name), ()), self._find_by_number(name), self._find_by_court(name))
         for source in next(filter(None, ways), ()):
             yield ("exact" if source.raw.filename in exact else "normalised"), source
 
     def _find_by_number(self, name: str) -> list[RulesFile]:
-        """Return the documents that have the number in a name such as `PART 36 - OFFERS`.
-
-        At least half of the words after the number must also occur in the names of the document.
-        """
+        """Return the documents that have the number in a name such as `PART 36 - OFFERS`."""
         words = normalise_name(name)
         number = reference_of(words)
         after = words.removeprefix(number).split()
@@ -135,11 +154,7 @@ class Corpus:
     # ------------------------------------------------------------ resolving a citation
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the citations in a square bracket of an answer, each with the document and section it refers to.
-
-        If no document is found for the bracket as one citation, the bracket is split at its semicolons. If no
-        document is found for any part either, the bracket remains one citation.
-        """
+        """Return the citations in a square bracket of an answer, each with the document and section it refers to."""
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
         if whole.source is not None or len(pieces) < 2 or not all(pieces):
@@ -148,10 +163,7 @@ class Corpus:
         return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
     def resolve(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Resolve a citation to one document and, if possible, to a section of it.
-
-        The result is unresolved, with a reason, if no document fits, if several fit, or if the evidence is weak.
-        """
+        """Resolve a citation to one document and, if possible, to a section of it."""
         strange = find_strange_courts(citation.document, self.courts, guides_only=True)
         if strange and not any(self.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
@@ -175,10 +187,7 @@ class Corpus:
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
     def _choose_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Return the best candidate of each document, sorted from best to worst.
-
-        A candidate is a possible target of a citation.
-        """
+        """Return the best candidate of each document, sorted from best to worst."""
         best: dict[str, _Candidate] = {}
         for candidate in candidates:
             name = candidate.source.raw.filename
@@ -241,38 +250,26 @@ class Corpus:
     def _find_inside(
         self, document: str, section: str, citation: RuleCitation, row: RowEvidence
     ) -> Iterator[_Candidate]:
-        """Yield the headings that match `section` in each document that matches `document`.
-
-        A document without a matching heading is itself yielded in two cases: the citation states a section, or the
-        name `document` contains a digit or the word "guide".
-        """
+        """Yield the headings that match `section` in each document that matches `document`."""
         for how, source in self.documents(document):
             score = _INSIDE + self._weigh_evidence(source, row)
             any_heading = False
             for heading, like, parent in self.read_layout(source).find_meant(section):
                 any_heading = True
-                bonus = (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation) + _order(heading)
-                bonus += (
-                    _EXACT if like == 1 and reference_of(normalise_name(document)) == normalise_name(document) else 0.0
-                )
+                bonus = (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation)
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
             if not any_heading and (citation.section or re.search(r"\d|\bguide\b", normalise_name(document))):
                 paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
                 yield _Candidate(source, how, 1.0, score + paged)
 
     def _find_rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield the documents and headings that a citation of a rule or a paragraph may mean.
-
-        Examples are `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`. The number of a rule also names its
-        Part: rule 44.2 is in Part 44.
-        """
-        match = _RULE.fullmatch(citation.document)
-        if match:
-            number = match.group(1).upper()
-            yield from self._find_inside(f"Part {number.partition('.')[0]}", number, citation, row)
-        match = _PARAGRAPH_OF.fullmatch(citation.document)
-        if match:
-            yield from self._find_inside(match.group(1), match.group(2), citation, row)
+        """Yield the headings of the rules and paragraphs that a citation names: `CPR 36.2(1)`, `PD 28 para 2.1`."""
+        for reference in find_references(citation.document):
+            number = ".".join(reference.path[:2])
+            if reference.kind == "rule" and len(reference.path) > 1:
+                yield from self._find_inside(f"Part {reference.path[0]}", number, citation, row)
+            elif reference.kind == "direction" and reference.path:
+                yield from self._find_inside(f"Practice Direction {reference.source}", number, citation, row)
 
     def _find_headings(self, source: RulesFile, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield the headings of a document that match a citation which names no document."""
@@ -280,23 +277,15 @@ class Corpus:
         evidence = self._weigh_evidence(source, row) if matches else 0.0
         numbered = _NUMBER if read_name(citation.document).number else 0.0
         for heading, like, parent in matches:
-            bonus = (
-                numbered + (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation) + _order(heading)
-            )
+            bonus = numbered + (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation)
             if citation.page and not source.raw.path:
                 bonus += _NO_PAGES
-            if heading is not None and not bonus and len(heading.name.words) > _TELLING:
-                bonus += _TITLE
             yield _Candidate(source, "section", like, like + bonus + evidence, heading)
 
     # ------------------------------------------------------------ further evidence
 
     def _weigh_evidence(self, source: RulesFile, row: RowEvidence) -> float:
-        """Return how strongly a row's texts suggest that the row cites a document; negative if they contradict it.
-
-        The citation itself is not used. The texts suggest a document if they name its court, its kind of source or
-        its number. They contradict it if they name another court.
-        """
+        """Return how strongly a row's texts suggest that the row cites a document; negative if they contradict it."""
         total = self._weigh_court(source, row)
         if source.kind and source.kind == _read_kind(row.source_type) and total >= 0:
             total += _KIND
@@ -320,10 +309,7 @@ class Corpus:
         return _FOREIGN if foreign else 0.0
 
     def weigh_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
-        """Return how strongly a citation's page number supports a heading (positive) or contradicts it (negative).
-
-        The number may be a page of the file or a printed page number, and it is often slightly wrong.
-        """
+        """Return how strongly a citation's page number supports a heading (positive) or contradicts it (negative)."""
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
             return 0.0
@@ -335,18 +321,6 @@ class Corpus:
         if away <= _CLOSE:
             return _NEAR
         return 0.0 if within or away <= _OFF else _FAR
-
-
-_TELLING = 3
-"""Words: a longer title that occurs as a whole in only one document belongs to that document."""
-_RULE = re.compile(
-    r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE
-)
-_PARAGRAPH_OF = re.compile(
-    r"((?:CPR )?(?:PD|Practice Direction|Part) ?\d+[A-Z]*\d?),? (?:at )?"
-    r"(?:paras?\.?|paragraphs?|rules?|r\.?|section)? ?(\d+[A-Z]?(?:\.\d+[A-Z]?)+|\d+[A-Z]?)(?:\([^)]{1,6}\))*",
-    re.IGNORECASE,
-)
 
 
 def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
@@ -362,10 +336,7 @@ _MOST_PAGES = 4  # pages of a cited section: a longer section is cited for its s
 
 
 def _read_kind(source_type: str) -> str:
-    """Return the kind of document that a `source_type` states.
-
-    Empty if it states both rules and practice directions, or neither.
-    """
+    """Return the kind of document that a `source_type` states."""
     words = normalise_name(source_type)
     directions, rules = (
         re.search(r"\bpds?\b|practice direction", words),
@@ -378,12 +349,3 @@ def _read_kind(source_type: str) -> str:
 
 def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
     return (round(candidate.score, 6), candidate.heading is not None, candidate.likeness)
-
-
-def _order(heading: RuleHeading | None) -> float:
-    """Return -0.01 for a heading without a title, else 0.
-
-    Added to a score, it prefers a heading with a title to a heading without a title and with the same
-    number.
-    """
-    return -0.01 if heading is not None and not heading.titled else 0.0

@@ -1,29 +1,125 @@
-"""The layout of a document (lines, headings, sections and pages), to find the section that a citation names.
-
-Headings are detected by `law.structure`, as in the rest of the project.
-"""
+"""The lines, headings, sections and pages of a document, to find the section that a citation names."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
-from exhibit.converters.civil_procedure.layout_lines import SourceLine, lines_of
+from exhibit.converters.civil_procedure.documents import RulesFile
 from exhibit.converters.civil_procedure.names import Name, compare_names, read_name
-from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
-from exhibit.evidence import Document
+from exhibit.evidence import Document, Span
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import FOOTNOTE
-from exhibit.law.structure.lines import Outline
+from exhibit.law.structure.lines import Outline, find_contents
 from exhibit.law.structure.tree import Section
 from exhibit.schemas.errors import DocumentError, LimitError
+
+
+class SourceLine(NamedTuple):
+    """A line of an extracted text, or a paragraph of a document that has no file yet and will be printed to PDF."""
+
+    start: int
+    end: int
+    text: str
+    page: int = 0
+
+
+MAX_ENTRY_CHARS = 150  # characters: a longer line is a sentence
+_LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
+_LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
+_DIGITS = 10  # digits of a page number: Python refuses to parse thousands
+
+
+class LayoutLines(NamedTuple):
+    """The lines of a document without running heads, page numbers and table of contents."""
+
+    kept: Sequence[SourceLine]
+    entries: Mapping[str, str]  # the entries of the contents, by their letters
+    printed: Mapping[int, int]  # the number printed on each page
+    running: frozenset[int]  # the offsets of running heads and page numbers
+
+
+def lines_of(document: Document) -> LayoutLines:
+    """Split a document into lines, and separate running heads, page numbers and the table of contents from them."""
+    spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
+    pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
+    contents, furniture, running = find_contents(document.text), document.furniture, _find_running(pages)
+    skipped = running | {span.start for span in furniture if not read_name(document.text[slice(*span)]).number}
+    printed = {
+        line.page: int(line.text) for page in pages for line in reversed(_find_edges(page)) if _is_page_number(line)
+    }
+    listed = [line for page in pages for line in page if contents.start <= line.start < contents.end]
+    kept = [
+        line for page in pages for line in page
+        if line.start not in skipped and not contents.start <= line.start < contents.end
+    ]  # fmt: skip
+    return LayoutLines(kept, _read_entries(listed), printed, running)
+
+
+def _is_page_number(line: SourceLine) -> bool:
+    # isdecimal: `²` is a digit, but not a number; and no page number has ten digits
+    return line.text.isdecimal() and len(line.text) < _DIGITS
+
+
+def _find_edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
+    return [*lines[:2], *lines[2:][-2:]]
+
+
+_MAX_LABEL_CHARS = 14  # most letters before a title that the running head repeats: a page number and `Section 12`
+
+
+def _find_running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
+    """Return the offsets of page numbers and running heads."""
+    # the first page of a chapter has its title below the running head
+    tops = [[*_find_edges(lines), *lines[2:3]] for lines in pages]
+    counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
+    repeated: set[int] = set()
+    for before, lines in zip([[], *pages], pages, strict=False):
+        above = keep_letters("".join(line.text for line in before[:6]))
+        edges = _find_edges(lines)
+        numbered = any(line.text.isdigit() for line in edges)
+        for at, line in enumerate(edges):
+            below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
+            twice = at < 2 and (
+                0 <= below.find(keep_letters(line.text)) <= _MAX_LABEL_CHARS or keep_letters(line.text) in above
+            )
+            again = counted[keep_letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
+            if line.text.isdigit() or (numbered and (again or twice)):
+                repeated.add(line.start)
+    return frozenset(repeated)
+
+
+def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
+    for match in re.finditer(r"[^\r\n]+", text[start:end]):
+        words = match.group().strip()
+        at = start + match.start() + match.group().index(words) if words else start + match.start()
+        yield SourceLine(at, at + len(words), words, page)
+
+
+def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
+    """Return the entries of a table of contents, as a mapping from an entry's letters and digits to its text."""
+    entries: list[str] = []
+    pending = ""
+    for line in lines:
+        words = _LEADERS.sub("", line.text)
+        if pending and read_name(words, loose=False).number:
+            entries.append(pending)
+            pending = ""
+        if _LISTED.search(line.text):
+            entries.append(f"{pending} {words}".strip())
+            pending = ""
+        else:
+            pending = f"{pending} {line.text}".strip() if len(pending) < MAX_ENTRY_CHARS else ""
+    return {keep_letters(entry): entry for entry in entries if len(keep_letters(entry)) > 2}
 
 
 @dataclass(frozen=True)
@@ -31,31 +127,22 @@ class RuleHeading:
     """A heading or a numbered paragraph, and the end of the text under it."""
 
     start: int
-    end: int
-    """The end of the heading's words."""
+    end: int  # the end of the heading's words
     name: Name
-    level: int
-    """The depth of the heading in the document's tree."""
-    titled: bool = True
-    """False for a paragraph with a number and no title."""
+    level: int  # the depth of the heading in the document's tree
+    titled: bool = True  # false for a paragraph with a number and no title
     page: int = 0
-    until: int = 0
-    """The end of the heading's section."""
+    until: int = 0  # the end of the heading's section
     last_page: int = 0
 
 
+# the number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`
 _LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
-"""The number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`."""
-_FEWEST = 3
-"""Fewest characters below a heading that make it a section."""
+_FEWEST = 3  # fewest characters below a heading that make it a section
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
-    """Return the headings in document order, each with the end of its section.
-
-    A heading with almost no text below it is left out, because it is probably an entry of a list. A numbered
-    rule is kept even if its whole text is one word, such as "Omitted".
-    """
+    """Return the headings in document order, each with the end of its section."""
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
     headings = (
@@ -100,12 +187,9 @@ class Layout:
     text: str
     lines: Sequence[SourceLine]
     headings: Sequence[RuleHeading]
-    listed: tuple[Name, ...] = ()
-    """The entries of its contents, even if the page itself cannot be read."""
-    offset: int = 0
-    """The difference between a page's number in the file and its printed number, for most pages."""
-    fault: str = ""
-    """The reason why the search for headings was not completed; else empty."""
+    listed: tuple[Name, ...] = ()  # the entries of its contents, even if the page itself cannot be read
+    offset: int = 0  # the difference between a page's number in the file and its printed number, for most pages
+    fault: str = ""  # the reason why the search for headings was not completed; else empty
 
     @property
     def first_page(self) -> str:
@@ -139,11 +223,7 @@ class Layout:
             yield self._find_section(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
     def find_meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
-        """Yield each heading that a text can mean, its similarity to the text, and whether a parent heading matches.
-
-        The third value is True if the text names two headings, as in `Part 3, Costs`, and a heading above matches
-        the first name. The heading is None if only the table of contents contains it.
-        """
+        """Yield each heading that a text can mean, its similarity to the text, and whether a parent heading matches."""
         any_heading = False
         whole = read_name(text)
         for heading, like in self.find_alike(whole):
@@ -194,11 +274,7 @@ class Layout:
                         yield heading, 1.0
 
     def _find_section(self, heading: RuleHeading) -> RuleHeading:
-        """Return a copy of a heading that is not in `headings`, with the end and the last page of its section.
-
-        Let A be the last titled heading before the given heading. The section ends at the next titled heading that
-        is at most one level deeper than A.
-        """
+        """Return a copy of a heading that is not in `headings`, with the end and the last page of its section."""
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
         after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
@@ -216,22 +292,16 @@ class Layout:
         return "".join(written), {start: line for line, start in enumerate(starts)}
 
 
-_LISTED_LIKE = 0.96
-"""Least similarity to an entry of the contents: the whole entry, or its start and an ellipsis."""
+_LISTED_LIKE = 0.96  # least similarity to an entry of the contents: the whole entry, or its start and an ellipsis
 _BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
-_CHAPTER = 3.0
-"""The rank of a title that the outline lists beside numbered chapters."""
-_MOST_LINES = 4
-"""Most lines of a heading: the longest in the five court guides has four."""
+_CHAPTER = 3.0  # the rank of a title that the outline lists beside numbered chapters
+_MOST_LINES = 4  # most lines of a heading: the longest in the five court guides has four
+# characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s
 _SHORT = 50_000
-"""Characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s."""
 
 
 def layout_of(source: RulesFile) -> Layout:
-    """Return the layout of a document, from its text blocks if there are any, else from its file.
-
-    A short document with blocks is read in this process. All other documents are read in a worker process.
-    """
+    """Return the layout of a document, from its text blocks if there are any, else from its file."""
     if source.blocks and len(source.raw.text or "") <= _SHORT:
         return read_layout(source)
     try:
@@ -269,11 +339,7 @@ def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
 
 
 def read_bookmark_levels(path: Path) -> dict[str, float]:
-    """Return a rank for each title in a PDF's bookmarks: 3 for a chapter, 0 for a lower heading.
-
-    The chapters are the titles on the outermost level that has a numbered title, and on all levels above that
-    level. The keys are the titles reduced to their letters and digits.
-    """
+    """Return a rank for each title in a PDF's bookmarks: 3 for a chapter, 0 for a lower heading."""
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)

@@ -31,22 +31,15 @@ _NUMBER = re.compile(
 )
 
 
-_WORD = re.compile(r"[A-Za-z]{5,10}(?= (?:\d|[A-Z]\b))")
-_NUMBERED = ("chapter", "section", "annex", "appendix", "schedule")
-
-
 @dataclass(frozen=True)
 class Name:
     """The parts of a heading: `Appendix B: Specimen Directions` has the kind `appendix`, the number `B` and a title."""
 
     kind: str
-    number: str
-    """In upper case, without the dot between a letter and a digit: `K.1` and `K1` are equal."""
+    number: str  # in upper case, without the dot between a letter and a digit: `K.1` and `K1` are equal
     title: str
-    text: str = ""
-    """The whole heading as it is written."""
-    cut: bool = False
-    """Whether the heading ends with an ellipsis."""
+    text: str = ""  # the whole heading as it is written
+    cut: bool = False  # whether the heading ends with an ellipsis
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -62,16 +55,9 @@ class Name:
 
 @cache
 def read_name(text: str, *, loose: bool = True) -> Name:
-    """Return a heading's kind, number and title.
-
-    With `loose`, the text is read as in a citation: `9 Hearings` has the number 9. Without `loose`, a plain
-    integer at the start of a heading does not count as its number.
-    """
+    """Return a heading's kind, number and title."""
     cut = bool(_CUT.search(text))
     text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
-    if loose and (slip := _WORD.match(text)):
-        meant = next((word for word in _NUMBERED if _is_same(slip.group().casefold(), word)), slip.group())
-        text = meant + text[slip.end() :]
     kind = number = ""
     if (match := _WORDED.match(text)) and (loose or _labels_heading(match, text)):
         word = match.group(1).lower()
@@ -122,8 +108,6 @@ def _compare_titles(cited: Name, heading: Name, agreed: bool) -> float:
     missing, extra = _find_unmatched(mine, theirs), _find_unmatched(theirs, mine)
     if not missing and not extra:
         return 0.97
-    if agreed and len(missing) == len(extra) == 1 and _differs_by_a_letter(missing[0], extra[0]):
-        return 0.93
     if missing and (extra or cited.cut):
         return 0.0
     short, long = (mine, theirs) if extra else (theirs, mine)
@@ -137,20 +121,9 @@ def _find_unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str
     return [word for word in words if word not in others and not any(_is_same(word, other) for other in others)]
 
 
-def _differs_by_a_letter(one: str, other: str) -> bool:
-    """Return whether two words of four or more letters differ by one letter.
-
-    This is used only for headings whose number already matches.
-    """
-    return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
-
-
+@cache
 def _is_same(one: str, other: str) -> bool:
-    """Return whether two words are equal apart from a misspelling.
-
-    Words of five or more letters may differ by one edit, and words of eight or more by two. Shorter words must
-    be equal.
-    """
+    """Return whether two words are equal apart from a misspelling."""
     if one == other:
         return True
     short, long = sorted((len(one), len(other)))
@@ -159,25 +132,17 @@ def _is_same(one: str, other: str) -> bool:
     # a misspelling is in one place: the word still begins or ends correctly
     if one[:3] != other[:3] and one[-3:] != other[-3:]:
         return False
-    return _count_edits(one, other) <= (1 if short < 8 else 2)
-
-
-@cache
-def _count_edits(one: str, other: str) -> int:
-    """Return the edit distance of two words; the result is cached, because the same pairs recur."""
-    return edit_distance(one, other)
+    return edit_distance(one, other) <= (1 if short < 8 else 2)
 
 
 # ---------------------------------------------------------------- citations in square brackets
 
 
+# brackets such as `[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123`, which cite no document by name
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
-"""Brackets such as `[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123`, which cite no document by name."""
 _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
-_LONGEST = 500
-"""Most characters of a citation: the longest in the real question file has 117."""
-_DIGITS = 10
-"""Most digits of a page number; Python refuses to parse 5,000."""
+_LONGEST = 500  # most characters of a citation: the longest in the real question file has 117
+_DIGITS = 10  # most digits of a page number; Python refuses to parse 5,000
 _LAW = re.compile(
     r"\b(?:part|practice direction|pd|cpr|rules?|guide|annexe?|appendix|section|chapter|schedule|act|protocol|"
     r"regulations?|order \d+)\b",
@@ -185,13 +150,13 @@ _LAW = re.compile(
 )
 _ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
 _FOLLOWED = re.compile(r"\s*(?:$|[.;:,)\[]|\n)")
+# the words with which a form asks for an entry, or an editor changes a quotation
 _FILLED = re.compile(
     r"(?:insert|name|date|address|time|number|amount|sum|sic|emphasis|omitted|redacted|party|parties|the|and|or|a|an|"
     r"his|her|its|their|if|state|set out|specify|delete|claimant|defendant|applicant|respondent|judge|master|month|year"
     r"|day|court|deliberately|intentionally|n|x+|y+)\b[^a-z]*",
     re.IGNORECASE,
 )
-"""The words with which a form asks for an entry, or an editor changes a quotation."""
 
 
 @dataclass(frozen=True)
@@ -225,10 +190,7 @@ def find_citations(truth: str) -> list[RuleCitation]:
 
 
 def read_citation(text: str) -> RuleCitation:
-    """Split a citation into the name of its document or heading, its section, and its pages.
-
-    Parts that the citation does not have are empty.
-    """
+    """Split a citation into the name of its document or heading, its section, and its pages."""
     document, _, section = text.partition("#page=")
     page = ""
     if re.fullmatch(r"[\d\s,–-]+", section.strip()):
@@ -263,29 +225,24 @@ def _has_open_quote(before: str) -> bool:
     return paragraph.count("“") > paragraph.count("”") or paragraph.count('"') % 2 == 1
 
 
+# words that do not distinguish courts
 _NEUTRAL = frozenset(
     "the a of and for in to at court courts division divisions list guide guides business property england wales high "
     "justice royal tribunals tribunal judiciary chamber cpr pd civil procedure rules practice direction directions "
     "part uk source according under from by see per that this".split()
 )
-"""Words that do not distinguish courts."""
+# the length limit prevents reading a text without spaces from each of its letters
 _COURT_WORD = r"(?:[A-Z][\w'’.-]{0,40}|and|of|&)"
-"""The length limit prevents reading a text without spaces from each of its letters."""
 _GUIDE = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}?) Guide\b")
+# a court's name ends at its first noun: `Chancery Division Patents Court` names two courts
 _COURT = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}? (?:Courts?|Division|Chamber|Bench|Tribunal))\b")
-"""A court's name ends at its first noun: `Chancery Division Patents Court` names two courts."""
+# a court's name begins after the last of these words: `Courts and Tribunals Judiciary The Commercial Court`
 _BEFORE_NAME = re.compile(r"\b(?i:the|a|an|in|at|to|by|from|for|with|under|before)\b|\b[A-Z]{2}\b")
-"""A court's name begins after the last of these words: `Courts and Tribunals Judiciary The Commercial Court`."""
 _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
 def find_courts(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
-    """Return the courts that a text names, as `{distinguishing words: name in the text}`.
-
-    For example, the key of the Commercial Court is `commercial`. A court may be named directly or by its guide;
-    with `guides_only`, only guides count. The Circuit Commercial Court is not the Commercial Court.
-    Names must be capitalised, unless `any_case` is set or the whole text is in one case.
-    """
+    """Return the courts that a text names, as `{distinguishing words: name in the text}`."""
     flat = " ".join(re.sub(r"[-_]+", " ", text).split())
     if any_case or flat.islower() or flat.isupper():
         flat = capwords(flat)
@@ -297,11 +254,7 @@ def find_courts(text: str, *, guides_only: bool = False, any_case: bool = False)
 
 
 def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the courts in the names of a guide, each with its possible initials in lower case.
-
-    A key is the word that distinguishes the court, such as `commercial` for the Commercial Court; the value is
-    a set of initials, such as `cc`. There may be several courts, because a guide may incorporate another guide.
-    """
+    """Return the courts in the names of a guide, each with its possible initials in lower case."""
     courts: dict[str, set[str]] = {}
     for name in names:
         for court, words in find_courts(name, guides_only=True).items():
@@ -317,10 +270,7 @@ def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
 
 
 def find_strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
-    """Return the names of courts in a text that `known` does not contain.
-
-    With `guides_only`, only names of court guides, such as `Commercial Court Guide`, are considered.
-    """
+    """Return the names of courts in a text that `known` does not contain."""
     return [words for words in find_courts(text, guides_only=guides_only).values() if not names_court(words, known)]
 
 

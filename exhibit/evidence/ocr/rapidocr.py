@@ -18,15 +18,11 @@ LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 _NARROWEST = 8
 """Highest ratio of the longer to the shorter side: RapidOCR would allocate 10 GB for a strip of 4000 by 1 pixels."""
-_LONGEST_SIDE = 4000
-"""Longest side in pixels: RapidOCR's own limit of 2000 would shrink a page of A4 at 200 dpi."""
+_LONGEST_SIDE = 4000  # longest side in pixels: RapidOCR's own limit of 2000 would shrink a page of A4 at 200 dpi
 
 
 def missing(_language: str) -> str:
-    """Return a message if RapidOCR is not installed, else an empty text.
-
-    The language makes no difference: one model reads all languages.
-    """
+    """Return a message if RapidOCR is not installed, else an empty text."""
     try:
         here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
     except ValueError:  # the import is blocked

@@ -23,22 +23,14 @@ CODES = {
 LANGUAGES = frozenset(CODES)
 
 _MISSING = "Tesseract is not installed: apt-get install tesseract-ocr {codes}"
-_SECONDS = 300
-"""Timeout in seconds for one page; a page of A4 takes a few seconds."""
-_LISTING = 60
-"""Timeout in seconds for listing the languages, which takes milliseconds."""
-_MOST_PIXELS = 1e6
-"""Largest position in pixels: no image is larger, so a larger number is invalid."""
-_WORD = "5"
-"""The level of words in Tesseract's table."""
+_SECONDS = 300  # timeout in seconds for one page; a page of A4 takes a few seconds
+_LISTING = 60  # timeout in seconds for listing the languages, which takes milliseconds
+_MOST_PIXELS = 1e6  # largest position in pixels: no image is larger, so a larger number is invalid
+_WORD = "5"  # the level of words in Tesseract's table
 
 
 def missing(language: str) -> str:
-    """Return a message if the command or a language package is not installed, else an empty text.
-
-    Args:
-        language: a two-letter code, or several joined as `cs+en`.
-    """
+    """Return a message if the command or a language package is not installed, else an empty text."""
     absent = [code for code in _list_codes(language) if code not in _list_installed()]
     return _MISSING.format(codes=" ".join(f"tesseract-ocr-{one.replace('_', '-')}" for one in absent)) if absent else ""
 

@@ -17,11 +17,10 @@ _DELIMITERS = ",;\t|"
 
 def page(path: Path) -> Printable:
     """Return the rows of a CSV or TSV file as an HTML table to print."""
-    text, encoding = decode_file(path)
-    notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
-    text = text.removeprefix("\ufeff")
+    decoded = decode_file(path)
+    text = decoded.text.removeprefix("\ufeff")
     first = text.partition("\n")[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
     with convert_parser_errors(path, KIND):
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    return Printable(format_grid(rows), notes)
+    return Printable(format_grid(rows), decoded.notes)

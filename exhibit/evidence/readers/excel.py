@@ -16,8 +16,7 @@ KIND = "Excel workbook"
 MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
 
-_MOST_CELLS = 2_000_000
-"""Most cells of a sheet: a larger one is a database, and would print as thousands of pages."""
+_MOST_CELLS = 2_000_000  # most cells of a sheet: a larger one is a database, and would print as thousands of pages
 
 
 def page(path: Path) -> Printable:
@@ -34,11 +33,7 @@ def page(path: Path) -> Printable:
 
 @contextmanager
 def open_workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
-    """Open a workbook for reading its values; raise DocumentError if it is broken.
-
-    Args:
-        merged: also read which cells are merged.
-    """
+    """Open a workbook for reading its values; raise DocumentError if it is broken."""
     with open_archive(path, KIND) as archive:
         import openpyxl
 

@@ -1,7 +1,4 @@
-"""Office files such as .doc, .xls and .odp, which are read with the help of LibreOffice.
-
-LibreOffice must be installed. It converts a file to .docx, .xlsx or .pptx for the reader of that format.
-"""
+"""Office files such as .doc, .odt, .rtf, .xls and .pptx, which LibreOffice converts to .docx, .xlsx or HTML."""
 
 import os
 import shutil
@@ -10,33 +7,36 @@ from pathlib import Path
 
 from exhibit.engine.limits import run_program
 from exhibit.evidence.files import head_of
-from exhibit.evidence.markup import Printable
-from exhibit.runtime.plugins import load_plugin
+from exhibit.evidence.markup import Printable, cut_fragment
+from exhibit.evidence.readers import excel, word
+from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
-KIND = "older office file (needs LibreOffice)"
-STARTS_A_PROGRAM = True
-"""LibreOffice needs much memory even for a small file: only the item's own limits apply to it."""
+KIND = "office file that needs LibreOffice"
+STARTS_A_PROGRAM = True  # libreOffice needs much memory even for a small file: only the item's own limits apply to it
 
-_WORD, _EXCEL, _SLIDES = ("docx", "word"), ("xlsx", "excel"), ("pptx", "powerpoint")
 _TARGETS = {
-    **dict.fromkeys((".doc", ".dot", ".wpd", ".wps"), _WORD),
-    **dict.fromkeys((".xls", ".ods"), _EXCEL),
-    **dict.fromkeys((".ppt", ".odp"), _SLIDES),
+    **dict.fromkeys((".doc", ".dot", ".wpd", ".wps", ".odt", ".ott", ".rtf"), "docx"),
+    **dict.fromkeys((".xls", ".ods"), "xlsx"),
+    **dict.fromkeys((".ppt", ".pptx", ".pptm", ".ppsx", ".odp"), "html"),
 }
+_READERS = {"docx": word.page, "xlsx": excel.page}
 SUFFIXES = tuple(_TARGETS)
 TYPES = {
     "application/msword": ".doc",
     "application/vnd.ms-excel": ".xls",
     "application/vnd.ms-powerpoint": ".ppt",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/rtf": ".rtf",
+    "text/rtf": ".rtf",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
 }
 
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
 _MISSING = "needs LibreOffice, which is not installed: apt-get install libreoffice, or libreoffice.org"
-_SECONDS = 180
-"""Timeout in seconds for one file, including the start of LibreOffice: 300 pages take a tenth of it."""
+_SECONDS = 180  # timeout in seconds for one file, including the start of LibreOffice: 300 pages take a tenth of it
 _PROFILE = Path(__file__).with_suffix(".xcu")
 """The settings of a profile that loads nothing from outside the document and runs no macros."""
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
@@ -49,7 +49,7 @@ def find_command() -> str | None:
 
 def page(path: Path) -> Printable:
     """Convert a file with LibreOffice to a format that has a reader, and return the HTML that this reader makes."""
-    ending, reader = _TARGETS[path.suffix.lower()]
+    ending = _TARGETS[path.suffix.lower()]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)
     program = find_command()
@@ -58,7 +58,7 @@ def page(path: Path) -> Printable:
     with make_scratch_folder() as folder:
         target = convert_file(path, ending, folder, program)
         try:
-            made: Printable = load_plugin(__package__, reader)[0].page(target)
+            made = Printable(cut_fragment(decode(target))) if ending == "html" else _READERS[ending](target)
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: LibreOffice's conversion cannot be read: {reason}") from error

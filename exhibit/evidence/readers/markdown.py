@@ -15,8 +15,7 @@ def page(path: Path) -> Printable:
     """Return a Markdown file rendered as an HTML page for printing, including its tables."""
     from markdown_it import MarkdownIt
 
-    text, encoding = decode_file(path)
-    notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
+    decoded = decode_file(path)
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     with convert_parser_errors(path, KIND):
-        return Printable(cut_fragment(markdown.render(text.removeprefix("\ufeff"))), notes)
+        return Printable(cut_fragment(markdown.render(decoded.text.removeprefix("\ufeff"))), decoded.notes)

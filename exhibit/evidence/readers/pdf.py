@@ -26,8 +26,7 @@ from exhibit.storage.locations import Location, fetch_file
 
 SUFFIXES = (".pdf",)
 KIND = "PDF"
-MEMORY = PAGES
-"""Pages are read one at a time, so only a hostile file takes much memory."""
+MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes much memory
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 _MOST_PIXELS = 50_000_000
@@ -89,10 +88,7 @@ def _bookmark_title(mark: Any) -> str:
 
 
 class LineType(NamedTuple):
-    """The font of a line: the height in points, and whether it is bold.
-
-    The font is that of the line's last letter, because the number at the start of a paragraph is often bold.
-    """
+    """The font of a line: the height in points, and whether it is bold."""
 
     height: float
     bold: bool
@@ -258,10 +254,7 @@ def _open_page(pdf: Any, path: Location, number: int) -> Any:
 
 
 def find_boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
-    """Return the boxes of each of the given ranges of a page's text.
-
-    If PDFium cannot open the page's text, no range has boxes.
-    """
+    """Return the boxes of each of the given ranges of a page's text."""
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
@@ -306,8 +299,7 @@ def read_counted_text(textpage: Any) -> _Counted:
 
 _NONE = range(0)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
-_BOLD = 600
-"""The font weight from which a font is semibold; regular is 400."""
+_BOLD = 600  # the font weight from which a font is semibold; regular is 400
 
 
 def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
@@ -366,10 +358,7 @@ def _make_box(page: Any, number: int, rectangle: Rectangle) -> Box:
 
 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
-    """Convert a point from PDF coordinates to distances from the left and the top of the displayed page.
-
-    Both distances are in typographic points (1/72 inch). The page's rotation and crop box are applied.
-    """
+    """Convert a point from PDF coordinates to distances from the left and the top of the displayed page."""
     width, height = page.get_size()
     fine = 100  # PDFium returns whole device units: ask for hundredths of a point
     column, row = ctypes.c_int(), ctypes.c_int()

@@ -16,8 +16,7 @@ KIND = "picture"
 TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
 
 _MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more frames
-_MOST_PIXELS = 80_000_000
-"""Most pixels of a page: A3 at 600 dpi has 70 million."""
+_MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 
 
 def read(path: Path) -> Document:

@@ -11,13 +11,9 @@ KIND = "plain text"
 
 
 def read(path: Path) -> Document:
-    """Read a text file without changing a character, so that offsets published with a benchmark stay valid.
-
-    If the encoding is not UTF-8, a note names the encoding.
-    """
-    text, encoding = decode_file(path)
-    notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
-    return Document(path.name, text, (), path, notes)
+    """Read a text file without changing a character, so that offsets published with a benchmark stay valid."""
+    decoded = decode_file(path)
+    return Document(path.name, decoded.text, (), path, decoded.notes)
 
 
 def decode(path: Path) -> str:

@@ -23,8 +23,7 @@ KIND = "Word document"
 MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx"}
 
-_NOTES = ("footnotes", "endnotes")
-"""The parts whose paragraphs are read after those of the text."""
+_NOTES = ("footnotes", "endnotes")  # the parts whose paragraphs are read after those of the text
 _NO_LISTS = b'<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"/>'
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
@@ -50,10 +49,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers.
-
-    All these XML files are in `archive`, a Word document.
-    """
+    """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers."""
     folder, name = posixpath.split(source)
     relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
@@ -63,19 +59,12 @@ def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the path of an XML file inside a Word document, by its kind: `word/styles.xml` for `styles`.
-
-    The main XML file (`main`) usually names this path; otherwise `word/KIND.xml` is returned.
-    """
+    """Return the path of an XML file inside a Word document, by its kind: `word/styles.xml` for `styles`."""
     return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
 def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Return changed parts of a Word file, by name, and the number of tracked changes in them.
-
-    In these parts the changes are accepted and the numbers of paragraphs are written as text. mammoth reads
-    them instead of the original parts.
-    """
+    """Return changed parts of a Word file, by name, and the number of tracked changes in them."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))

@@ -6,32 +6,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports import Cut, Export, Words
+from exhibit.hub.exports import Cut, Export
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
 
-_BRIDGED = 1
-"""Snippets with at most this many characters between them are merged, as the benchmark's `sort_and_merge_spans`
-does.
-"""
-
 
 def write(export: Export, folder: Path) -> None:
-    """Write a LegalBench-RAG file for each group of questions in the bundle, and the documents' texts.
-
-    Each span of a gold passage becomes a snippet. LegalBench-RAG refuses a test whose snippets overlap or
-    touch, so snippets of a test that are at most one character apart are merged.
-    """
-    gold = export.gold()
+    """Write a LegalBench-RAG file for each group of questions in the bundle, and the documents' texts."""
     paths = _choose_paths(export)
-    words: Words = {}
-    ends: dict[str, set[int]] = defaultdict(set)
-    for line in export.bundle.gold:
-        ends[line.filename or ""].update(end for _, end in line.spans)
-    after: dict[tuple[str, int], str] = {}
-    for filename, text in export.documents(words):
-        after |= {(filename, end): text[end : end + _BRIDGED] for end in ends[filename]}
+    texts = dict(export.documents())
+    for filename, text in texts.items():
         target = folder / "corpus" / paths[filename]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="")
@@ -44,46 +29,38 @@ def write(export: Export, folder: Path) -> None:
         if question.is_impossible:
             export.leave_out("impossible question", question.id)
             continue
-        cuts = export.cut_gold(question, gold[question.id], words)
+        cuts = export.cut_gold(question, texts)
         if not cuts:
             export.leave_out("question without a located passage", question.id)
             continue
-        apart = merge_cuts(cuts, after)
-        if len(apart) < len(cuts):
+        merged = merge_cuts(cuts, texts)
+        if len(merged) < len(cuts):
             export.note("snippets of a test at most one character apart were merged", question.id)
-        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
-        benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
+        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in merged]
+        group = _group(export, export.gold[question.id][0])
+        benchmarks[group].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
     for name, tests in benchmarks.items():
         data = json.dumps({"tests": tests}, ensure_ascii=False, indent=1)
         (folder / "benchmarks" / f"{name}.json").write_text(data + "\n", encoding="utf-8", newline="\n")
 
 
-def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
-    """Return the cuts (located pieces of gold); cuts at most one character apart in a document are merged.
-
-    LegalBench-RAG merges snippets by the same rule. A merged cut takes the first list position of its parts.
-    `after` maps `(filename, end of a cut)` to the character after that cut, which fills a gap of one character.
-    """
-    order = list(dict.fromkeys(cuts))
-    apart: list[tuple[int, Cut]] = []
-    for place, cut in sorted(enumerate(order), key=lambda one: one[1]):
-        before = apart[-1][1] if apart else None
-        if before is None or before.filename != cut.filename or cut.start > before.end + _BRIDGED:
-            apart.append((place, cut))
+def merge_cuts(cuts: Iterable[Cut], texts: Mapping[str, str]) -> list[Cut]:
+    """Merge the pieces of gold that are at most one character apart, as the benchmark's `sort_and_merge_spans` does."""
+    merged: list[tuple[int, Cut]] = []
+    for position, cut in sorted(enumerate(dict.fromkeys(cuts)), key=lambda item: item[1]):
+        first, before = merged[-1] if merged else (0, None)
+        if before is None or before.filename != cut.filename or cut.start > before.end + 1:
+            merged.append((position, cut))
             continue
-        gap = after[cut.filename, before.end] if cut.start > before.end else ""
-        words = before.text + gap + cut.text[max(0, before.end - cut.start) :] if cut.end > before.end else before.text
-        one = Cut(cut.filename, before.start, max(before.end, cut.end), words)
-        apart[-1] = (min(place, apart[-1][0]), one)
-    return [cut for _, cut in sorted(apart, key=lambda one: one[0])]
+        end = max(before.end, cut.end)
+        text = texts[cut.filename][before.start : end]
+        merged[-1] = (min(position, first), Cut(cut.filename, before.start, end, text))
+    return [cut for _, cut in sorted(merged, key=lambda item: item[0])]
 
 
 def _group(export: Export, line: Gold) -> str:
-    """Return the name of the benchmark that a gold line belongs to.
-
-    It is the value of the bundle's group label; without such a label, it is the bundle's name.
-    """
+    """Return the name of the benchmark that a gold line belongs to."""
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")

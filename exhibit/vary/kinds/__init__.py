@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from exhibit.converters.benchmark import Tally
+from exhibit.converters.core.benchmark import Tally
 from exhibit.runtime.plugins import import_plugins, load_plugin
 from exhibit.vary.corpus import TextCorpus
 
@@ -27,10 +27,7 @@ class VaryRequest:
 
 
 class KindModule(Protocol):
-    """The interface of a kind of variation, such as `figures`; each module in this folder is one kind.
-
-    `TITLE` describes the kind, and `MEASURED` names its metrics.
-    """
+    """The interface of a kind of variation, such as `figures`; each module in this folder is one kind."""
 
     TITLE: str
     MEASURED: tuple[str, ...]

@@ -10,27 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from exhibit.converters.benchmark import Tally
+from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow, Tally
 from exhibit.evidence import Span
-from exhibit.law.amendments import read_amendment
-from exhibit.law.families import Family, FamilyMember
-from exhibit.law.figures import MONTHS
-from exhibit.law.values import find_values, keys_of
+from exhibit.law.amendments import names_section
+from exhibit.law.values import MONTHS, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import (
-    Edit,
-    EditedText,
-    TextCorpus,
-    TextDocument,
-    TextPassage,
-    TextRow,
-    leave_out_others,
-    replace_answer,
-)
+from exhibit.vary.corpus import Edit, EditedText, TextCorpus, leave_out_others, replace_answer, with_labels
 from exhibit.vary.kinds import VaryRequest
-from exhibit.vary.new_values import move_months
-from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges
+from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
@@ -52,14 +40,11 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class ClauseVersion:
-    """One version of the clause that answers a question: as signed, or as changed by an amendment.
-
-    It has the answer and the value that this version gives, its passage, and the day from which it applies.
-    """
+    """One version of the clause that answers a question: as signed, or as changed by an amendment."""
 
     answer: str
     value: str
-    passage: TextPassage
+    passage: Quote
     start: date | None
     """The day of its amendment; None for the contract as it was signed."""
 
@@ -68,7 +53,7 @@ class ClauseVersion:
 class ClauseChange:
     """The change that one amendment makes to a clause that answers a question."""
 
-    row: TextRow
+    row: RawRow
     clause: Clause
     change: RowChange
     text: str
@@ -77,15 +62,11 @@ class ClauseChange:
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with added amendments, and with questions about the amended clauses.
-
-    Each question is asked once for every version of its clause, with a date on which this version was in
-    force. It is also asked once without a date; the newest version then answers.
-    """
+    """Return the corpus with added amendments, and with questions about the amended clauses."""
     if request.argument is not None and request.argument not in ("1", "2", "3"):
         raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")
     documents = dict(corpus.documents)
-    rows: list[TextRow] = []
+    rows: list[RawRow] = []
     real = {str(dict(document.labels).get("family")) for document in corpus.documents.values()}
     for name in sorted(real & set(corpus.documents)):
         rows += _find_real_family(name, corpus, tally)
@@ -101,17 +82,18 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
             documents[amendment.filename] = amendment
         rows += family.rows
     leave_out_others(corpus, tally)
-    return TextCorpus(documents, tuple(rows))
+    return replace(corpus, documents=documents, rows=tuple(rows))
 
 
 class _Family:
     """A contract, the amendments that a program generates for it, and the questions about the amended clauses."""
 
-    def __init__(self, document: TextDocument, rows: Sequence[TextRow], request: VaryRequest, tally: Tally) -> None:
+    def __init__(self, document: RawDocument, rows: Sequence[RawRow], request: VaryRequest, tally: Tally) -> None:
         self._document, self._tally = document, tally
+        self._text = document.text or ""
         self._chance = random.Random(f"{request.seed}\0{document.filename}")
-        self.amendments: list[TextDocument] = []
-        self.rows: list[TextRow] = []
+        self.amendments: list[RawDocument] = []
+        self.rows: list[RawRow] = []
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
         eligible = self._choose_eligible(rows)
         versions = {row.id: [_make_version(row, None)] for row, _ in eligible}
@@ -127,17 +109,17 @@ class _Family:
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
-    def _choose_eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
+    def _choose_eligible(self, rows: Sequence[RawRow]) -> list[tuple[RawRow, Clause]]:
         """Return the questions whose value can be changed, each with the one clause that answers it."""
         changes = self._change_values(rows, 0)
-        clauses = find_clauses(self._document.filename, self._document.text) if changes.rows else ()
+        clauses = find_clauses(self._document) if changes.rows else ()
         eligible = []
         for row in rows:
             if row.id in changes.left_out:
                 self._tally.leave_out(changes.left_out[row.id], f"row {row.id}")
                 continue
             own = clauses_of(row, clauses)
-            if own is None or len(own) != 1 or len(row.passages) != 1:
+            if own is None or len(own) != 1 or len(row.quotes) != 1:
                 self._tally.leave_out(NO_CLAUSE, f"row {row.id}")
             elif self._stands_elsewhere(row, own[0], changes):
                 self._tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
@@ -145,38 +127,31 @@ class _Family:
                 eligible.append((row, own[0]))
         return eligible
 
-    def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
-        """Return whether the document also states the clause's value in text outside the clause.
-
-        An amendment of the clause would leave that other text unchanged.
-        """
+    def _stands_elsewhere(self, row: RawRow, clause: Clause, changes: ValueChanges) -> bool:
+        """Return whether the document also states the clause's value in text outside the clause."""
         stated = keys_of(row.answer)
         return any(
-            stated & keys_of(self._document.text[edit.start : edit.end])
+            stated & keys_of(self._text[edit.start : edit.end])
             for edit in changes.edits
             if not clause.holds(Span(edit.start, edit.end))
         )
 
-    def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
+    def _change_values(self, rows: Sequence[RawRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
 
     def _find_signing_day(self) -> date:
-        days = [value.key for value in find_values(self._document.text[:_OPENING]) if value.kind == "date"]
+        days = [value.key for value in find_values(self._text[:_OPENING]) if value.kind == "date"]
         return date.fromisoformat(days[0]) if days else _START
 
     def _make_changes(
         self,
-        eligible: Sequence[tuple[TextRow, Clause]],
+        eligible: Sequence[tuple[RawRow, Clause]],
         versions: dict[int, list[ClauseVersion]],
         *,
         seed: int,
         last: bool,
     ) -> list[ClauseChange]:
-        """Return the changes that one amendment makes, each to the clause of one question.
-
-        Each clause is changed with probability 1/2; the last amendment also changes all clauses that have not been
-        amended yet. A clause stays as it is if its new value is one that it had before.
-        """
+        """Return the changes that one amendment makes, each to the clause of one question."""
         result = self._change_values([row for row, _ in eligible], seed)
         changes: list[ClauseChange] = []
         # a value that the clause had before would be no change, so the whole clause stays as it is
@@ -194,7 +169,7 @@ class _Family:
             moved = [
                 edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own
             ]
-            text = EditedText(self._document.text[slice(*clause.span)], moved).text
+            text = EditedText(self._text[slice(*clause.span)], moved).text
             changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
         return changes
 
@@ -210,9 +185,9 @@ class _Family:
         text, places = self._write_text(number, day, changes)
         labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
         title = f"Amendment No. {number} to the {self._document.title}"
-        self.amendments.append(TextDocument(filename, title, text, labels=labels))
+        self.amendments.append(RawDocument(filename, title, text=text, labels=labels))
         for change in changes:
-            passage = TextPassage(filename, (places[change.clause.number],))
+            passage = Quote(filename, None, (places[change.clause.number],))
             versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
 
     def _write_text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
@@ -241,17 +216,12 @@ class _Family:
         return "\n\n".join(parts), places
 
     def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return the gold in the text of an amendment that changes a clause, and the text before the gold.
-
-        If the amendment gives a new clause, the gold is this clause, and the text before it is, for example,
-        `Section 5 … is replaced with the following: "`. If the amendment replaces only one value, the gold is the
-        whole sentence, and there is no text before it.
-        """
+        """Return the gold in the text of an amendment that changes a clause, and the text before the gold."""
         name = change.clause.name
-        old = " ".join(self._document.text[slice(*change.clause.span)].split())
+        old = " ".join(self._text[slice(*change.clause.span)].split())
         if len(change.edits) == 1:
             edit = change.edits[0]
-            was = " ".join(self._document.text[edit.start : edit.end].split())
+            was = " ".join(self._text[edit.start : edit.end].split())
             if old.count(was) == 1 and self._chance.random() < 0.5:
                 place = f'The reference to "{was}" in {name} of the Agreement'
                 gold = f'{place} is hereby deleted and replaced with "{edit.new}".'
@@ -265,31 +235,21 @@ def write_date(day: date) -> str:
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
-    """Return the questions about a contract that has real amendments in the corpus.
-
-    A question is used if an amendment changes the section that answers it, and if the answer according to the
-    amendment is different. The gold is the benchmark's own: for a day before the amendment, it is a passage of
-    the contract; for a day after the amendment, it is a passage of the amendment.
-    """
+def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[RawRow]:
+    """Return the questions about a contract that has real amendments in the corpus."""
     days = {
         filename: date.fromisoformat(labels["effective_from"])
         for filename, document in corpus.documents.items()
         if (labels := dict(document.labels)).get("amends") == name and "effective_from" in labels
     }
-    texts = {filename: corpus.documents[filename].text for filename in (name, *days)}
-    amendments = {filename: read_amendment(texts[filename]) for filename in days}
-    family = Family(
-        FamilyMember(name, name, texts[name]),
-        [FamilyMember(filename, filename, texts[filename], amendments[filename]) for filename in days],
-    )
-    questions: list[TextRow] = []
+    clauses = find_clauses(corpus.documents[name])
+    questions: list[RawRow] = []
     for row in corpus.rows_of(name):
-        sections = {section for section, _ in family.find_changed_places(name, row.passages[0].spans[0])}
+        numbers = [clause.number for clause in clauses if clause.holds(Span(*row.quotes[0].spans[0]))]
         later = [
-            (days[filename], other)
-            for filename, amendment in amendments.items()
-            if sections & {change.section for change in amendment.changes}
+            (day, other)
+            for filename, day in days.items()
+            if any(names_section(corpus.documents[filename].text or "", number) for number in numbers)
             for other in corpus.rows_of(filename)
             if other.labels.get("clause") == row.labels.get("clause") is not None
         ]
@@ -311,19 +271,15 @@ def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextR
     return questions
 
 
-def _make_version(row: TextRow, start: date | None) -> ClauseVersion:
+def _make_version(row: RawRow, start: date | None) -> ClauseVersion:
     value = "; ".join(value.text for value in find_values(row.answer))
-    return ClauseVersion(row.answer, value, row.passages[0], start)
+    return ClauseVersion(row.answer, value, row.quotes[0], start)
 
 
 def _make_questions(
-    row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
-) -> list[TextRow]:
-    """Return one question for each version of a clause, and one question without a day.
-
-    The question for a version names a day on which that version is in force. The question without a day asks
-    about today, when the last version is in force.
-    """
+    row: RawRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
+) -> list[RawRow]:
+    """Return one question for each version of a clause, and one question without a day."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
@@ -331,15 +287,11 @@ def _make_questions(
         questions.append(_make_question(row, versions, at, day, f"As of {write_date(day)}: {row.question}", end))
     questions.append(_make_question(row, versions, len(versions) - 1, None, row.question, None))
     about = {"amendments": amendments} | ({"paragraph": paragraph} if paragraph else {})
-    return [question.labelled(**about) for question in questions]
+    return [with_labels(question, **about) for question in questions]
 
 
 def _choose_day(start: date | None, end: date | None) -> date:
-    """Return a day in the term of a clause's version, for a question that begins `As of …`.
-
-    The day is three months after the version's start. If the version ends earlier, the day is the middle of its
-    term. For the first version (`start` is None), the day is three months before its end.
-    """
+    """Return a day in the term of a clause's version, for a question that begins `As of …`."""
     if start is None:
         assert end is not None  # only contracts with an amendment have questions here
         return move_months(end, -3)
@@ -348,13 +300,13 @@ def _choose_day(start: date | None, end: date | None) -> date:
 
 
 def _make_question(
-    row: TextRow,
+    row: RawRow,
     versions: Sequence[ClauseVersion],
     at: int,
     day: date | None,
     words: str,
     end: date | None,
-) -> TextRow:
+) -> RawRow:
     version = versions[at]
     others = [other for other in versions if other is not version]
     labels: dict[str, str | None] = {
@@ -371,7 +323,7 @@ def _make_question(
         replace_answer(row, version.answer, **kept),
         id=row.id * 10 + (at if day else _TODAY),
         question=words,
-        passages=(version.passage,),
+        quotes=(version.passage,),
         filename=version.passage.filename,
         near_misses=tuple(other.passage for other in others),
     )

@@ -5,7 +5,7 @@ A system that answers with the new value has read it; one that answers with the 
 
 from dataclasses import replace
 
-from exhibit.converters.benchmark import Tally
+from exhibit.converters.core.benchmark import Tally
 from exhibit.vary.corpus import TextCorpus, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import ValueChanger
@@ -15,10 +15,7 @@ MEASURED = ("read_value", "remembered", "another_value")
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with new values in place of the amounts, dates and places that answer questions.
-
-    A question is left out, and counted, if no rule can replace its value safely.
-    """
+    """Return the corpus with new values in place of the amounts, dates and places that answer questions."""
     edits, changed = {}, {}
     for name, document in corpus.documents.items():
         changes = ValueChanger(document, corpus.rows_of(name), seed=request.seed).changes()

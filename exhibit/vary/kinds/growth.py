@@ -5,15 +5,16 @@ Runs with `growth:2`, `growth:4` and so on show the metrics as a function of the
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters.benchmark import Tally
+from exhibit.converters.core.benchmark import RawDocument, Tally
 from exhibit.evidence import is_readable
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import list_files
-from exhibit.vary.corpus import TextCorpus, TextDocument
+from exhibit.vary.corpus import TextCorpus, with_labels
 from exhibit.vary.kinds import VaryRequest
 
 TITLE = "other documents are added until there are so many times as many: growth:2, growth:4 …"
@@ -44,11 +45,11 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         raise ToolkitError(
             f"{request.others}: {added} other documents, but growth:{times} needs {wanted}; give a larger folder"
         )
-    rows = tuple(row.labelled(growth=times) for row in corpus.rows)
-    return TextCorpus(documents, rows)
+    rows = tuple(with_labels(row, growth=times) for row in corpus.rows)
+    return replace(corpus, documents=documents, rows=rows)
 
 
-def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
+def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[RawDocument]:
     """Yield the readable documents of a folder or a bundle, in an order that the seed determines."""
     root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
     if not root.is_dir():
@@ -62,4 +63,4 @@ def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument
             tally.note("document of --others that cannot be read", f"{path.name}: {error}")
             continue
         if text.strip():
-            yield TextDocument(f"{path.stem}.pdf", path.stem, text)
+            yield RawDocument(f"{path.stem}.pdf", path.stem, text=text)

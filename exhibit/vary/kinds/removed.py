@@ -7,18 +7,17 @@ the answer, for example from its training data.
 import random
 from dataclasses import replace
 
-from exhibit.converters.benchmark import Tally
+from exhibit.converters.core.benchmark import RawDocument, RawRow, Tally
 from exhibit.evidence import fold
 from exhibit.law.values import find_values, keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, TextCorpus, TextDocument, TextRow, apply_edits, leave_out_others, replace_answer
+from exhibit.vary.corpus import Edit, EditedText, TextCorpus, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 
 TITLE = "the clause that answers is taken out, and its number says so"
 MEASURED = ("abstention_accuracy", "remembered")
-OMITTED = "[Intentionally omitted.]"
-"""The words that American contracts put in place of a removed clause."""
+OMITTED = "[Intentionally omitted.]"  # the words that American contracts put in place of a removed clause
 KEPT = "its clause stays, so that the document remains a contract"
 ELSEWHERE = "the removed answer still stands elsewhere in the document"
 _SHARE = 3  # at most one clause in three is removed
@@ -26,17 +25,14 @@ _WORDS = 20  # characters of an answer that would not occur elsewhere by chance
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus without some of the clauses that answer questions.
-
-    The questions that these clauses answered become impossible: the documents no longer answer them.
-    """
+    """Return the corpus without some of the clauses that answer questions."""
     edits: dict[str, list[Edit]] = {}
     removed: set[int] = set()
     for name, document in corpus.documents.items():
         rows = corpus.rows_of(name)
         chosen, clauses = _choose(document, rows, request.seed, tally)
         edits[name] = [Edit(*clause.span, f"{_label(document, clause)} {OMITTED}") for clause in clauses]
-        left = apply_edits(TextCorpus({name: document}, ()), {name: edits[name]}).documents[name].text
+        left = EditedText(document.text or "", edits[name]).text
         for row in chosen:
             if _stands_in(row.answer, left):
                 tally.leave_out(ELSEWHERE, f"row {row.id}")
@@ -47,13 +43,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     return replace(apply_edits(replace(corpus, rows=()), edits), rows=tuple(rows_after))
 
 
-def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally) -> tuple[list[TextRow], list[Clause]]:
-    """Choose the clauses to remove from a document; return the questions that lose their answer, and the clauses.
-
-    At most a third of the document's clauses is removed (in a short document, one clause). A question is
-    returned only if all clauses that answer it are removed.
-    """
-    clauses = find_clauses(document.filename, document.text)
+def _choose(document: RawDocument, rows: list[RawRow], seed: int, tally: Tally) -> tuple[list[RawRow], list[Clause]]:
+    """Choose the clauses to remove from a document; return the questions that lose their answer, and the clauses."""
+    clauses = find_clauses(document)
     most = max(1, len(clauses) // _SHARE)
     gone: list[Clause] = []
     held: dict[int, list[Clause]] = {}
@@ -80,20 +72,14 @@ def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally
     return chosen, gone
 
 
-def _label(document: TextDocument, clause: Clause) -> str:
-    """Return a clause's number as it is written in the text."""
-    words = document.text[clause.span.start : clause.body.start].split()
+def _label(document: RawDocument, clause: Clause) -> str:
+    words = (document.text or "")[clause.span.start : clause.body.start].split()
     count = 2 if words and words[0][:1].isalpha() else 1
     return " ".join(words[:count]) or clause.number
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return whether a text still contains an answer.
-
-    If the answer has values, such as an amount or a date, the text must contain one of these values. Names of
-    states and countries do not count, because they occur for many reasons. An answer without values must
-    occur as a whole, and must be so long that it does not occur by chance.
-    """
+    """Return whether a text still contains an answer."""
     keys = keys_of(answer)
     if keys:
         # a place is named for many reasons, but another kind of value rarely occurs twice
@@ -102,10 +88,8 @@ def _stands_in(answer: str, text: str) -> bool:
     return len(words) >= _WORDS and words in fold(text, loose=True)
 
 
-def _make_impossible(row: TextRow) -> TextRow:
+def _make_impossible(row: RawRow) -> RawRow:
     values = find_values(row.answer)
     label = {"value": values[0].kind} if values else {}
-    name = row.filename or next(iter(sorted(row.files)), None)
-    return replace(
-        replace_answer(row, IMPOSSIBLE_ANSWER, old=row.answer, **label), passages=(), is_impossible=True, filename=name
-    )
+    answered = replace_answer(row, IMPOSSIBLE_ANSWER, old=row.answer, **label)
+    return replace(answered, quotes=(), is_impossible=True, filename=row.files[0])

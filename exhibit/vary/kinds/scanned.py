@@ -3,11 +3,10 @@
 Gold is located in the text that OCR read; a question whose passage cannot be located there is left out and counted.
 """
 
-import hashlib
 from dataclasses import replace
 
-from exhibit.converters.benchmark import Tally
-from exhibit.vary.corpus import TextCorpus
+from exhibit.converters.core.benchmark import Tally
+from exhibit.vary.corpus import TextCorpus, with_labels
 from exhibit.vary.kinds import VaryRequest
 
 TITLE = "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)"
@@ -15,9 +14,5 @@ MEASURED = ("recall@10", "answer_contained")
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - none is left out here
-    """Return the corpus with every document marked for scanning; no question is changed."""
-    documents = {
-        name: replace(document, scan=int(hashlib.sha256(f"{request.seed}{name}".encode()).hexdigest()[:8], 16))
-        for name, document in corpus.documents.items()
-    }
-    return TextCorpus(documents, tuple(row.labelled(scanned=True) for row in corpus.rows))
+    """Return the corpus with the seed of its scans; no question is changed."""
+    return replace(corpus, rows=tuple(with_labels(row, scanned=True) for row in corpus.rows), scan_seed=request.seed)

@@ -1,0 +1,1 @@
+"""What every conversion does: open the source, add the documents, locate the gold, write the bundle."""

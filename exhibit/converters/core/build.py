@@ -1,0 +1,380 @@
+"""Builds a bundle from a benchmark: adds the documents, locates the gold, writes the files and validates them."""
+
+import shutil
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from exhibit.converters.core.benchmark import (
+    PAST_A_LIMIT,
+    UNREADABLE,
+    Benchmark,
+    DatasetInfo,
+    Item,
+    Label,
+    RawDocument,
+    RawRow,
+    Tally,
+)
+from exhibit.converters.core.documents import (
+    FAMILY,
+    NOWHERE,
+    Done,
+    QuotePlace,
+    SharedDocuments,
+    make_tasks,
+    mark_families,
+    materialise,
+    settle_pages,
+)
+from exhibit.converters.pages.print import PdfPrinter, describe_printing
+from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
+from exhibit.evidence.locate import is_ambiguous
+from exhibit.evidence.scan import read_ocr_flags
+from exhibit.hub.card import CardText, find_sample, write_card
+from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
+from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, escape_surrogates
+from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
+from exhibit.schemas.models import (
+    FORMAT,
+    HOWS,
+    BundleInfo,
+    Counts,
+    DocumentEntry,
+    FileEntry,
+    SourceEntry,
+    Tool,
+)
+from exhibit.schemas.validate import validate
+from exhibit.storage.atomic import remove_below
+from exhibit.storage.bundle import sha256_of
+
+ORIGINALS = "originals"  # the folder of a bundle for the files from which its documents were printed
+_TEXTS = "texts.partial"
+ABOUT_UNREADABLE = "question about a document that cannot be read"
+NOT_LOCATED = "passage not found in the document"
+_MACHINE_OPTIONS = frozenset(
+    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
+    | {"per_host", "delay", "timeout", "retries", "refetch"}
+    | {"patch"}  # bundle.json records patches by their content
+)
+
+
+def build(
+    info: DatasetInfo,
+    benchmark: Benchmark,
+    tally: Tally,
+    options: Namespace,
+    folder: Path,
+    shared: SharedDocuments | None = None,
+) -> BundleInfo:
+    """Write a whole bundle into an empty folder and validate it; documents that `shared` has are copied."""
+    converter = info.name  # the bundle of a table has the name that its user gives it
+    info = benchmark.info or info
+    (folder / CORPUS).mkdir()
+    items = len(benchmark.documents)
+    engine = open_engine(options.engine, jobs=options.jobs, items=items, limits=read_limits(options))
+    shared = shared or SharedDocuments(folder / _TEXTS, folder / CORPUS, ())
+    shared.texts.mkdir(exist_ok=True)
+    done = _materialise_all(benchmark, folder / CORPUS, engine, tally, options, shared)
+    if not benchmark.by_construction:  # a bundle made by rule has its own labels for amendments
+        done = mark_families(done, tally)
+    rows = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
+    if benchmark.draft or benchmark.by_construction:
+        rows = [row for row in rows if _is_located(row, done, tally)]
+    given = rows
+    if benchmark.draft:
+        rows = _set_drafts_apart(given, done, folder)
+    settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
+    questions = [_make_row(row, done) for row in rows]
+    write_train(questions, folder / TRAIN)
+    gold = list(_make_gold(rows, done))
+    write_gold(gold, folder / GOLD)
+    _note_gold(gold, questions, tally)
+    _note_provisions(rows, done, tally)
+    kept = [raw for raw in benchmark.documents if raw.filename in done]
+    if options.keep_originals:
+        _keep_originals(kept, folder)
+    bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
+    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
+    bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
+    # the name of a table is not the name of a dataset
+    text = make_card_text(replace(info, derived="") if benchmark.info else info, converter, options)
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=shared.texts)
+    remove_below(folder, _TEXTS)
+    printers = describe_printing(document.printer for document in done.values())
+    return finish(bundle.model_copy(update={"printing": printers}), folder)
+
+
+def _materialise_all(
+    benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, options: Namespace, shared: SharedDocuments
+) -> dict[str, Done]:
+    quotes = shared.quotes_of(benchmark)
+    documents = [raw for raw in benchmark.documents if _is_writable(raw, tally)]
+    known = {raw.filename: shared.place(raw, quotes.get(raw.filename, ()), corpus) for raw in documents}
+    missing = [raw for raw in documents if known[raw.filename] is None]
+    done: dict[str, Done] = {}
+    with PdfPrinter(read_limits(options)) as press:
+        work = make_tasks(missing, quotes, corpus, press=press, ocr=read_ocr_flags(options), texts=shared.texts)
+        outcomes = track(engine.map(materialise, work), total=len(missing), label="documents")
+        for raw in documents:
+            name = raw.filename
+            before = known[name]
+            outcome = next(outcomes) if before is None else Outcome(before)
+            if isinstance(outcome.error, ServiceError):
+                raise outcome.error  # a store that is unreachable is not the fault of the document
+            if outcome.error is not None:
+                reason = PAST_A_LIMIT if isinstance(outcome.error, LimitError) else UNREADABLE
+                line = f"{name}: {str(outcome.error).removeprefix(f'{raw.original or raw.path or name}: ')}"
+                tally.fault(reason, line, item=_file_of(raw))
+                tally.leave_out_all(reason, [item for item in raw.items if item.kind == "rows"], more=line)
+                remove_below(corpus, name)
+                continue
+            done[name] = outcome.unwrap()
+            shared.keep(raw, done[name])
+            for remark in done[name].notes:
+                tally.note("remarks on documents", f"{name}: {remark}")
+    if not done and (documents or not benchmark.rows):
+        reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
+        raise SourceError(f"no document could be used: {reasons}")
+    return done
+
+
+def _file_of(raw: RawDocument) -> Item | None:
+    return next((item for item in raw.items if item.kind == "files"), None)
+
+
+def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
+    for raw in documents:
+        if raw.original is not None:
+            (folder / ORIGINALS).mkdir(exist_ok=True)
+            shutil.copyfile(raw.original, folder / ORIGINALS / raw.original.name)
+
+
+# ---------------------------------------------------------------- which documents and rows are written
+
+
+def _is_writable(raw: RawDocument, tally: Tally) -> bool:
+    """Return whether a document's name is valid in train.json and as a file name; if not, count the document."""
+    if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
+        return False
+    if escape_surrogates(raw.filename) == raw.filename:
+        return True
+    tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))
+    return False
+
+
+def _is_answerable(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
+    missing = min((name for name in row.files if name not in done), default=None)
+    if missing:
+        tally.leave_out_all(ABOUT_UNREADABLE, row.items, name=row.name, more=missing)
+    return missing is None
+
+
+def _is_sound(row: RawRow, tally: Tally) -> bool:
+    """Return whether a row's texts can be written as UTF-8; if not, count the row."""
+    labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
+    words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
+    if all(escape_surrogates(text) == text for text in words if isinstance(text, str)):
+        return True
+    reason = "row with half a surrogate pair, which is no character"
+    tally.leave_out_all(reason, row.items, name=row.name, fault=True)
+    return False
+
+
+def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
+    located = all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text)
+    if not located:
+        tally.leave_out_all(NOT_LOCATED, row.items, name=row.name, more=str(row.filename))
+    return located
+
+
+def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
+    """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
+    unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
+    text = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
+    (folder / DRAFTS).write_text(text, encoding="utf-8")
+    return [row for row in rows if row.labels.get("draft") != "unsure"]
+
+
+# ---------------------------------------------------------------- train.json and gold.jsonl
+
+
+def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
+    contexts = []
+    for quote in row.quotes:
+        where = done[quote.filename].places[quote]
+        # an answer that stands for a passage, and is not found, gives no passage
+        text = None if quote.answer and where.how == "absent" else quote.text or where.text
+        contexts.append(Context(filename=quote.filename, text=text))
+    answer = IMPOSSIBLE_ANSWER if row.is_impossible else row.answer
+    return Row(id=row.id, question=row.question, answer=answer, is_impossible=row.is_impossible, contexts=contexts)
+
+
+def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
+    """Yield one line per gold passage; a row without any has one line, which holds its labels."""
+    for row in rows:
+        if not row.quotes:
+            yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_label_family(row.filename, done)})
+        for index, quote in enumerate(row.quotes):
+            family = _label_family(quote.filename, done)
+            labels = {**row.labels, **family, **_label_near_misses(row, done), **dict(quote.labels)}
+            yield gold_of(row.id, index, quote.filename, done[quote.filename].places[quote], labels)
+
+
+def _label_family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
+    labels = done[filename].entry.labels if filename in done else {}
+    return {FAMILY: labels[FAMILY]} if FAMILY in labels else {}
+
+
+def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
+    """Return where the same clause is in versions of other days, as `file#start-end`."""
+    spans = [
+        f"{quote.filename}#{start}-{end}"
+        for quote in row.near_misses
+        if quote.filename in done
+        for start, end in done[quote.filename].places[quote].spans
+    ]
+    return {"other_versions": " ".join(spans)} if spans else {}
+
+
+def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
+    """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
+    fields = {"id": id, "context": context, "filename": filename, **vars(place)}
+    hidden = fields.pop("hidden")
+    del fields["text"], fields["remark"], fields["not_accepted"]
+    return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
+
+
+def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
+    """Note gold that was not found, is ambiguous or is invisible; with --strict, raise for gold that was not found."""
+    contexts = {row.id: row.contexts for row in rows}
+    for line in gold:
+        quote = contexts[line.id][line.context].text or "" if line.context is not None else ""
+        name, places = f"{line.filename}: question {line.id}", 1 + len(line.alternatives)
+        if quote and line.how == "absent":
+            if tally.strict:
+                raise SourceError(
+                    f"{name}: {quote[:80]!r}: quote not found in the document; fix the source, or remove --strict"
+                )
+            absent = "quote not found in the document (kept in train.json, marked absent in gold.jsonl)"
+            tally.note(absent, f"{name}: {quote[:80]!r}")
+        elif line.context is not None and is_ambiguous(quote, places):
+            tally.note("ambiguous gold: few words on many places", f"{name}: {quote!r} on {places} places")
+    for line in gold:
+        if "hidden" in line.labels:
+            name = f"{line.filename}: question {line.id}: {line.labels['hidden']}"
+            tally.note("gold with words that nobody sees on the page", name)
+
+
+def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
+    """Note each provision that is absent or ambiguous; with --strict, raise for one of the gold."""
+    for row in rows:
+        for quote in row.quotes:
+            where = done[quote.filename].places[quote]
+            for accepted in where.not_accepted:
+                tally.note("accepted provision is absent or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
+            if where.remark:
+                name = f"{row.name}: {quote.provision} in {quote.filename}"
+                if tally.strict and not where.spans:
+                    raise SourceError(f"{name}: provision {where.remark}; fix the source, or remove --strict")
+                tally.note(f"provision {where.remark}", name)
+
+
+# ---------------------------------------------------------------- bundle.json and the card
+
+
+def _describe(
+    info: DatasetInfo,
+    benchmark: Benchmark,
+    tally: Tally,
+    options: Namespace,
+    rows: Sequence[Row],
+    gold: Sequence[Gold],
+    documents: list[DocumentEntry],
+) -> BundleInfo:
+    # only a benchmark that cites headings has sections, and only a table has answers that stand for quotes
+    hows = [how for how in HOWS if how not in ("section", "answer")]
+    draft = benchmark.draft
+    if draft is not None:
+        unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)
+        draft = draft.model_copy(update={"sure": len(rows), "unsure": unsure})
+    return BundleInfo(
+        format=FORMAT,
+        name=info.name,
+        title=info.title,
+        summary=info.summary,
+        source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
+        licence=info.licence,
+        citation=info.citation,
+        counts=counts_of(rows, gold, documents=len(documents), hows=hows),
+        groups=info.groups,
+        headline=info.headline,
+        left_out=tally.left_out,
+        noted=tally.noted,
+        documents=documents,
+        files={},
+        tool=Tool(name="exhibit-rag", version=__version__),
+        options=list_content_options(options),
+        patches=list(benchmark.patches),
+        draft=draft,
+    )
+
+
+def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
+    """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
+    impossible = sum(row.is_impossible for row in rows)
+    contexts = {row.id: row.contexts for row in rows}
+    # a file without a quote counts as a context, but not as a quote that was missed
+    located = Counter(line.how for line in gold if line.context is not None and contexts[line.id][line.context].text)
+    return Counts(
+        documents=documents,
+        questions=len(rows),
+        answerable=len(rows) - impossible,
+        impossible=impossible,
+        contexts=sum(len(row.contexts) for row in rows),
+        located={how: located[how] for how in HOWS if located[how] or how in hows},
+    )
+
+
+def list_content_options(options: Namespace) -> dict[str, Label]:
+    """Return the options of a conversion that change the bundle, for bundle.json."""
+    chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
+    ocr = read_ocr_flags(options)
+    if ocr is not None:
+        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
+    else:
+        chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
+    if not options.keep_originals:
+        del chosen["keep_originals"]
+    return chosen
+
+
+def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None = None) -> CardText:
+    """Return the texts of the dataset card that are not in the bundle's files, and the start of its command."""
+    given = vars(options or Namespace())
+    sample = find_sample(given.get("source"))
+    source = sample or ("" if info.downloads else "PATH")
+    command = [f"python -m converters.{converter}", *([f"--source {source}"] if source else [])]
+    command += ["--documents DIR"] if given.get("documents") else []
+    command += [f"--patch {' '.join(Path(name).name for name in given['patch'])}"] if given.get("patch") else []
+    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
+    return CardText(converter=converter, command=info.command or " ".join(command), sample=sample, **texts)
+
+
+def finish(info: BundleInfo, folder: Path) -> BundleInfo:
+    """Write bundle.json, which lists every other file, and validate the bundle."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
+    ordered = dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))
+    info = info.model_copy(update={"files": ordered})
+    write_info(info, folder / INFO)
+    problems = validate(folder)
+    if problems:
+        listing = "\n".join(f"  {problem}" for problem in problems[:20])
+        raise BundleError(f"the new bundle has {len(problems)} problems; please report this bug:\n{listing}")
+    return info

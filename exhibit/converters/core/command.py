@@ -1,0 +1,135 @@
+"""The command line that all converters share: its flags, error messages and summary table."""
+
+import argparse
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Converter, DatasetInfo, Tally, choose
+from exhibit.converters.core.build import build
+from exhibit.converters.core.patches import apply_patches
+from exhibit.converters.core.source import open_source
+from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
+from exhibit.evidence.scan import add_ocr_arguments
+from exhibit.runtime.command import Parser, add_json, guarded, parse_positive, print_results, rename_commands
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import HOWS, BundleInfo
+from exhibit.storage.atomic import replace_folder
+from exhibit.storage.locations import Location, check_out, parse_location
+
+_WIDTH = 80  # columns of a terminal
+MAX_SHOWN = 5  # unreadable documents that the summary names
+SAMPLE_MARK = b"<!-- invented sample -->"  # in the README.md beside an invented source
+SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that this card names."
+
+
+def main(converter: Converter, argv: list[str] | None = None) -> int:
+    """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
+    options = make_parser(converter).parse_args(argv)
+    away = "run the same command again: files that already arrived are not sent again"
+    stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
+    return guarded(stopped)(_convert_and_report)(converter, options)
+
+
+def _convert_and_report(converter: Converter, options: argparse.Namespace) -> int:
+    started = time.monotonic()
+    with apply_limits(read_limits(options)):
+        bundle = convert(converter, options)
+    seconds = time.monotonic() - started
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
+    print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
+    return 0
+
+
+def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
+    """Write the bundle that the options describe; it appears complete or not at all."""
+    tally = Tally(strict=options.strict)
+    check_engine(options.engine)
+    out = check_out(options.out, force=options.force)
+    with open_source(converter.INFO, options.source) as source:
+        read = apply_patches(converter.read(source, options, tally), converter.INFO, options.patch, tally)
+        benchmark = choose(read, options, tally)
+        if not benchmark.rows and not converter.INFO.corpus_only:
+            left_out = tally.left_out.items()
+            reasons = "; ".join(f"{len(names)} × {reason}, such as {names[0]}" for reason, names in left_out)
+            raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
+        with replace_folder(out, force=options.force) as folder:
+            return build(_mark_sample(converter.INFO, source), benchmark, tally, options, folder)
+
+
+def _mark_sample(info: DatasetInfo, source: Path) -> DatasetInfo:
+    """Return the description with a first sentence that says so if the source is an invented sample."""
+    readme = (source if source.is_dir() else source.parent) / "README.md"
+    if not readme.is_file() or SAMPLE_MARK not in readme.read_bytes():
+        return info
+    return replace(info, summary=f"{SAMPLE_SENTENCE} It has the form of: {info.summary}")
+
+
+def make_parser(converter: Converter) -> argparse.ArgumentParser:
+    """Return a parser with the flags that all converters share and the flags of this converter."""
+    info = converter.INFO
+    command, bundle = f"python -m converters.{info.name}", f"datasets_out/{info.name}"
+    about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
+    source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
+    examples = [f"{command} --out {bundle}"] if info.downloads else []
+    examples += [f"{command} --source samples/{info.name} --out {bundle} --force", f"exhibit validate {bundle}"]
+    parser = Parser(
+        prog=rename_commands(command),
+        usage=f"{rename_commands(command)} --out DIR {source} [flags]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
+        epilog=rename_commands("\n  ".join(["examples:", *examples]))
+        + f"\n\nlicence of the source: {info.licence.name}. {info.url}",
+    )
+    downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
+    add = parser.add_argument
+    add("--out", type=parse_location, required=True, metavar="DIR", help="the folder of the new bundle")
+    add("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
+    add("--max-documents", type=parse_positive, metavar="N", help="only the first N documents")
+    add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
+    add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
+    add("--force", action="store_true", help="replace an existing bundle")
+    keep = "keep in originals/ what documents were printed from; see that their licence allows it"
+    add("--keep-originals", action="store_true", help=keep)
+    patch = "apply reviewers' corrections of the gold, in order; shipped: those that come with the converter"
+    add("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=patch)
+    add_json(parser)
+    if add_arguments := getattr(converter, "add_arguments", None):
+        add_arguments(parser)
+    add_engine_arguments(parser.add_argument_group("how it runs"))
+    add_ocr_arguments(parser)
+    return parser
+
+
+def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
+    """Return the summary table at the end of a conversion."""
+    rows = make_summary_rows(bundle, seconds)
+    width = max(len(label) for label, _ in rows)
+    lines = [f"{label:<{width}}  {value}" for label, value in rows]
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+
+
+def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
+    """Return the labels and values of the summary table: what was kept, located and left out, and the time."""
+    counts = bundle.counts
+    rows = [("documents", f"{counts.documents:,}"), ("questions", f"{counts.questions:,}")]
+    if counts.questions:
+        rows += [("  answerable", f"{counts.answerable:,}"), ("  impossible", f"{counts.impossible:,}")]
+    quotes = sum(counts.located.values())
+    if counts.contexts > quotes:
+        rows.append(("files named without words", f"{counts.contexts - quotes:,}"))
+    if quotes:
+        located = quotes - counts.located.get("absent", 0)
+        rows += [("gold passages", f"{quotes:,}"), ("  located", f"{located:,}  ({100 * located / quotes:.2f}%)")]
+        rows += [(f"    {how}", f"{counts.located[how]:,}") for how in HOWS[:-1] if how in counts.located]
+        rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
+    for kind, account in bundle.account.items():
+        left = account.given - account.kept
+        rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
+    for reason, names in bundle.left_out.items():
+        rows.append((f"left out: {reason}", f"{len(names):,}"))
+        rows += [("", name) for name in (names[:MAX_SHOWN] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
+    rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
+    return [*rows, ("time", f"{seconds:.1f} s")]

@@ -1,0 +1,164 @@
+"""Pairs the rows of a table with files of slightly different names, and makes a unique title for each document."""
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exhibit.engine import track
+from exhibit.evidence.fold import edit_distance
+from exhibit.evidence.readers import pdf
+from exhibit.law.names import make_file_key
+from exhibit.models.llms import LLM, Completion, Prompt
+from exhibit.runtime.plugins import load_plugin
+from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
+from exhibit.storage.cache import find_cache_folder
+
+MIN_NAME_CHARS = 20  # fewest characters of a name that may be matched by a part of it
+LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
+MAX_TITLE_CHARS = 200  # a model may add more text
+PROMPT_CHARS = 4000  # of the first page, which has the title
+
+_PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
+document, then "between" and the names of the parties. At most 15 words, no quotation marks.
+
+File name: {filename}
+
+{text}"""
+# a schema keeps a model from adding words; a server without schemas returns only the title
+_SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {"title": {"type": "string"}},
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+)
+
+
+@dataclass
+class Pairs:
+    """The result of pairing rows with files."""
+
+    files: dict[int, Path] = field(default_factory=dict)
+    similar: list[tuple[str, str]] = field(default_factory=list)  # matched only by a similar name
+    doubled: list[int] = field(default_factory=list)  # rows that name a file that an earlier row has
+    missing: list[int] = field(default_factory=list)
+
+
+def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
+    """Assign each name to one file, by the same name, the same key, a longer name, and a similar name.
+
+    A rule is tried on all names before the next rule, and a file is assigned only once.
+    """
+    left = {path: make_file_key(path.name) for path in paths}
+    keys = [make_file_key(name) for name in names]
+    pairs = Pairs()
+
+    def assign(row: int, path: Path | None) -> None:
+        if path is not None:
+            pairs.files[row] = path
+            del left[path]
+
+    for wanted, make_key in ((names, lambda path: path.name), (keys, left.__getitem__)):
+        by_key: dict[str, list[Path]] = defaultdict(list)
+        for path in left:
+            by_key[make_key(path)].append(path)
+        for row, key in enumerate(wanted):
+            if row not in pairs.files:
+                assign(row, _choose_only([path for path in by_key.get(key, ()) if path in left]))
+    for rule in (_find_longer, _find_similar):
+        for row, key in enumerate(keys):
+            match = rule(key, left) if row not in pairs.files else None
+            assign(row, match)
+            if match is not None and rule is _find_similar:
+                pairs.similar.append((names[row], match.name))
+    taken_names = Counter(path.name for path in pairs.files.values())
+    taken_keys = Counter(make_file_key(path.name) for path in pairs.files.values())
+    for row, name in enumerate(names):
+        if row not in pairs.files:
+            again = taken_names[name] == 1 or taken_keys[keys[row]] == 1
+            (pairs.doubled if again else pairs.missing).append(row)
+    return pairs
+
+
+def _find_longer(key: str, left: Mapping[Path, str]) -> Path | None:
+    """Return the only file whose name is a shorter or longer form of the key."""
+    longer = [
+        path
+        for path, other in left.items()
+        if min(len(key), len(other)) >= MIN_NAME_CHARS and (other.startswith(key) or key.startswith(other))
+    ]
+    return _choose_only(longer)
+
+
+def _find_similar(key: str, left: Mapping[Path, str]) -> Path | None:
+    """Return the file with the most similar name if only a few letters differ, such as `_` for `É`."""
+    if len(key) < MIN_NAME_CHARS:
+        return None
+    distances = {path: edit_distance(key, other) for path, other in left.items()}
+    close = {path: distance for path, distance in distances.items() if distance * LETTERS_PER_SLIP <= len(key)}
+    return _choose_only([path for path, distance in close.items() if distance == min(close.values())])
+
+
+def _choose_only(paths: Sequence[Path]) -> Path | None:
+    return paths[0] if len(paths) == 1 else None
+
+
+def join_names(names: Sequence[str], *, most: int = 3) -> str:
+    """Return names joined as `A, B and C`; a long list ends with a count: `A, B and 5 others`."""
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - (most - 1)} others"]
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else ""
+
+
+def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Choose for each document the shortest of its candidate titles, which go from short to precise, that is unique."""
+    level = dict.fromkeys(candidates, 0)
+    while True:
+        chosen = {name: titles[min(level[name], len(titles) - 1)] for name, titles in candidates.items()}
+        counts = Counter(title.casefold() for title in chosen.values())
+        clashing = {name for name, title in chosen.items() if counts[title.casefold()] > 1}
+        if not any(level[name] < len(candidates[name]) - 1 for name in clashing):
+            break
+        for name in clashing:
+            level[name] += 1
+    # stems may differ only in the suffix
+    return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
+
+
+def read_own_title(path: Path) -> str:
+    """Return the title in a PDF's metadata; empty if it has none or is damaged."""
+    try:
+        return escape_surrogates(pdf.read_title(path)).replace("\0", "").strip()
+    except (DocumentError, OSError, ValueError):
+        return ""  # the conversion reads the file next, and reports the error
+
+
+def ask_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
+    """Return a title for each file name from an OpenAI-compatible server; replies are cached."""
+    model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
+    module, _ = load_plugin("exhibit.models.llms", "openai")
+    llm: LLM = module.open(model, {"retries": 1, "cache": find_cache_folder() / "titles"})
+    titles = {}
+    for name, text in track(texts.items(), total=len(texts), label="titles"):
+        prompt = Prompt(_PROMPT.format(filename=name, text=text()[:PROMPT_CHARS]), schema=_SCHEMA)
+        [reply] = llm.complete([prompt], max_tokens=100, temperature=0.0)
+        titles[name] = _read_title(reply, model)
+    return titles
+
+
+def _read_title(reply: Completion, model: str) -> str:
+    if reply.error:
+        raise ServiceError(f"the model gave no title: {reply.error}; run the command again: finished titles are kept")
+    try:
+        content = json.loads(reply.text)
+    except (ValueError, RecursionError):
+        content = None
+    title = content.get("title") if isinstance(content, dict) else None
+    title = " ".join((title if isinstance(title, str) else reply.text).split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
+    if not title:
+        raise ServiceError(f"model {model} gave an empty title; run the command again: finished titles are kept")
+    return title

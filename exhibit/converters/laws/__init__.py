@@ -1,0 +1,1 @@
+"""Laws in Markdown: their versions, their text, and questions about them."""

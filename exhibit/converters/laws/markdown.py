@@ -1,0 +1,222 @@
+"""Reads laws in Markdown: their divisions, such as chapters and §§, and the text that will be printed to PDF."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
+
+_WIDTH = 84  # letters of a printed line: a line that the printer does not break is read back unchanged
+_HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
+_FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_ITEM = re.compile(r"(?:[-*+]\s+)+(?=\S)")
+_NUMBERED = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[a-z]?\\?[.)]\s+|[a-z]{1,2}\)\s+|\(\d{1,3}[a-z]?\)\s+)")
+_RULE = re.compile(r"\|?[\s|:-]+\|?")
+_MARKS = re.compile(r"\*\*|__|\\(?=[^\w\s])|\^(?=\S)|`")
+_PLACEHOLDER = re.compile(r"\(X+\)\s*")  # the mark of bundestag/gesetze before repealed paragraphs
+
+
+class LawHeading(NamedTuple):
+    """A heading of a law: its number of `#` marks, its text, and the level and label of the division it opens."""
+
+    depth: int
+    text: str
+    level: Level | None
+    label: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A § or an article: its label and title, the parts above it, and its offsets in the law's text."""
+
+    label: str
+    title: str
+    path: tuple[str, ...]  # the labels of the parts above it, outermost first
+    start: int
+    end: int
+    body: int  # the offset of its words, after its label and title
+
+
+@dataclass(frozen=True)
+class Law:
+    """A version of a law as read from Markdown: its header, title, text and paragraphs."""
+
+    fields: dict[str, str]  # the fields of its header
+    title: str
+    text: str  # the text in lines that are short enough to be printed unchanged
+    system: LegalSystem
+    paragraphs: tuple[Paragraph, ...] = ()
+
+    def words(self, paragraph: Paragraph) -> str:
+        """Return a paragraph's words without its label and title, as one line."""
+        return " ".join(self.text[paragraph.body : paragraph.end].split())
+
+
+def read_law(markdown: str) -> Law:
+    """Return the law in a Markdown file."""
+    header = _HEADER.match(markdown)
+    fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
+    blocks = list(_split_blocks(markdown[header.end() :] if header else markdown))
+    system = _choose_system(fields, blocks)
+    blocks = [(depth or _find_unmarked_depth(text, system), text) for depth, text in blocks]
+    reader = _Reader()
+    for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):
+        if depth:
+            reader.add_heading(_make_heading(depth, text, system), words_follow=not after)
+        else:
+            reader.write(text)
+    reader.close()
+    title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
+    return Law(fields, title, "\n".join(reader.lines), system, tuple(reader.paragraphs))
+
+
+@dataclass
+class _Reader:
+    lines: list[str] = field(default_factory=list)
+    at: int = 0
+    open: list[LawHeading] = field(default_factory=list)
+    paragraphs: list[Paragraph] = field(default_factory=list)
+    unit: Paragraph | None = None  # the paragraph that is being read
+    bare: bool = False  # whether there is no text below its number yet
+
+    def write(self, text: str) -> None:
+        self.bare = False
+        for line in wrap_paragraph(text):
+            self.lines.append(line)
+            self.at += len(line) + 1
+
+    def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
+        """Add a heading to the law."""
+        if self.unit is not None and self.bare and heading.level is None and words_follow:
+            self.write(heading.text)
+            self.unit = replace(self.unit, title=heading.text, body=self.at)
+            return
+        self.close()
+        if heading.depth > 1:
+            _open(self.open, heading)
+        start = self.at
+        self.write(heading.text)
+        if heading.level is not None and heading.level.unit:
+            above = tuple(part.label for part in self.open[:-1] if part.level is not None)
+            self.unit = Paragraph(heading.label, heading.rest, above, start, start, self.at)
+            self.bare = not heading.rest
+
+    def close(self) -> None:
+        if self.unit is not None:
+            end = self.at - 1
+            self.paragraphs.append(replace(self.unit, end=end, body=min(self.unit.body, end)))
+        self.unit = None
+
+
+def _open(stack: list[LawHeading], heading: LawHeading) -> None:
+    """Add a new heading to the stack of open headings, after removing the headings that it closes."""
+    rank = _rank(heading)
+    if heading.level is None:
+        while stack and (stack[-1].level is None or _rank(stack[-1]) > _ARTICLE):
+            stack.pop()
+    elif heading.level.unit:
+        stack[:] = [above for above in stack if not (above.level and above.level.unit and _rank(above) >= rank)]
+    else:
+        while (
+            stack
+            and (
+                stack[-1].depth > heading.depth or _rank(stack[-1]) > rank
+                if not heading.level.free
+                else stack[-1].depth > heading.depth or stack[-1].level is None or stack[-1].level.unit
+            )
+        ) or (stack and stack[-1].depth == heading.depth and _rank(stack[-1]) >= rank):
+            stack.pop()
+    stack.append(heading)
+
+
+# the ranks of a title without a number, just above the units, and of an article, which may contain another law's §
+_BARE, _ARTICLE = 4.8, 5.5
+
+
+def _rank(heading: LawHeading) -> float:
+    return heading.level.rank if heading.level else _BARE
+
+
+def _make_heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
+    plain = _PLACEHOLDER.sub("", text)
+    match = system.label.match(plain)
+    if match is not None and (match["number"] or match["before"] or (not plain[match.end() :] and plain.isupper())):
+        level = system.by_word[match["word"].lower()]
+        rest = plain[match.end() :].strip(" -–—:.")
+        if level.text or not rest or not rest[0].islower():
+            return LawHeading(depth, plain, level, match.group().strip(" \xa0.:-–—"), rest)
+    roman = next((level for level in system.levels if level.roman), None)
+    if roman and (numbered := re.match(r"([IVXLC]{1,6}[a-z]?\.)\s*[-–—]?\s*", plain)):
+        return LawHeading(depth, plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
+    return LawHeading(depth, plain, None, "", plain)
+
+
+def _find_unmarked_depth(text: str, system: LegalSystem) -> int:
+    """Return the heading depth of a line such as `Pododdíl 1`, a part's label without `#`; 0 for other lines."""
+    match = system.label.fullmatch(text) if len(text) < _WIDTH else None
+    level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
+    return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0
+
+
+_DIVISION = 4  # the depth of marks for the smaller divisions of Czech laws
+
+
+def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
+    country = fields.get("country", "")
+    named = next((system for system in load_systems() if country and country in system.country.split()), None)
+    if named:
+        return named
+    words = re.findall(r"[^\W\d_]+", " ".join(text for _, text in blocks[:400]).lower())
+    legal = [system for system in load_systems() if system.units]
+    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=choose_system("en"))
+
+
+def _split_blocks(markdown: str) -> Iterator[tuple[int, str]]:
+    """Yield the blocks of a Markdown text, each as its heading depth and its text without marks."""
+    pending: list[str] = []
+
+    def end_paragraph() -> Iterator[tuple[int, str]]:
+        text = _strip_marks(" ".join(pending))
+        pending.clear()
+        if text:
+            yield 0, text
+
+    for raw in markdown.split("\n"):
+        line = raw.strip()
+        heading = _HEADING.fullmatch(line)
+        row = line.startswith("|")
+        if not line or heading or row or _NUMBERED.match(raw):
+            yield from end_paragraph()
+        if heading:
+            text = _strip_marks(heading[2].rstrip("#"))
+            if text:
+                yield len(heading[1]), text
+        elif row and not _RULE.fullmatch(line):
+            cells = [_strip_marks(cell) for cell in line.strip("|").split("|")]
+            pending.append("; ".join(cell for cell in cells if cell))
+        elif line and not row and line != "[image omitted]":
+            pending.append(line.removeprefix(":   "))
+    yield from end_paragraph()
+
+
+def _strip_marks(text: str) -> str:
+    text = _ITEM.sub("", text.strip(), count=1) if text[:2].strip() in {"-", "*", "+"} else text
+    return " ".join(_MARKS.sub("", text).replace("\xa0", " ").replace("\xad", "").split())
+
+
+def wrap_paragraph(text: str) -> list[str]:
+    """Return a paragraph in lines that fit the page; lines are shorter if many letters are capitals."""
+    wide = sum(character.isupper() for character in text)
+    width = _WIDTH if 4 * wide < len(text) else _WIDTH * 2 // 3
+    lines = textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=True) or [""]
+    for at, line in enumerate(lines[:-1]):
+        head, space, last = line.rpartition(" ")
+        if line.endswith("-") and space:
+            lines[at] = head
+            lines[at + 1 :] = wrap_paragraph(" ".join([last, *lines[at + 1 :]]))
+            break
+    return lines

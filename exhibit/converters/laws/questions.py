@@ -1,0 +1,314 @@
+"""Questions about laws, with gold known by construction: a paragraph's text, location and changes."""
+
+import difflib
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cached_property
+from itertools import islice, pairwise
+
+from exhibit.converters.core.benchmark import Label, Quote, RawRow
+from exhibit.converters.laws.files import Version
+from exhibit.converters.laws.markdown import Law, Paragraph
+from exhibit.law.editions import LawName, find_provisions, label_key, list_english_names, make_law_name
+from exhibit.law.language import LegalSystem
+from exhibit.law.values import write_day
+
+_SHORTEST = 40  # fewest characters of a §: a shorter one was repealed, or only refers to another
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 60  # words of a change that an answer quotes
+# the text after a reference to the law's own §; other words may name another law
+_ENDS = re.compile(r"\s*(?:[.,;)]|$)")
+
+
+@dataclass(frozen=True)
+class PrintedEdition:
+    """A version of a law as a document of the bundle: its name and dates, and below them the text of the law."""
+
+    version: Version
+    law: Law
+    filename: str
+    shift: int  # the number of characters printed above the law's text: its name and the days of its version
+
+    def span(self, paragraph: Paragraph) -> tuple[int, int]:
+        """Return the span of a paragraph in the printed text."""
+        return paragraph.start + self.shift, paragraph.end + self.shift
+
+    def find_paragraph(self, label: str) -> Paragraph | None:
+        """Return a § by its label; None if this version does not have it, or has it twice."""
+        found = self._by_label.get(label_key(label), ())
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:
+        index: dict[tuple[str, str], list[Paragraph]] = defaultdict(list)
+        for paragraph in self.own:
+            index[label_key(paragraph.label)].append(paragraph)
+        return index
+
+    @cached_property
+    def own(self) -> list[Paragraph]:
+        """The paragraphs of the law itself, without paragraphs (§) that are quoted inside an article."""
+        units = {word for level in self.law.system.units for word in level.words}
+        return [p for p in self.law.paragraphs if not any(part.split()[0].lower() in units for part in p.path)]
+
+    @cached_property
+    def live(self) -> list[Paragraph]:
+        """The paragraphs that are not repealed."""
+        return [paragraph for paragraph in self.own if self.says(paragraph)]
+
+    def says(self, paragraph: Paragraph) -> bool:
+        """Return whether a paragraph has a text of sufficient length and is not marked as repealed."""
+        words = self.law.words(paragraph)
+        gone = set(self.law.system.data.get("repealed", "").split())
+        return len(words) >= _SHORTEST and not gone & set(
+            _WORD.findall(f"{paragraph.title} {words[:_SHORTEST]}".lower())
+        )
+
+    def quote(self, paragraph: Paragraph) -> Quote:
+        """Return a paragraph as gold, with the first and last day of its version as labels."""
+        start, end = self.span(paragraph)
+        text = self.law.text[paragraph.start : paragraph.end]
+        version = self.version
+        labels: tuple[tuple[str, Label], ...] = (
+            ("paragraph", paragraph.label),
+            ("effective_from", version.start.isoformat() if version.start else None),
+            ("effective_to", version.end.isoformat() if version.end else None),
+        )
+        return Quote(self.filename, text, ((start, end),), labels)
+
+
+Gold = Sequence[tuple[PrintedEdition, Paragraph]]
+_Change = tuple[PrintedEdition, PrintedEdition, Paragraph, Paragraph, tuple[str, str]]
+
+
+@dataclass
+class QuestionMaker:
+    """Makes the questions on one law in all its versions."""
+
+    editions: Sequence[PrintedEdition]
+    name: LawName
+    title: str
+    laws: dict[str, list[PrintedEdition]]
+    names: Sequence[LawName]
+    most: int  # most questions of each kind
+    system: LegalSystem  # the legal system whose language the questions use: the law's own, or another
+    ids: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.last = self.editions[-1]
+        self.foreign = self.system.language != self.last.law.system.language
+        self.dated = [edition for edition in self.editions if edition.version.start]
+        self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
+
+    def rows(self) -> Iterator[RawRow]:
+        """Yield all questions, grouped by kind, such as what a provision says, what it said, and whether it changed."""
+        for make in (
+            self._ask_says,
+            self._ask_said,
+            self._ask_governs,
+            self._ask_changed,
+            self._ask_leads,
+            self._ask_repealed,
+            self._ask_before,
+        ):
+            yield from make()
+
+    # ------------------------------------------------------------ kinds
+
+    def _ask_says(self) -> Iterator[RawRow]:
+        for paragraph in self._choose_paragraphs("says", self.last.live):
+            yield self._make_row("says", paragraph, self.last.law.words(paragraph), [(self.last, paragraph)])
+
+    def _ask_said(self) -> Iterator[RawRow]:
+        for at, edition in enumerate(self.dated):
+            share = self.most // len(self.dated) + (at < self.most % len(self.dated))
+            for paragraph in self._choose_paragraphs(f"said {edition.version.start}", edition.live)[:share]:
+                day = self._choose_day(edition, paragraph.label)
+                yield self._make_row("said", paragraph, edition.law.words(paragraph), [(edition, paragraph)], as_of=day)
+
+    def _ask_governs(self) -> Iterator[RawRow]:
+        if self.foreign:
+            return  # a heading cannot be translated by rule
+        titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
+        alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
+        for paragraph in self._choose_paragraphs("governs", alone):
+            yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)
+
+    def _ask_changed(self) -> Iterator[RawRow]:
+        moved: list[_Change] = []
+        same: list[_Change] = []
+        for old, new in self.steps:
+            for before in old.live if old.version.start else ():
+                if after := new.find_paragraph(before.label):
+                    words = old.law.words(before), new.law.words(after)
+                    (moved if words[0] != words[1] else same).append((old, new, before, after, words))
+        moved.sort(key=lambda pair: _order("changed", pair[0].filename, pair[2].label))
+        same.sort(key=lambda pair: _order("same", pair[0].filename, pair[2].label))
+        for old, new, before, after, words in [*moved[: self.most - self.most // 3], *same[: self.most // 3]]:
+            answer = self._describe_difference(*words)
+            days = self._choose_day(old, before.label), self._choose_day(new, before.label)
+            yield self._make_row("changed", before, answer, [(old, before), (new, after)], as_of=days[0], until=days[1])
+
+    def _ask_leads(self) -> Iterator[RawRow]:
+        targets = []
+        for paragraph in self.last.live:
+            others = (other for other in self._find_references(paragraph) if other[2] is not paragraph)
+            targets += [(paragraph, *other) for other in islice(others, 1)]
+        targets.sort(key=lambda target: _order("leads", self.name.key, target[0].label))
+        for paragraph, words, edition, target in targets[: self.most]:
+            answer = f"{target.label}: {edition.law.words(target)}"
+            yield self._make_row("leads", paragraph, answer, [(edition, target)], words=words)
+
+    def _ask_repealed(self) -> Iterator[RawRow]:
+        gone = []
+        for old, new in self.steps:
+            still = {label_key(paragraph.label) for paragraph in new.law.paragraphs}
+            gone += [(new, paragraph) for paragraph in old.live if label_key(paragraph.label) not in still]
+        gone.sort(key=lambda pair: _order("repealed", pair[0].filename, pair[1].label))
+        for edition, paragraph in gone[: self.most]:
+            day = self._choose_day(edition, paragraph.label)
+            yield self._make_row("repealed", paragraph, "", [], about=edition, as_of=day)
+
+    def _ask_before(self) -> Iterator[RawRow]:
+        first = self.editions[0]
+        paragraphs = self._choose_paragraphs("before", first.live)[: max(1, self.most // 3)]
+        for at, paragraph in enumerate(paragraphs if first.version.start else ()):
+            day = (first.version.start or date.min) - timedelta(days=365 * (at + 1) + 30)
+            yield self._make_row("before", paragraph, "", [], about=first, as_of=day)
+
+    # ------------------------------------------------------------ parts of a question
+
+    def _make_row(
+        self,
+        kind: str,
+        paragraph: Paragraph,
+        answer: str,
+        gold: Gold,
+        *,
+        about: PrintedEdition | None = None,
+        as_of: date | None = None,
+        until: date | None = None,
+        title: str = "",
+        words: str = "",
+    ) -> RawRow:
+        system, unit = self.system, paragraph.label
+        templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
+        key = "|".join((self.name.key, kind, unit, as_of.isoformat() if as_of else "", words))
+        key += f"|{system.language}" if self.foreign else ""
+        at = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
+        question = templates[at % len(templates)].format(
+            unit=self._name_unit(unit, at),
+            law=self._name_law(at),
+            name=self.title,
+            date=write_day(as_of, system) if as_of else "",
+            date2=write_day(until, system) if until else "",
+            title=title,
+            words=words,
+        )
+        while at in self.ids:
+            at += 1
+        self.ids.add(at)
+        labels: dict[str, Label] = {
+            "kind": kind,
+            "law": self.name.key,
+            "paragraph": unit,
+            "language": self.last.law.system.language,
+            "question_language": system.language,
+            "as_of": as_of.isoformat() if as_of else None,
+            "other_versions": self._list_near_misses(gold),
+        }
+        quotes = tuple(edition.quote(paragraph) for edition, paragraph in gold)
+        edition = gold[0][0] if gold else about or self.last
+        return RawRow(
+            id=at,
+            question=question,
+            answer=answer,
+            quotes=quotes,
+            filename=edition.filename,
+            is_impossible=not quotes,
+            labels=labels,
+            place=f"{self.name.key} {unit} ({kind})",
+        )
+
+    def _name_law(self, at: int) -> str:
+        """Return a name of the law for a question: a code such as `BGB` or, if it has no code, the title."""
+        names = (
+            list_english_names(make_law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
+        )
+        codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
+        return codes[at // 7 % len(codes)]
+
+    def _name_unit(self, unit: str, at: int) -> str:
+        """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
+        level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
+        words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
+        word = [None, *words][at // 11 % (1 + len(words))]
+        return f"{word} {unit.partition(' ')[2]}" if word else unit
+
+    def _list_near_misses(self, gold: Gold) -> str:
+        """Return where the gold § is in the other versions of the law; these locations are wrong answers."""
+        given = {edition.filename for edition, _ in gold}
+        spans = [
+            "{}#{}-{}".format(edition.filename, *edition.span(paragraph))
+            for edition in (self.laws[gold[0][0].version.law] if gold else ())
+            if edition.filename not in given and (paragraph := edition.find_paragraph(gold[0][1].label))
+        ]
+        return " ".join(spans)
+
+    def _choose_paragraphs(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
+        """Return some paragraphs spread over a law, the same ones on every machine."""
+        ordered = sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))
+        return ordered[: self.most]
+
+    def _choose_day(self, edition: PrintedEdition, label: str) -> date:
+        """Return a day on which a version is in force; if possible, neither its first nor its last day."""
+        start = edition.version.start or date.min
+        length = (edition.version.end - start).days if edition.version.end else 700
+        return (
+            start + timedelta(days=1 + _order("day", edition.filename, label) % max(1, length - 1)) if length else start
+        )
+
+    def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
+        """Yield each reference of a paragraph to a § in the corpus: the reference's text, the cited version and
+        the §.
+        """
+        words = self.last.law.words(paragraph)
+        for reference in find_provisions(words, self.last.law.system, self.names):
+            if reference.law is None and not _ENDS.match(words, reference.span.end):
+                continue
+            editions = self.laws.get(reference.law or self.name.key, [])
+            target = editions[-1].find_paragraph(reference.label) if editions else None
+            if target is not None and editions[-1].says(target):
+                yield words[slice(*reference.span)], editions[-1], target
+
+    def _describe_difference(self, old: str, new: str) -> str:
+        """Return the answer to the question whether a paragraph changed, with the added and removed words."""
+        texts = self.system.data["questions"]
+        if old == new:
+            return str(texts["no"])
+        before, after = old.split(), new.split()
+        matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+        edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
+        removed = _quote_pieces([before[a:b] for _, a, b, _, _ in edits])
+        added = _quote_pieces([after[a:b] for _, _, _, a, b in edits])
+        return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
+
+
+def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
+    """Return fragments of a text in quotation marks, separated by commas; together they have at most 60 words."""
+    room = _MOST_WORDS
+    shown = []
+    for piece in pieces:
+        if piece and room > 0:
+            shown.append(f"„{' '.join(piece[:room])}{' …' if len(piece) > room else ''}“")
+            room -= len(piece)
+    return ", ".join(shown)
+
+
+def _order(*parts: str) -> int:
+    """Return a hash of the arguments, which is evenly distributed and the same on every machine."""
+    return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)

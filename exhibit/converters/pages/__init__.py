@@ -1,0 +1,1 @@
+"""Pages: fetched from the web, and printed to PDF by Chromium or ReportLab."""

@@ -1,0 +1,193 @@
+"""Finds a Chromium for printing: the system's, else Playwright's, else Debian's package.
+
+`exhibit doctor --fix browser` finds or installs one and prints its path; `make` calls it during set-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from exhibit.converters.pages.text_pdf import find_font, make_sealed_environment, read_font_hashes
+from exhibit.runtime.command import guarded
+from exhibit.schemas.errors import ServiceError
+from exhibit.storage.atomic import make_scratch_folder
+from exhibit.storage.programs import find_program
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Error
+
+NEEDED = (
+    "HTML, office files and mails, and texts in Chinese, Japanese or Korean are printed by Playwright, "
+    "which is not installed: "
+    "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser"
+)
+# whether Playwright, an extra that drives the browser, is installed. It is imported only for printing
+HERE = importlib.util.find_spec("playwright") is not None
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+_MAC = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+# the flags with which Chromium is started
+_QUIET = tuple(
+    line
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
+    if not line.startswith("#")
+)
+
+
+def find_browser() -> Path | None:
+    """Return a browser's executable; None if there is none. `EXHIBIT_BROWSER` overrides the search."""
+    chosen = os.environ.get("EXHIBIT_BROWSER")
+    if chosen:
+        return Path(chosen)
+    for name in _NAMES:
+        path = find_program(name)
+        if path:
+            return Path(path)
+    return next((Path(p) for p in (*_MAC, _find_playwrights()) if p and Path(p).is_file()), None)
+
+
+def launch_arguments() -> list[str]:
+    """Return Chromium's flags, which stop background requests; for root, they also turn off the sandbox."""
+    return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
+
+
+def launch_options(folder: Path) -> dict[str, Any]:
+    """Return the launch options of a browser for printing; `folder` holds its configuration while it runs."""
+    return {
+        "executable_path": require_browser(),
+        "args": [*launch_arguments(), "--host-resolver-rules=MAP * ~NOTFOUND"],
+        "env": make_sealed_environment(folder),
+        "proxy": {"server": "http://nowhere.invalid:9", "bypass": "<-loopback>"},
+    }
+
+
+@asynccontextmanager
+async def run_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
+    """Yield a running Chromium, which is closed at the end of the `async with` block."""
+    if not HERE:
+        raise ServiceError(NEEDED)
+    from playwright.async_api import async_playwright
+
+    async with AsyncExitStack() as stack:
+        # in a thread: Playwright cannot be asked for its browser's path inside a running event loop
+        options = await asyncio.to_thread(launch_options, stack.enter_context(make_scratch_folder()))
+        try:
+            driver = await async_playwright().start()
+        except Exception as error:  # Playwright raises any error of its pipe to the driver, even plain Exception
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            needs = "it needs memory and open files: see ulimit -v and ulimit -n"
+            raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
+        stack.push_async_callback(driver.stop)
+        for sandbox in (False,) if is_root() else (True, False):
+            try:
+                browser = await driver.chromium.launch(chromium_sandbox=sandbox, **options)
+                break
+            except import_browser_error() as error:
+                problem = error.message.splitlines()[0]
+            if sandbox and tell:
+                tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
+        else:
+            raise ServiceError(f"Chromium does not start: {problem}")
+        stack.push_async_callback(_end_browser, browser)
+        yield browser
+
+
+async def _end_browser(browser: Browser) -> None:
+    with suppress(import_browser_error()):  # the browser may have ended by itself
+        await browser.close()
+
+
+def import_browser_error(*, late: bool = False) -> type[Error]:
+    """Return Playwright's error class, or with `late` its timeout class; call it only if Playwright is installed."""
+    from playwright.async_api import Error, TimeoutError
+
+    return TimeoutError if late else Error
+
+
+def is_root() -> bool:
+    """Return whether this user is root, for whom Chromium has no sandbox."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def require_browser() -> Path:
+    """Return a browser's executable; raise with instructions if there is none."""
+    browser = find_browser()
+    if browser is None:
+        raise ServiceError(
+            "no Chromium found to print documents with; run 'exhibit doctor --fix browser' to fetch one, "
+            "or set EXHIBIT_BROWSER to a browser's executable"
+        )
+    return browser
+
+
+def fetch_browser() -> Path:
+    """Find a browser, or install one: from Playwright, then, as root on Debian, from the distribution."""
+    if not HERE:
+        raise ServiceError(NEEDED)
+    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
+    if find_program("apt-get") and is_root():
+        attempts["the distribution's Chromium"] = [
+            ["apt-get", "update", "-qq"],
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"],
+        ]
+    failures = []
+    for name, commands in attempts.items():
+        if find_browser() is not None:
+            break
+        started = time.monotonic()
+        problem = _run_commands(commands)
+        took = f"{time.monotonic() - started:.1f} s"
+        print(f"{name}: {'not to be had' if problem else 'fetched'} ({took})", file=sys.stderr)
+        failures += [f"{name}: {problem}"] if problem else []
+    try:
+        return require_browser()
+    except ServiceError as error:
+        raise ServiceError("; ".join([str(error), *failures])) from None
+
+
+def _run_commands(commands: list[list[str]]) -> str:
+    """Run commands in order and hide their output; return the error line of the first that fails, else empty."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in commands:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+        if done.returncode:
+            said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            # later lines are the tool's stack trace
+            return next((line for line in said if re.match(r"E: |(\w*Error): ", line)), f"exit {done.returncode}")
+    return ""
+
+
+def _find_playwrights() -> str | None:
+    if not HERE:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    with suppress(Exception), sync_playwright() as playwright:  # any error of the pipe to the driver
+        return playwright.chromium.executable_path
+    return None
+
+
+@guarded()
+def main() -> int:
+    """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
+    fonts = list(map(find_font, read_font_hashes()))
+    print(f"{fetch_browser()}, {len(fonts)} fonts")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
+
+`fetch_all` never raises for a bad page: the result for each URL has a path or a reason. Fetched files stay in a folder,
+so that the next run requests only the missing files.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urldefrag, urlparse, urlsplit
+
+from tqdm import tqdm
+
+from exhibit.converters.core.benchmark import Block, Item, Tally
+from exhibit.converters.pages.download import Downloader, FetchError, PageReply, Policy, flaw_of
+from exhibit.converters.pages.print import read_office_page
+from exhibit.converters.pages.text_pdf import name_printer, needs_browser, pdf_of
+from exhibit.converters.pages.web_printer import PagePrinter
+from exhibit.engine import run_in_worker, track
+from exhibit.runtime.command import parse_natural, parse_positive, parse_seconds
+from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.storage.atomic import make_scratch_folder, write_whole
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import find_cache_folder
+
+__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
+
+MAX_NAME_BYTES = 255  # that every common file system accepts
+MAX_DOWNLOADS = 8  # at the same time, over all hosts
+MAX_THREADS = 32  # for these downloads, and for the requests of pages in the browser
+_RECIPE = 3  # increase it when pages are printed differently: cached files of another number are not used
+
+
+@dataclass(frozen=True)
+class UrlLine:
+    """The result of fetching one URL; the manifest, a JSONL file, has one line for each result."""
+
+    url: str
+    filename: str  # in the corpus, made from the URL
+    outcome: Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
+    path: Path | None = None  # the downloaded or printed PDF
+    reason: str = ""  # why there is no PDF: the same words for all URLs with this outcome
+    detail: str = ""
+    final_url: str = ""
+    status: int | None = None
+    bytes: int = 0
+    sha256: str = ""
+    note: str = ""  # for a reader of the PDF
+    printer: str = ""
+
+
+def _format_line(line: UrlLine) -> bytes:
+    """Return the line of the manifest, or the record of a stored file."""
+    record = {name: value for name, value in asdict(line).items() if name != "path"}
+    return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+# ---------------------------------------------------------------- names
+
+
+def stem_of(url: str) -> str:
+    """Return a URL's last path segment, plus `#fragment` if there is one; nothing is unquoted or replaced."""
+    parts = urlparse(url)
+    segment = parts.path.rpartition("/")[2]
+    return f"{segment}#{parts.fragment}" if parts.fragment else segment
+
+
+def filename_of(url: str) -> str:
+    """Return the file name of a URL's PDF in the corpus; raise SourceError if the URL gives none."""
+    stem = stem_of(url)
+    if not stem:
+        raise SourceError(f"{url}: no file name in it, its path ends in '/'; use the address of one page")
+    if "/" in stem or "\0" in stem:
+        raise SourceError(f"{url}: the part after '#' has a '/', which no file name can have; remove this part")
+    name = stem if stem.lower().endswith(".pdf") else f"{stem}.pdf"
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if size > MAX_NAME_BYTES:
+        raise SourceError(
+            f"{url}: its file name would have {size} bytes, but the limit is {MAX_NAME_BYTES}; leave this URL out"
+        )
+    return name
+
+
+def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
+    """Return the file name of each URL; raise a SourceError that names both URLs if two have the same name."""
+    names: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for url in dict.fromkeys(urls):
+        names[url] = filename_of(url)
+        owner = owners.setdefault(names[url], url)
+        if owner != url:
+            raise SourceError(
+                f"{owner} and {url}: both would be {names[url]!r} in the corpus; "
+                "leave one of them out, or convert them into two bundles"
+            )
+    return names
+
+
+@dataclass(frozen=True)
+class FetchedStore:
+    """A folder of fetched PDFs, each with a record that is written after it: a PDF without one is incomplete."""
+
+    folder: Path
+
+    def load(self, url: str, filename: str) -> UrlLine | None:
+        """Return the stored result for a URL; None if there is none or its file has changed."""
+        path, record = self._find_files(url)
+        try:
+            known = UrlLine(**json.loads(record.read_bytes()))
+            whole = sha256_of(path) == known.sha256
+        except (OSError, ValueError, TypeError):
+            return None  # never fetched, or the run was killed between the two files
+        return replace(known, path=path, filename=filename) if whole else None
+
+    def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
+        """Store a PDF and its record."""
+        path, record = self._find_files(fetched.url)
+        fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        write_whole(path, data)
+        write_whole(record, _format_line(fetched))
+        return replace(fetched, path=path)
+
+    def write_manifest(self, fetched: Iterable[UrlLine]) -> Path:
+        """Write the manifest of a list of URLs, one line per URL; return its path, which is different for each list."""
+        lines = list(fetched)
+        key = hashlib.sha256("\n".join(line.url for line in lines).encode()).hexdigest()[:16]
+        path = self.folder / f"manifest-{key}.jsonl"
+        write_whole(path, b"".join(map(_format_line, lines)))
+        return path
+
+    def _find_files(self, url: str) -> tuple[Path, Path]:
+        key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
+
+
+# ---------------------------------------------------------------- flags and reports
+
+
+def add_fetch_arguments(parser: ArgumentParser) -> None:
+    """Add the flags for fetching pages; `read_policy` reads them."""
+    add = parser.add_argument_group("fetching").add_argument
+    hosts = "pages of one host at a time (default: %(default)s)"
+    add("--per-host", type=parse_positive, default=2, metavar="N", help=hosts)
+    delay = "seconds between two requests to one host; robots.txt may ask for more (default: %(default)s)"
+    add("--delay", type=parse_seconds, default=0.5, metavar="S", help=delay)
+    whole = "seconds for one page, whole (default: %(default)s)"
+    add("--timeout", type=parse_seconds, default=60.0, metavar="S", help=whole)
+    tries = "tries after a passing failure (default: %(default)s)"
+    add("--retries", type=parse_natural, default=3, metavar="N", help=tries)
+    large = "leave out what is larger (default: %(default)s)"
+    add("--max-bytes", type=parse_positive, default=100 << 20, metavar="N", help=large)
+    add("--refetch", action="store_true", help="fetch again what an earlier run has kept")
+    add("--ignore-robots", action="store_true", help="fetch even what robots.txt asks robots to leave")
+    private = "allow addresses of this machine, of private networks and of cloud metadata services"
+    add("--allow-private", action="store_true", help=private)
+
+
+def read_policy(options: Namespace) -> Policy:
+    """Return the policy that the flags of `add_fetch_arguments` set."""
+    given = {name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__}
+    return Policy(**given, pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4))
+
+
+def fetch_folder() -> Path:
+    """Return the folder of fetched pages; all converters share it, so that no page is fetched twice."""
+    return find_cache_folder() / "web"
+
+
+def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
+    """Count every URL without a PDF by reason, once for each table row that has it; record the notes on PDFs."""
+    for url, line in fetched.items():
+        name = f"{line.url}: {line.detail}" if line.detail else line.url
+        if line.path is None:
+            leave = tally.leave_out if line.outcome == "disallowed" else tally.fault
+            rows: Sequence[Item | None] = (items or {}).get(url) or [None]
+            for item in rows:
+                leave(line.reason, name, item=item)
+        elif line.note:
+            tally.note(line.note, name)
+
+
+# ---------------------------------------------------------------- fetching
+
+
+def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, UrlLine]:
+    """Return the result for each distinct URL, in order; a page that cannot be fetched is a result, too.
+
+    Raise SourceError if a URL gives no file name, if two give the same one, or if the folder cannot be written.
+    """
+    flaws = {url: flaw_of(url) for url in urls}
+    names = make_corpus_names(url for url, flaw in flaws.items() if flaw is None)
+    pages = {
+        # without the user name and password
+        url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", "refused", reason=flaw)
+        for url, flaw in flaws.items()
+        if flaw is not None
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        store = FetchedStore(folder)
+        if not policy.refetch:
+            pages |= {url: known for url, name in names.items() if (known := store.load(url, name)) is not None}
+        missing = {url: name for url, name in names.items() if url not in pages}
+        if missing:
+            pages |= asyncio.run(_fetch_missing(missing, store, policy))
+        fetched = {url: pages[url] for url in flaws}
+        manifest = store.write_manifest(fetched.values())
+    except OSError as error:
+        raise SourceError(
+            f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        ) from error
+    if tell:
+        tqdm.write(f"{len(missing)} of {len(flaws)} URLs asked for; what became of each: {manifest}", file=sys.stderr)
+    return fetched
+
+
+async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
+    """Fetch the URLs and store their PDFs; URLs that differ only in their fragment are downloaded once."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for url in names:
+        groups[urldefrag(url).url].append(url)
+    pages: dict[str, UrlLine] = {}
+    downloader = Downloader(policy)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_THREADS))
+    async with AsyncExitStack() as stack:
+        stack.callback(downloader.close)
+        printer = PagePrinter(downloader, timeout=policy.timeout, pages=policy.pages)
+        stack.push_async_callback(printer.aclose)
+        crew = _Crew(downloader, printer, store, policy)
+        tasks = [
+            asyncio.create_task(crew.fetch(base, {url: names[url] for url in group})) for base, group in groups.items()
+        ]
+        try:
+            for done in track(asyncio.as_completed(tasks), total=len(tasks), label="fetching", unit="page"):
+                pages |= {line.url: line for line in await done}
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+    return pages
+
+
+class _Crew:
+    """The downloader, the printer, the store and the limits that all tasks of one run share."""
+
+    def __init__(self, downloader: Downloader, printer: PagePrinter, store: FetchedStore, policy: Policy) -> None:
+        self.downloader, self.printer, self.store = downloader, printer, store
+        self._downloads = asyncio.Semaphore(MAX_DOWNLOADS)
+        self._hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
+
+    async def fetch(self, base: str, names: Mapping[str, str]) -> list[UrlLine]:
+        """Download an address once and return a result for each of its URLs, which differ only in their fragment."""
+        async with self._hosts[urlsplit(base).netloc.lower()], self._downloads:
+            try:
+                reply = await asyncio.to_thread(self.downloader.get, base)
+            except FetchError as error:
+                return [_make_failed_line(url, name, error) for url, name in names.items()]
+            return [await self._store_reply(url, name, reply) for url, name in names.items()]
+
+    async def _store_reply(self, url: str, name: str, reply: PageReply) -> UrlLine:
+        if reply.kind == "pdf":
+            return self.store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
+        fragment = urldefrag(url).fragment
+        try:
+            if reply.kind == "file":
+                reply = await asyncio.to_thread(_as_page, reply)
+            if reply.kind == "text" and not needs_browser(reply.text):
+                data = await asyncio.to_thread(pdf_of, [Block("p", reply.text)], title=name.removesuffix(".pdf"))
+                final, note, printer = reply.url, "", name_printer()
+            else:
+                address = f"{reply.url}#{fragment}" if fragment else reply.url
+                data, final, note = await self.printer.print(reply, address)
+                printer = f"Chromium {self.printer.browser}"
+        except FetchError as error:
+            return _make_failed_line(url, name, error)
+        printed = UrlLine(url, name, "printed", final_url=final, status=reply.status, note=note, printer=printer)
+        return self.store.save(printed, data)
+
+
+def _as_page(reply: PageReply) -> PageReply:
+    """Convert a reply that contains a file, such as a Word document, to a reply with an HTML page to print."""
+    with make_scratch_folder() as folder:
+        path = folder / f"document{reply.suffix}"
+        path.write_bytes(reply.data)
+        try:
+            page = run_in_worker(read_office_page, path).html
+        except DocumentError as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            raise FetchError("cannot be read", reason, fate="unusable", url=reply.url, status=reply.status) from error
+    return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
+
+
+def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
+    final = error.url if error.url != url else ""
+    return UrlLine(
+        url, name, error.fate, reason=error.reason, detail=error.detail, final_url=final, status=error.status
+    )

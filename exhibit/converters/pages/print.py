@@ -1,0 +1,310 @@
+"""Prints documents to PDF in a separate process: HTML with Chromium, plain text with ReportLab."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exhibit.converters.core.benchmark import Block, RawDocument, read_source_text
+from exhibit.converters.pages.chromium import HERE, NEEDED, import_browser_error, run_browser
+from exhibit.converters.pages.text_pdf import (
+    PAGE_BREAK,
+    make_printable,
+    name_printer,
+    needs_browser,
+    print_blocks,
+    read_font_hashes,
+    read_style,
+)
+from exhibit.engine import Limits, OneWorker
+from exhibit.engine.limits import lift_memory_limit, watch_programs
+from exhibit.evidence.files import decode_page
+from exhibit.evidence.markup import Printable
+from exhibit.evidence.read import has_page, read_document
+from exhibit.evidence.read import read_printable as page_of
+from exhibit.evidence.readers.html import SUFFIXES as HTML
+from exhibit.evidence.readers.text import decode
+from exhibit.schemas.errors import DocumentError, ServiceError
+from exhibit.schemas.models import Printing
+from exhibit.storage.atomic import make_scratch_folder, write_whole
+
+if TYPE_CHECKING:
+    from playwright.async_api import Route
+
+_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
+_EPOCH = b"D:20000101000000+00'00'"
+# the drawing of an element that cannot be played differs between prints; its fallback text does not
+_VIDEO = re.compile(r"(</?)(?=video\b)", re.IGNORECASE)
+PAGE: dict[str, Any] = {
+    "offline": True,
+    "java_script_enabled": False,
+    "locale": "en-GB",
+    "timezone_id": "UTC",
+    "user_agent": "exhibit-rag",  # this name is written into the PDF; the browser's own name contains the system's
+}
+_ADDRESS = "http://document.invalid/"
+_HEADERS = {
+    "content-type": "text/html; charset=utf-8",
+    # `sandbox` stops refreshes, also those inside noscript; a page may show only its own content
+    "content-security-policy": (
+        "sandbox; default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline' data:; "
+        "frame-src data:; object-src data:"
+    ),
+    "x-dns-prefetch-control": "off",
+    "referrer-policy": "no-referrer",
+}
+_WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
+# EDGAR wraps each document of a filing in tags, which are not part of it; its page ends are also tags
+_ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
+_DEFAULT_LIMITS = Limits()
+
+
+class Printed(NamedTuple):
+    """The program that printed a document, and remarks on the source file, such as `converted by LibreOffice`."""
+
+    printer: str
+    notes: tuple[str, ...] = ()
+
+
+class Printer:
+    """Prints HTML; the same HTML and browser give the same bytes at any time and on any machine."""
+
+    def __enter__(self) -> Printer:
+        self._runner = asyncio.Runner()
+        try:
+            self._start()
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def _start(self) -> None:
+        self._running = run_browser()
+        with lift_memory_limit():
+            self._browser = self._runner.run(self._running.__aenter__())
+
+    @property
+    def browser(self) -> str:
+        """The version of the browser that prints the pages."""
+        return self._browser.version
+
+    def __exit__(self, *error: object) -> None:
+        with self._runner:
+            self._runner.run(self._running.__aexit__(None, None, None))
+
+    def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
+        """Print a self-contained HTML page to a PDF; its CSS may set the paper size with `@page { size: … }`."""
+        options = make_pdf_options(header=header, footer=footer, margins=margins)
+        try:
+            data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
+        except import_browser_error() as error:
+            # a page that crashed may have crashed the browser
+            self._runner.run(self._running.__aexit__(None, None, None))
+            self._start()
+            raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
+        write_whole(path, fix_dates(data))
+
+    async def _print_html(self, html: bytes, options: dict[str, Any]) -> bytes:
+        # a new page for each document, so that a refresh or a timer of one cannot affect another
+        page = await self._browser.new_page(**PAGE)
+        await page.route("**/*", partial(_hand_over, html))
+        # the item's own limit applies: `page.pdf` has no timeout
+        await page.goto(_ADDRESS, wait_until="load", timeout=0)
+        data = await page.pdf(**options)
+        await page.close()
+        return data
+
+
+async def _hand_over(html: bytes, route: Route) -> None:
+    """Answer the browser's request for the document with its HTML, and abort all other requests."""
+    request = route.request
+    if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
+        await route.fulfill(status=200, headers=_HEADERS, body=html)
+    else:
+        await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed one does not
+
+
+def make_pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
+    """Return the options of `page.pdf`, the same for all callers."""
+    return {
+        "print_background": True,
+        "prefer_css_page_size": True,
+        "display_header_footer": bool(header or footer),
+        "header_template": header or "<span></span>",
+        "footer_template": footer or "<span></span>",
+        "margin": {"top": margins, "bottom": margins, "left": margins, "right": margins},
+        "tagged": False,  # tags contain the browser's node numbers, which differ between prints
+    }
+
+
+def fix_dates(data: bytes) -> bytes:
+    """Return a PDF with a fixed date for each creation date, of the same length, so that its offsets stay valid."""
+
+    def fix(match: re.Match[bytes]) -> bytes:
+        room = len(match.group()) - len(match[1]) - 4
+        return b"/" + match[1] + b" (" + _EPOCH[:room].ljust(room, b"0") + b")"
+
+    return _DATE.sub(fix, data)
+
+
+def describe_printing(printers: Iterable[str]) -> Printing | None:
+    """Return the programs that printed documents, for `bundle.json`; None if no document was printed."""
+    names = sorted(set(printers) - {""})
+    return Printing(printer=", ".join(names), fonts=read_font_hashes()) if names else None
+
+
+# ---------------------------------------------------------------- the printing process
+
+
+def check_printers(documents: Iterable[RawDocument]) -> None:
+    """Raise ServiceError before the work starts if a document needs a browser and Playwright is not installed."""
+    if not HERE:
+        needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
+        if needing:
+            more = f" and {len(needing) - 1} more" if needing[1:] else ""
+            raise ServiceError(f"{needing[0]}{more} cannot be printed: {NEEDED}")
+
+
+def _needs_page(path: Path) -> bool:
+    return path.suffix.lower() in HTML or has_page(path)
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """A task for the printing process: print `document`, or close the browser if `document` is None."""
+
+    document: RawDocument | None
+    corpus: Path
+    folder: Path  # for the browser's files while it runs
+    limits: Limits
+
+    def __str__(self) -> str:
+        return str(self.document.original or self.document.filename) if self.document else "the end of printing"
+
+
+class PdfPrinter:
+    """Prints documents one after another in a process; the first document that needs a browser starts it."""
+
+    def __init__(self, limits: Limits = _DEFAULT_LIMITS) -> None:
+        self._limits = limits
+        self._stack = ExitStack()
+        self._worker: OneWorker[_Sheet, Printed] | None = None
+        self._folder = Path()
+
+    def __enter__(self) -> PdfPrinter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def print(self, raw: RawDocument, corpus: Path) -> Printed:
+        """Print a document into the corpus; if it has an original file, print that file."""
+        if _shared and self is not _shared[0] and (self._limits, _describe_surroundings()) == _shared[1]:
+            return _shared[0]._print(raw, corpus)
+        return self._print(raw, corpus)
+
+    def _print(self, raw: RawDocument, corpus: Path) -> Printed:
+        if self._worker is None:
+            # the files of a killed browser are removed with the folder
+            self._folder = self._stack.enter_context(make_scratch_folder())
+            self._worker = OneWorker(_print_sheet, limits=self._limits)
+            self._stack.callback(self._worker.close)
+            self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
+        return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
+
+
+_shared: tuple[PdfPrinter, tuple[Limits, object]] | None = None
+
+
+@contextmanager
+def share_printer() -> Iterator[None]:
+    """Let all conversions in the block print with one browser, unless they have other limits or programs."""
+    global _shared
+    limits = Limits()
+    with PdfPrinter(limits) as printer:
+        _shared = (printer, (limits, _describe_surroundings()))
+        try:
+            yield
+        finally:
+            _shared = None
+
+
+def _describe_surroundings() -> object:
+    """Return what a printing process inherits at its start: working folder, programs, home and browser."""
+    return os.getpid(), Path.cwd(), [os.environ.get(name) for name in ("PATH", "HOME", "EXHIBIT_BROWSER")]
+
+
+_running: list[Printer] = []  # the browser of the printing process, which is reused for all documents
+
+
+def _print_sheet(sheet: _Sheet) -> Printed:
+    raw = sheet.document
+    if raw is None:
+        while _running:
+            _running.pop().__exit__(None, None, None)
+        return Printed("")
+    path = sheet.corpus / raw.filename
+    heading = [Block("h1", raw.heading)] if raw.heading else []
+    blocks: Sequence[Block] = raw.blocks or [*heading, Block("p", read_source_text(raw))]
+    notes: tuple[str, ...] = ()
+    if raw.original is not None and not _needs_page(raw.original):
+        document = read_document(raw.original)
+        blocks, notes = [Block("p", document.text)], document.notes
+    elif raw.original is not None or raw.html is not None:
+        blocks = []
+    if blocks and not any(needs_browser(block.text) for block in blocks):
+        print_blocks(blocks, path, title=raw.title, subject=raw.subject)
+        return Printed(name_printer(), notes)
+    words = "\n\n".join(block.text for block in blocks)
+    page = read_office_page(raw.original) if raw.original else Printable(raw.html or make_html(words))
+    if not _running:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
+        _running.append(Printer().__enter__())
+    (printer,) = _running
+    with watch_programs(sheet.limits, str(sheet)):
+        printer.print_html(page.html, path)
+    return Printed(f"Chromium {printer.browser}", page.notes)
+
+
+# ---------------------------------------------------------------- pages for the browser
+
+
+def make_html(text: str, *, title: str = "") -> str:
+    """Return an HTML page with the unchanged text, below a title if there is one."""
+    heading = f"<h1>{html.escape(title)}</h1>" if title else ""
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{read_style('text')}</style>"
+        f"<body>{heading}<pre>{html.escape(make_printable(text), quote=False)}</pre></body></html>"
+    )
+
+
+def read_office_page(path: Path) -> Printable:
+    """Return a file, such as a Word document, as an HTML page to print, with notes on it."""
+    if path.suffix.lower() in HTML:
+        return Printable(decode(path))  # an HTML file has its own style
+    page = page_of(path)
+    if page is None:
+        document = read_document(path)
+        return Printable(make_html(document.text), document.notes)
+    css = read_style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
+    head = make_html("").partition("<body>")[0]  # the same fonts as in every other print
+    return Printable(f"{head}<style>{css}</style><body>{make_printable(page.html)}</body></html>", page.notes)
+
+
+def strip_filing(data: bytes) -> str:
+    """Return a document filed with the SEC, without EDGAR's tags around it."""
+    return _ENVELOPE.sub("", decode_page(data))
+
+
+def split_filed_text(page: str) -> tuple[Block, ...]:
+    """Return the blocks to print for a plain-text filing: monospaced, 80 columns by 66 lines."""
+    return (Block("pre", page.replace("<PAGE>", PAGE_BREAK)),)

@@ -1,1 +1,0 @@
-"""The steps of every conversion: parse flags, read the source, apply patches, add documents, write the bundle."""

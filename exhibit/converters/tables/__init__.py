@@ -1,0 +1,1 @@
+"""Reads tables of questions: records, columns, cells, documents and gold."""

@@ -1,0 +1,231 @@
+"""Finds the column of a table for each role, such as `question`: the user names it, else its name or its cells do."""
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from tqdm import tqdm
+
+from exhibit.converters.core.benchmark import Tally
+from exhibit.converters.tables.cells import is_number, list_cell_values, read_cell_words, read_refusal
+from exhibit.converters.tables.documents import Shelf, Texts, is_url
+from exhibit.converters.tables.records import Record, columns_of
+from exhibit.evidence.fields import HELPS as ROLES
+from exhibit.evidence.fields import choose_name, flatten_object
+from exhibit.evidence.fold import fold
+from exhibit.law.provisions import read_provisions
+from exhibit.schemas.errors import SourceError
+
+__all__ = ["ROLES", "Columns", "choose_columns", "correct_columns", "list_columns", "show_columns", "split_path"]
+
+Columns = dict[str, str | None]
+
+_GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
+_NUMERIC = ("page", "start", "end", "grade")
+_NESTED = ("text", "provision", "document")  # roles that are searched in the objects of a list
+MAX_FLAGS = 3  # that an error proposes
+MAX_CELLS = 20  # of a column that are searched in the documents
+MIN_SHARE = 0.5  # of a column's cells that must fit a role
+MIN_SHARE_OF_OTHER = 0.9  # the same for a column whose name says something else: some answers are names of files
+MIN_PASSAGE_CHARS = 20  # folded: a shorter text occurs in any contract
+MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
+
+
+def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
+    """Return the column of each role: the one that the user named, else the first with a usual name for the role."""
+    chosen: Columns = {}
+    for role, name in named.items():
+        if name and split_path(name, seen) is None:
+            raise SourceError(f"{table}: no column {name!r} for --{role}{list_columns(seen)}")
+        if name is not None:
+            chosen[role] = name or None
+    for role in ROLES:
+        if role not in chosen:
+            chosen[role] = choose_name((name for name in seen if name not in chosen.values()), role)
+    return chosen
+
+
+def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
+    """Return the column at the start of a dotted path, such as `evidence.words`, and the rest; None if none is."""
+    if path in seen:
+        return path, ""
+    column = max((name for name in seen if path.startswith(f"{name}.")), key=len, default=None)
+    return (column, path[len(column) + 1 :]) if column is not None else None
+
+
+def show_columns(
+    table: Path,
+    seen: Sequence[str],
+    chosen: Columns,
+    named: Mapping[str, str | None],
+    tally: Tally,
+    records: Sequence[Record] = (),
+) -> None:
+    """Print the role of each column and the reason for it; raise if the table has no questions or no gold."""
+    by_name = choose_columns(table, seen, {})
+    shown = []
+    for role in ROLES:
+        if chosen.get(role) is None:
+            continue
+        why = " (by its name)" if chosen[role] == by_name[role] else " (by its cells)"
+        shown.append(f"{role} = {chosen[role]}{why if named.get(role) is None else ''}")
+        if named.get(role) is None:
+            tally.note("column guessed from its name or its cells", f"{role} = {chosen[role]}")
+    used = {split[0] for path in chosen.values() if path and (split := split_path(path, seen))}
+    unread = [name for name in seen if name not in used]
+    kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
+    tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
+    if chosen["question"] is None:
+        hint = _suggest_flags(("question",), unread, records)
+        raise SourceError(f"{table}: which column is the question?{list_columns(seen)}; {hint}")
+    if not any(chosen.get(role) for role in (*_GOLD, "impossible", "answerable")):
+        hint = _suggest_flags(("answer", "text", "provision"), unread, records)
+        raise SourceError(
+            f"{table}: no column of answers, passages, provisions or documents{list_columns(seen)}; {hint}"
+        )
+
+
+def _suggest_flags(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
+    """Return a hint for an error message: up to three flags to try, such as `--answer reply`."""
+
+    def measure(column: str) -> float:
+        values = (list_cell_values(record.cells.get(column)) for record in records[:MAX_CELLS])
+        lengths = [len(read_cell_words(value)) for some in values for value in some]
+        return sum(lengths) / len(lengths) if lengths else 0.0
+
+    ranked = sorted(free, key=lambda name: -measure(name))[:MAX_FLAGS]
+    if not ranked:
+        return f"name it with {' or '.join(f'--{role} COLUMN' for role in roles)}"
+    pairs = [(role, name) for name in ranked for role in roles]
+    if len(ranked) == MAX_FLAGS:
+        pairs = [(roles[min(at, len(roles) - 1)], name) for at, name in enumerate(ranked)]
+    return "name it: " + ", or ".join(f"--{role} {quote(name)}" for role, name in pairs[:MAX_FLAGS])
+
+
+def list_columns(columns: Sequence[str]) -> str:
+    """Return a table's column names for an error message: " (its columns: id, question)"."""
+    return f" (its columns: {', '.join(columns) or 'none'})"
+
+
+# ---------------------------------------------------------------- by the cells
+
+
+def correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], texts: Texts) -> Columns:
+    """Return the column of each role, corrected by the content of the cells unless the user named the column.
+
+    A column whose cells name files of the folder is the document, whatever its name; one whose cells occur in
+    those files is the passage; one whose cells name provisions is the provision.
+    """
+    columns = _check_cells(dict(columns), named, records)
+    if texts.shelf.folder is not None and "document" not in named:
+        columns = _assign_by_names(columns, records, texts.shelf)
+    if "provision" not in named and columns.get("provision") is None:
+        columns = _assign_by_provisions(columns, named, records, texts.shelf)
+    columns = _assign_by_nesting(columns, named, records)
+    document = columns["document"]
+    if texts.shelf.folder is not None and columns["text"] is None and "text" not in named and document:
+        free = [name for name in columns_of(records) if name not in columns.values()]
+        columns["text"] = _choose_best(free, lambda name: _measure_quotes(records, name, document, texts))
+    return columns
+
+
+def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
+    """Take the role from a numeric column with other cells; give a column of verdicts the role `impossible`."""
+    for role in _NUMERIC:
+        column = columns.get(role)
+        if column is not None and role not in named and not _is_true_of_all(records, column, is_number):
+            columns[role] = None
+    verdict = choose_name((name for name in columns_of(records) if name not in columns.values()), "verdict")
+    asked = columns["impossible"] or columns.get("answerable") or "impossible" in named
+    if verdict and not asked and _is_true_of_all(records, verdict, lambda cell: read_refusal(cell) is not None):
+        columns["impossible"] = verdict
+    return columns
+
+
+def _is_true_of_all(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
+    cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
+    return bool(cells) and all(map(check, cells))
+
+
+def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Choose as `document` the column with the largest share of cells that name files of the folder."""
+    guessed = columns["document"]
+    others = {name for role, name in columns.items() if role not in ("document", "provision")}
+    shares = {name: _measure_naming(records, name, shelf) for name in columns_of(records)}
+    likely = [name for name in shares if shares[name] >= (MIN_SHARE_OF_OTHER if name in others else MIN_SHARE)]
+    best = max(likely, key=lambda name: shares[name], default=None)
+    if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
+        return {role: None if name == best else name for role, name in columns.items()} | {"document": best}
+    return columns
+
+
+def _assign_by_provisions(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Choose as `provision` a free column whose cells name provisions, else a document column that names no files."""
+    free = [name for name in columns_of(records) if name not in columns.values()]
+    best = _choose_best(free, lambda name: _measure_provisions(records, name))
+    document = columns["document"]
+    if best or not document or "document" in named or _measure_naming(records, document, shelf):
+        return columns | {"provision": best}
+    cited = _measure_provisions(records, document) >= MIN_SHARE
+    return columns | ({"document": None, "provision": document} if cited else {})
+
+
+def _assign_by_nesting(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
+    """Give a role without a column a nested field: `text` gets `evidence.text`."""
+    nested: dict[str, None] = {}
+    for record in records:
+        for column, cell in record.cells.items():
+            for value in list_cell_values(cell) if isinstance(cell, list | dict | str) else ():
+                if isinstance(value, dict):
+                    nested |= dict.fromkeys(f"{column}.{field}" for field in flatten_object(value))
+    for role in _NESTED:
+        if role not in named and columns.get(role) is None and (role == "text" or not columns.get("text")):
+            taken = {path.split(".")[0] for path in columns.values() if path and role == "text"}
+            free = (path for path in nested if path.split(".")[0] not in taken)
+            columns = columns | {role: choose_name(free, role)}
+    return columns
+
+
+def _choose_best(names: Sequence[str], measure: Callable[[str], float]) -> str | None:
+    shares = {name: measure(name) for name in names}
+    best = max(shares, key=lambda name: shares[name], default=None)
+    return best if best is not None and shares[best] >= MIN_SHARE else None
+
+
+def _list_cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
+    cells = [
+        (record, read_cell_words(cell))
+        for record in records
+        for cell in list_cell_values(record.cells.get(column))
+        if not isinstance(cell, dict)
+    ]
+    return [(record, cell) for record, cell in cells if not is_url(cell)]
+
+
+def _compute_share(cells: Sequence[str], fits: Callable[[str], object]) -> float:
+    return sum(bool(fits(cell)) for cell in cells) / len(cells) if cells else 0.0
+
+
+def _measure_naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
+    """Return the share of a column's cells that name a file of the folder."""
+    return _compute_share([cell for _, cell in _list_cells(records, column)], shelf.find_named)
+
+
+def _measure_provisions(records: Sequence[Record], column: str) -> float:
+    """Return the share of a column's cells that are short and name a provision."""
+    cells = [cell for _, cell in _list_cells(records, column)]
+    return _compute_share(cells, lambda cell: len(cell) < MAX_PROVISION_CHARS and read_provisions(cell, bare=False))
+
+
+def _measure_quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:
+    """Return the share of a column's cells that occur in the document of their row."""
+    files = {file.name: file for file in texts.shelf.files}
+    folded = [(record, fold(cell, loose=True)) for record, cell in _list_cells(records, column)]
+    looked = [(record, cell) for record, cell in folded if len(cell) >= MIN_PASSAGE_CHARS][:MAX_CELLS]
+    hits = 0
+    for record, cell in looked:
+        names = (texts.shelf.names.find(read_cell_words(name)) for name in list_cell_values(record.cells.get(document)))
+        hits += any(cell in texts.of(files[name]) for name in names if name)
+    return hits / len(looked) if looked else 0.0

@@ -1,0 +1,403 @@
+"""Reads questions and their gold from the rows of a table: quotes, provisions, documents and pages."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from exhibit.converters.core.benchmark import Item, Label, Tally
+from exhibit.converters.tables.cells import (
+    find_chosen_option,
+    label,
+    list_cell_values,
+    read_cell_text,
+    read_cell_words,
+    read_number,
+    read_options,
+    read_refusal,
+    split_values,
+)
+from exhibit.converters.tables.columns import MAX_FLAGS, Columns, split_path
+from exhibit.converters.tables.documents import Texts
+from exhibit.converters.tables.records import Record
+from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
+from exhibit.law.citations import BRACKETED
+from exhibit.law.provisions import NamedProvision, read_provisions
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
+
+MIN_TEXT_CHARS = 20  # of a field with an unknown name that may be a passage
+_IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
+_ASSERTIONS = {
+    name_key(kind): role.removeprefix("assert-")
+    for role, kinds in FIELDS.items()
+    if role.startswith("assert-")
+    for kind in kinds
+}
+_ASSERTED_COLUMNS = {
+    "must-contain": "must_contain",
+    "must-not-contain": "must_not_contain",
+    "answer": "expected_answer",
+    "impossible": "must_refuse",
+}
+
+
+class CitedPassage(NamedTuple):
+    """A passage as the table gives it: its document, and its words, provision, page or offsets."""
+
+    document: str
+    text: str | None = None
+    provision: str = ""
+    page: int | None = None
+    offsets: tuple[int, int] | None = None
+    grade: int | None = None
+    labels: tuple[tuple[str, Label], ...] = ()
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of its document, not the whole."""
+        return bool(self.text or self.provision or self.offsets or self.page is not None)
+
+
+@dataclass
+class TableQuestion:
+    """A question, read from one row of the table or from several rows with the same id."""
+
+    id: int
+    place: str
+    text: str
+    answer: str
+    is_impossible: bool
+    labels: dict[str, Label]
+    passages: list[CitedPassage]
+    items: list[Item]
+    quoted: bool = False  # the table quotes or cites passages for it, even if they are not found
+    acceptable: tuple[CitedPassage, ...] = ()
+    lists: dict[str, list[Any]] = field(default_factory=dict)  # texts that the answer must, or must not, contain
+
+    @property
+    def judged(self) -> bool:
+        """Whether the question lists texts that its answer must contain or must not contain."""
+        return any(self.lists.values())
+
+    def name_unplaced(self) -> list[str]:
+        """Return the acceptable passages that cannot be alternatives, as their documents have no such gold."""
+        gold = {passage.document for passage in self.passages}
+        whole = {passage.document for passage in self.passages if not passage.is_part}
+        return [
+            f"{passage.provision} in {passage.document}" if passage.provision else passage.document
+            for passage in self.acceptable
+            if passage.document not in gold or (not passage.provision and passage.document not in whole)
+        ]
+
+
+def open_record(record: Record, tally: Tally) -> Record:
+    """Return a row whose nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) became columns."""
+    cells = flatten_object(record.cells, inside="wrapper")
+    name = choose_name(cells, "assertions")
+    checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []
+    if name is None or not all("type" in check for check in checks) or not checks:
+        return Record(record.index, record.place, cells)
+    del cells[name]
+    asserted: dict[str, list[Any]] = {}
+    for check in checks:
+        role = _ASSERTIONS.get(name_key(str(check["type"])))
+        values = list_cell_values(check.get("value"))
+        if role is None:
+            tally.note("assertion that is not read", f"{record.place}: {check['type']}")
+        elif role == "impossible":
+            asserted[role] = [True]
+        elif role == "must-contain" and str(check["type"]).endswith("any"):
+            asserted.setdefault(role, []).append(values)  # one of these texts is enough
+        else:
+            asserted.setdefault(role, []).extend(values)
+    for role, values in asserted.items():
+        single = role in ("answer", "impossible")
+        cells.setdefault(_ASSERTED_COLUMNS[role], values[0] if single and values else values)
+    return Record(record.index, record.place, cells)
+
+
+@dataclass
+class GoldReader:
+    """Reads the gold passages of each row, from the columns that were chosen."""
+
+    columns: Columns
+    seen: Sequence[str]
+    texts: Texts
+    only: str | None
+    tally: Tally
+    _yields: set[str] = field(default_factory=set)
+    _unknown: dict[str, dict[str, int]] = field(default_factory=dict)  # lengths of fields that gave no passage
+
+    def read(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
+        """Return the gold of a row; raise a ValueError with the reason if it is ambiguous."""
+        named = list(self._read_documents(cells))
+        quoted = self._list_items(cells, "text")
+        passages = list(self._read_quoted(quoted, named, cells))
+        if not any(passage.text or passage.provision for passage in passages):
+            passages = self._read_all_cited(cells, "provision", named, place) or passages
+        if passages or quoted:
+            return passages
+        if not named or named == [(self.only, None)]:
+            answer = " ".join(read_cell_words(value) for value in self._list_items(cells, "answer"))
+            files = filter(None, map(self.texts.shelf.find_named, BRACKETED.findall(answer)))
+            cited = [CitedPassage(name, page=page) for name, page in files]
+            if cited:
+                return cited  # "… within 30 days [lease.pdf#page=2]" cites a file
+        pages = self._read_numbers(cells, "page")
+        if len(named) == 1 and pages:
+            return [CitedPassage(named[0][0], page=page) for page in pages]
+        paired = pages if len(pages) == len(named) else [None] * len(named)
+        return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
+
+    def read_acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
+        """Return the passages that a row accepts as alternatives to the expected ones."""
+        return self._read_all_cited(cells, "acceptable", list(self._read_documents(cells)), place)
+
+    def check(self, table: object) -> None:
+        """Raise SourceError, with flags to try, if a column has objects, but no known field name for their text."""
+        for column, fields in self._unknown.items():
+            likely = sorted((name for name in fields if fields[name] >= MIN_TEXT_CHARS), key=lambda name: -fields[name])
+            if likely and column not in self._yields:
+                flags = ", or ".join(f"--text {column}.{name}" for name in likely[:MAX_FLAGS])
+                raise SourceError(
+                    f"{table}: column {column!r} has objects as passages, but no field of them is known as the text "
+                    f"(the fields: {', '.join(fields)}); name the field: {flags}"
+                )
+
+    # ------------------------------------------------------------ columns
+
+    def _split_path(self, role: str) -> tuple[str, str]:
+        path = self.columns.get(role)
+        return (split_path(path, self.seen) or (path, "")) if path else ("", "")
+
+    def _list_items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
+        column, _ = self._split_path(role)
+        cell = cells.get(column) if column else None
+        return list_cell_values(cell) if role == "text" else self._split_cell(cell)
+
+    def _split_cell(self, cell: Any) -> list[Any]:
+        """Return the values of a cell; a text with several names is split, unless it is the name of a known file."""
+        values = list_cell_values(cell)
+        find_named = self.texts.shelf.find_named
+        if len(values) == 1 and isinstance(values[0], str) and not find_named(values[0]):
+            pieces = split_values(cell)
+            if len(pieces) == 1 and ", " in values[0]:
+                cut = [part.strip() for part in values[0].split(", ")]
+                pieces = cut if all(map(find_named, cut)) else pieces
+            return pieces
+        return values
+
+    def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+        """Yield the documents that a row names, with stated pages; none if its passages' objects name them."""
+        column, inner = self._split_path("document")
+        if inner and column in (self._split_path("text")[0], self._split_path("provision")[0]):
+            return
+        values = self._split_cell(cells.get(column) if column else None)
+        cited = [
+            self._find_field(flatten_object(value), "document", column) if isinstance(value, dict) else value
+            for value in values
+        ]
+        names = list(filter(None, map(read_cell_words, cited)))
+        for name in names or ([self.only] if self.only else []):
+            file = self.texts.shelf.find_named(name)
+            yield (file if file and file[1] is not None else (name, None))
+
+    def _read_numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
+        column, inner = self._split_path(role)
+        values = list_cell_values(cells.get(column)) if column and not inner else []
+        return [number for value in values if (number := read_number(value)) is not None]
+
+    def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
+        """Return the value of an object's field for a role: the one that the user named, else one of a common name."""
+        own, inner = self._split_path(role)
+        if inner and own == column:
+            return fields.get(inner)
+        name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
+        return fields[name] if name is not None else None
+
+    # ------------------------------------------------------------ passages
+
+    def _read_quoted(
+        self, items: Sequence[Any], named: Sequence[tuple[str, int | None]], cells: Mapping[str, Any]
+    ) -> Iterator[CitedPassage]:
+        """Yield the passages of the text column, each with its document.
+
+        A passage's object may name it; else it is the row's only document, or the one at the same place.
+        """
+        column, _ = self._split_path("text")
+        beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}
+        for at, value in enumerate(items):
+            if isinstance(value, dict):
+                passage = self._read_object(value, column)
+            else:
+                passage = CitedPassage("", read_cell_words(value))
+            if passage is None:
+                continue
+            if not passage.document and len(named) not in (0, 1, len(items)):
+                raise ValueError(
+                    f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
+                )
+            document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
+            numbers = {role: found[at] if len(found) == len(items) else None for role, found in beside.items()}
+            yield passage._replace(
+                document=passage.document or document,
+                page=_choose_first(passage.page, page, numbers["page"]),
+                offsets=passage.offsets or _make_offsets(numbers["start"], numbers["end"], passage.text),
+                grade=_choose_first(passage.grade, numbers["grade"]),
+            )
+
+    def _read_object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
+        """Return the passage that an object describes; None if the object has no known field."""
+        fields = flatten_object(value)
+        held = {role: self._find_field(fields, role, column) for role in _IN_OBJECTS}
+        pages = list_cell_values(held["page"])
+        text = read_cell_words(held["text"]) or None
+        provision = read_cell_words(held["provision"])
+        if text or provision:
+            self._yields.add(column)
+        else:
+            unknown = self._unknown.setdefault(column, {})
+            for name, content in fields.items():
+                if content is not held["document"]:
+                    unknown[name] = max(unknown.get(name, 0), len(read_cell_words(content)))
+        passage = CitedPassage(
+            read_cell_words(held["document"]),
+            text,
+            provision,
+            read_number(pages[0]) if pages else None,
+            _make_offsets(read_number(held["start"]), read_number(held["end"]), text),
+            read_number(held["grade"]),
+        )
+        return passage if any((text, provision, passage.document, passage.page is not None)) else None
+
+    # ------------------------------------------------------------ provisions
+
+    def _read_all_cited(
+        self, cells: Mapping[str, Any], role: str, named: Sequence[tuple[str, int | None]], place: str
+    ) -> list[CitedPassage]:
+        values = self._list_items(cells, role)
+        return [passage for value in values for passage in self._read_cited(value, named, place)]
+
+    def _read_cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
+        """Return the passages that a citation names: a file, a page of a file, or provisions; note one without."""
+        grade = None
+        if isinstance(value, dict):
+            passage = self._read_object(value, self._split_path("provision")[0])
+            if passage is None or not passage.provision:
+                return [passage] if passage else []
+            law, text, grade = passage.document, passage.provision, passage.grade
+            if not read_provisions(text):
+                text = f"{law} {text}"
+        else:
+            law, text = "", read_cell_words(value)
+            file = self.texts.shelf.find_named(text)
+            if file:
+                return [CitedPassage(file[0], page=file[1])]
+        provisions = read_provisions(text)
+        if not provisions:
+            self.tally.note("citation that names no file and no provision that is known", f"{place}: {text[:80]}")
+        documents = [(self._document_of(provision, law, named, place), provision.label) for provision in provisions]
+        return [CitedPassage(name, None, words, grade=grade) for name, words in documents if name]
+
+    def _document_of(
+        self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
+    ) -> str | None:
+        """Return the file of the named law, else the row's only document, else the only one with the provision."""
+        for source in filter(None, (law, provision.source)):
+            file = self.texts.find_law_file(source)
+            if file:
+                return file
+        files = list(dict.fromkeys(name for name, _ in named))
+        if len(files) == 1 and self.texts.may_be(files[0], provision):
+            return files[0]
+        having = [name for name in self.texts.find_having(provision) if self.texts.may_be(name, provision)]
+        if len(having) == 1:
+            return having[0]
+        several = f"provision stands in {len(having)} documents, and the row names none of them: it is ambiguous"
+        self.tally.note(several if having else "provision of a law that is not at hand", f"{place}: {provision.label}")
+        return None
+
+
+def _choose_first(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if number is not None), None)
+
+
+def _make_offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
+    if start is None:
+        return None
+    end = start + len(text) if end is None and text else end
+    return (start, end) if end is not None and end > start else None
+
+
+# ---------------------------------------------------------------- questions
+
+
+def read_questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> list[TableQuestion]:
+    """Return the questions in order; rows with the same id are one question."""
+    ids = [read_cell_words(record.cells.get(columns["id"] or "")) for record in records]
+    numeric = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
+    grouped: dict[str, TableQuestion] = {}
+    for record, name in zip(records, ids, strict=True):
+        try:
+            question = _read_question(record, columns, gold, int(name) if numeric else record.index)
+        except ValueError as error:
+            tally.fault(str(error), record.place, item=record.item)
+            continue
+        if name and not numeric:
+            question.labels = {"id": name, **question.labels}
+        # 7 and 007 are one number; a row without an id is a separate question
+        first = grouped.setdefault(str(question.id) if numeric else name or f"\0{record.place}", question)
+        if first is question:
+            continue
+        if first.text != question.text or first.is_impossible != question.is_impossible:
+            line = f"{record.place}: {name}"
+            tally.fault("another question under the id of an earlier row", line, item=record.item)
+            continue
+        if question.answer not in ("", first.answer):
+            tally.note("another answer under the same id: the first is kept", f"{record.place}: {name}")
+        own = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
+        first.items += question.items
+        first.passages += [passage._replace(labels=own) for passage in question.passages]
+    return list(grouped.values())
+
+
+def _read_question(record: Record, columns: Columns, gold: GoldReader, number: int) -> TableQuestion:
+    """Return the question of a row; raise a ValueError that names the missing part."""
+    cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
+    question = read_cell_text(cells["question"], "question")
+    if not question:
+        raise ValueError("the row has no question")
+    refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
+    if refused is None or (answerable is None and read_cell_words(cells["answerable"])):
+        raise ValueError("the cell for impossible questions is neither yes nor no")
+    used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
+    labels = {name: label(value) for name, value in record.cells.items() if name not in used}
+    options = read_options(cells["options"])
+    answer = find_chosen_option(read_cell_text(cells["answer"], "answer"), options)
+    if options:
+        labels |= {"options": label(options), "label": answer}
+    lists = {MUST_CONTAIN: _read_words(cells["must-contain"]), MUST_NOT_CONTAIN: _read_words(cells["must-not-contain"])}
+    labels |= {name: label(items) for name, items in lists.items() if items}
+    return TableQuestion(
+        id=number,
+        place=record.place,
+        text=question,
+        answer=answer,
+        is_impossible=refused or (answerable is False and bool(read_cell_words(cells["answerable"]))),
+        labels=labels,
+        passages=[passage for passage in gold.read(record.cells, record.place) if passage.grade != 0],
+        items=[record.item],
+        quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
+        acceptable=tuple(gold.read_acceptable(record.cells, record.place)),
+        lists=lists,
+    )
+
+
+def _read_words(cell: Any) -> list[Any]:
+    """Return texts that an answer must, or must not, contain; of a nested list, one text is enough."""
+    return [
+        list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
+        for item in split_values(cell, r"[;|\n]|, ")
+        if read_cell_words(item)
+    ]

@@ -1,0 +1,136 @@
+"""Queries with judged documents: BEIR folders (corpus, queries, qrels), and TREC qrels over a folder of files."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from exhibit.converters.core.benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.titles import choose_unique_titles
+from exhibit.converters.tables.cells import read_cell_words
+from exhibit.converters.tables.documents import Shelf
+from exhibit.converters.tables.records import ENDINGS, decode_table, read_records
+from exhibit.evidence.fields import choose_name
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import ANSWER_FROM
+
+_ODD = re.compile(r"[^\w.-]+")
+MAX_STEM_CHARS = 120
+_WIDTHS = (3, 4)  # cells of a judgment: query, document and grade; TREC has an unused one after the query
+
+
+class JudgedFolder(NamedTuple):
+    """The files of a folder with judged queries."""
+
+    queries: Path
+    judgments: tuple[Path, ...]
+    corpus: Path | None
+
+
+def find_judged_folder(source: Path) -> JudgedFolder | None:
+    """Return the files of a folder that contains queries and judgments; None for any other folder."""
+    if not source.is_dir():
+        return None
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    tables = [path for path in files if path.suffix.lower() in (*ENDINGS, ".txt")]
+    queries = [path for path in tables if path.stem.lower() in ("queries", "topics")]
+    judgments = [path for path in files if "qrels" in path.relative_to(source).as_posix().lower()]
+    corpus = [path for path in tables if path.stem.lower() == "corpus"]
+    if len(queries) != 1 or not judgments:
+        return None
+    return JudgedFolder(queries[0], tuple(judgments), corpus[0] if len(corpus) == 1 else None)
+
+
+def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
+    """Return the queries as questions; the gold of each is every available document with a grade above 0."""
+    content = {path: path.read_bytes() for path in (*folder.judgments, folder.queries)}
+    judged = _read_judgments({path: content[path] for path in folder.judgments}, tally)
+    documents: dict[str, RawDocument] = {}
+    if folder.corpus and shelf.folder is None:
+        content[folder.corpus] = folder.corpus.read_bytes()
+        documents = dict(_read_corpus(folder.corpus, content[folder.corpus], tally))
+    elif shelf.folder is None:
+        raise SourceError(
+            f"{folder.queries.parent}: has relevance judgments, but no corpus; pass the documents with --documents"
+        )
+    if not documents:
+        documents = shelf.find(list(dict.fromkeys(name for grades in judged.values() for name in grades)), tally)
+    others = shelf.find_others(documents, take=True, limited=False, tally=tally) if shelf.folder else {}
+    rows = []
+    for at, (key, question, item) in enumerate(_read_queries(folder.queries, content[folder.queries], tally)):
+        grades = judged.get(key, {})
+        gold = sorted((name for name in grades if grades[name] > 0 and name in documents), key=lambda n: -grades[n])
+        if not gold:
+            tally.leave_out("query without a judged document that is at hand", key, item=item)
+            continue
+        for name in grades:
+            if name not in documents:
+                tally.note("judged document that is not at hand", f"{key}: {name}")
+        quotes = tuple(_quote(documents[name], grades[name]) for name in gold)
+        labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
+        answer = quotes[0].text or quotes[0].filename
+        rows.append(RawRow(at, question, answer, quotes, quotes[0].filename, labels=labels, items=(item,), place=key))
+    kept = {document.filename: document for document in (*documents.values(), *others.values())}
+    titles = choose_unique_titles({name: [document.title, name] for name, document in kept.items()})
+    sha256 = {path.name: hashlib.sha256(data).hexdigest() for path, data in content.items()}
+    return Benchmark([replace(raw, title=titles[name]) for name, raw in kept.items()], rows, sha256)
+
+
+def _quote(document: RawDocument, grade: int) -> Quote:
+    """Return a judged document as gold: its whole text if the corpus has it, else the file."""
+    spans = ((0, len(document.text)),) if document.text else ()
+    return Quote(document.filename, document.text, spans=spans, labels=(("grade", grade),))
+
+
+def _find_field(cells: Mapping[str, object], field: str) -> str:
+    name = choose_name((name for name, held in cells.items() if read_cell_words(held)), field)
+    return read_cell_words(cells[name]) if name is not None else ""
+
+
+def _read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
+    taken: set[str] = set()
+    for record in read_records(path, data, tally, accounted=False):
+        key, text = _find_field(record.cells, "id"), _find_field(record.cells, "text")
+        stem = _ODD.sub("_", key).strip("_.")[:MAX_STEM_CHARS]
+        if not text or not stem or stem.casefold() in taken:
+            reason = "document of the corpus without words, or with an id that is taken"
+            tally.fault(reason, f"{path.name}: {record.place}")
+            continue
+        taken.add(stem.casefold())
+        title = read_cell_words(record.cells.get("title"))
+        yield key, RawDocument(f"{stem}.pdf", title or stem, text=text, heading=title)
+
+
+def _read_queries(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, str, Item]]:
+    """Yield each query's id, text and item, from a table or from lines of the form `id<TAB>text`."""
+    if path.suffix.lower() in (".tsv", ".txt"):
+        lines = [line.split("\t", 1) for line in decode_table(path, data, tally).splitlines() if line.strip()]
+        pairs = [(line[0].strip(), line[-1].strip()) for line in lines if len(line) > 1]
+        if pairs and pairs[0][1].casefold() in ("query", "text", "question"):
+            pairs = pairs[1:]
+    else:
+        cells = [record.cells for record in read_records(path, data, tally, accounted=False)]
+        pairs = [(_find_field(row, "id"), _find_field(row, "question") or _find_field(row, "text")) for row in cells]
+    for key, question in pairs:
+        item = Item("rows", key)
+        tally.take([item])
+        if key and question:
+            yield key, question, item
+        else:
+            tally.fault("query without an id or words", key or question[:80], item=item)
+
+
+def _read_judgments(content: Mapping[Path, bytes], tally: Tally) -> dict[str, dict[str, int]]:
+    """Return the grades of all judgments, by query and then by document."""
+    judged: dict[str, dict[str, int]] = {}
+    for path, data in content.items():
+        for number, line in enumerate(decode_table(path, data, tally).splitlines(), 1):
+            cells = line.split("\t") if "\t" in line else line.split()
+            if len(cells) not in _WIDTHS or not re.fullmatch(r"-?\d{1,3}", cells[-1].strip()):
+                if number > 1 and line.strip():
+                    tally.fault("line of judgments that has no grade at its end", f"{path.name}: line {number}")
+                continue
+            judged.setdefault(cells[0].strip(), {})[cells[-2].strip()] = int(cells[-1])
+    return judged

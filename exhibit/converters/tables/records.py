@@ -1,0 +1,338 @@
+"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet."""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from exhibit.converters.core.benchmark import Item, Tally
+from exhibit.engine import run_in_worker
+from exhibit.engine.limits import limit_reading
+from exhibit.evidence.fields import FIELDS
+from exhibit.evidence.files import Decoded, decode_bytes
+from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
+from exhibit.evidence.readers.excel import open_workbook
+from exhibit.schemas.errors import DocumentError, SourceError
+
+ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
+MAX_MISSING_CELLS = 10_000_000  # each is filled with an empty text, so a small file could fill the memory
+MAX_CELL_CHARS = 1 << 30  # enough for a whole contract; csv needs a limit
+MAX_HEADER_ROW = 20  # rows above a header: a title, a date, a few notes
+
+_DELIMITERS = ",;\t|"
+_WRAPPED = re.compile(r'"(?:[^"]|"")*"')
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast loader, if libyaml is installed
+
+Out = TypeVar("Out")
+Numbered = tuple[int, list[Any]]  # a row with its number in a spreadsheet: from 1, with the header and empty rows
+
+
+@dataclass(frozen=True)
+class Record:
+    """A row of a table: its index among all rows, its position for messages, such as `row 7`, and its cells."""
+
+    index: int
+    place: str
+    cells: dict[str, Any]
+
+    @property
+    def item(self) -> Item:
+        """The name by which a conversion counts the row as kept or left out."""
+        return Item("rows", self.place)
+
+
+def read_records(
+    path: Path,
+    data: bytes,
+    tally: Tally,
+    *,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    accounted: bool = True,
+) -> list[Record]:
+    """Return the rows of a table; count a row that cannot be read, and raise for a table that cannot be read.
+
+    With `accounted`, the tally checks later that each row was kept or left out.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        records = list(_number_rows(_read_unpacked(read_parquet, path)))
+    elif suffix in EXCEL:
+        records = list(_read_sheet(path, sheet, tally))
+    else:
+        text = decode_table(path, data, tally, encoding=encoding)
+        if suffix in (".jsonl", ".ndjson"):
+            records = list(_read_lines(path, text, tally))
+        elif suffix in (".json", ".yaml", ".yml"):
+            records = list(_number_rows(_read_json(path, text, as_yaml=suffix != ".json")))
+        else:
+            records = list(_read_rows(path, text, tally))
+    if accounted:
+        tally.take(record.item for record in records)
+    return records
+
+
+def columns_of(records: Sequence[Record]) -> list[str]:
+    """Return the names of all columns, in order of first appearance."""
+    return list(dict.fromkeys(name for record in records for name in record.cells))
+
+
+def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None = None) -> str:
+    """Return a table's text without its BOM; an encoding other than UTF-8 is detected and noted."""
+    try:
+        decoded = Decoded(data.decode(encoding), encoding) if encoding else decode_bytes(data)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise SourceError(f"{path}: cannot be read as {encoding} ({error}); try another --encoding, or none") from error
+    if decoded is None:
+        raise SourceError(f"{path}: no text in any known encoding; save it as UTF-8 and try again")
+    if decoded.encoding != "utf-8":
+        tally.note("table is not UTF-8", f"{path.name}: read as {decoded.encoding}")
+    return decoded.text.removeprefix("\ufeff")
+
+
+# ---------------------------------------------------------------- CSV and spreadsheets
+
+
+def split_cells(text: str, delimiter: str) -> list[list[str]]:
+    """Return the cells of a delimited text; tab-separated cells may be quoted as in CSV, or not at all."""
+    quoted = _split_cells(text, delimiter, csv.QUOTE_MINIMAL)
+    if delimiter != "\t" or '"' not in text:
+        return quoted
+    plain = _split_cells(text, delimiter, csv.QUOTE_NONE)
+    # a program that quotes cells quotes all cells with a quotation mark; a single bare mark shows that none are quoted
+    if all(_WRAPPED.fullmatch(cell) for record in plain for cell in record if '"' in cell):
+        return quoted
+    return quoted if _is_even(quoted) and not _is_even(plain) else plain
+
+
+def _split_cells(text: str, delimiter: str, quoting: Any) -> list[list[str]]:
+    usual = csv.field_size_limit(MAX_CELL_CHARS)
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting))
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _is_even(records: list[list[str]]) -> bool:
+    return len({len(record) for record in records if record}) == 1
+
+
+def _read_rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
+    first = text.split("\n", MAX_HEADER_ROW)[:MAX_HEADER_ROW]  # a title above the header has no delimiter
+
+    def measure(mark: str) -> int:
+        return max(len(next(iter(split_cells(line, mark)), [])) for line in first)
+
+    # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
+    try:
+        rows = split_cells(text, delimiter)
+    except csv.Error as error:
+        raise SourceError(f"{path}: not a valid CSV or TSV table: {error}") from error
+    yield from _cut(path, _keep_filled_rows(rows), tally)
+
+
+def _keep_filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
+    """Return the rows that are not empty, each with its number and without empty cells at its end."""
+    filled = []
+    for number, row in enumerate(rows, 1):
+        cells = list(row)
+        while cells and _is_blank(cells[-1]):
+            cells.pop()
+        if cells:
+            filled.append((number, cells))
+    return filled
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _find_header(rows: Sequence[Numbered]) -> int:
+    """Return the index of the header: the first row that is more than half as wide as the typical row."""
+    widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
+    usual = sorted(widths)[len(widths) // 2] if widths else 0
+    wide = (at for at, width in enumerate(widths[:MAX_HEADER_ROW]) if width >= min(2, usual) and 2 * width > usual)
+    return next(wide, 0)
+
+
+def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
+    """Yield the rows below the header as records by column name; `first` is the index of the first record."""
+    at = _find_header(rows)
+    for number, cells in rows[:at]:
+        words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
+        tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
+    header = ["" if cell is None else str(cell).strip() for cell in (rows[at][1] if rows else [])]
+    twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
+    if twice is not None:
+        raise SourceError(f"{path}: two columns named {twice!r} in row {rows[at][0]}; rename one")
+    missing = sum(max(0, len(header) - len(row)) for _, row in rows[at + 1 :])
+    if missing > MAX_MISSING_CELLS:
+        raise SourceError(
+            f"{path}: row {rows[at][0]} has {len(header)} columns, but rows below lack {missing} cells; is it a header?"
+        )
+    for index, (number, row) in enumerate(rows[at + 1 :], first):
+        place = f"{sheet}, row {number}" if sheet else f"row {number}"
+        if len(row) > len(header):
+            line = f"{path.name}: {place}"
+            tally.fault("row with more cells than the header", line, item=Item("rows", place))
+            continue
+        by_name = dict.fromkeys(header, "") | dict(zip(header, row, strict=False))
+        yield Record(index, place, {name: cell for name, cell in by_name.items() if name})
+
+
+def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
+    """Read a compressed table in a worker, because a small file may decompress to a very large table."""
+    try:
+        return run_in_worker(read, path)
+    except DocumentError as error:
+        raise SourceError(str(error)) from error
+
+
+def _read_sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
+    """Yield the rows of the named sheet, else of the first sheet with a table and of those with the same header."""
+    tables, others = _read_unpacked(partial(_read_sheets, name=name), path)
+    if name is not None and name not in tables:
+        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
+    filled = {title: rows for title, rows in tables.items() if rows}
+    if not filled:
+        raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
+    headers = {title: rows[_find_header(rows)][1] for title, rows in filled.items()}
+    # a cover sheet has no columns
+    tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
+    main = next(iter([*tabular, *filled]))
+    alike = [title for title in filled if headers[title] == headers[main]]
+    for title in (*(title for title in filled if title not in alike), *others):
+        tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
+    count = 0
+    for title in alike:
+        yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
+        count += len(filled[title]) - _find_header(filled[title]) - 1
+
+
+def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
+    """Return the rows of the named sheet, or of all sheets, and the names of unread sheets; called in a worker."""
+    with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
+        wanted = [title for title in book.sheetnames if name in (None, title)]
+        tables = {title: _keep_filled_rows(_unmerge_cells(book[title])) for title in wanted}
+        return tables, [title for title in book.sheetnames if title not in tables]
+
+
+def _unmerge_cells(sheet: Any) -> list[list[Any]]:
+    """Return the rows of a sheet; vertically merged cells all have the value of the first cell."""
+    rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
+    for area in sheet.merged_cells.ranges if rows else ():
+        for row in range(area.min_row, min(area.max_row, len(rows))):
+            rows[row][area.min_col - 1] = rows[area.min_row - 1][area.min_col - 1]
+    return rows
+
+
+# ---------------------------------------------------------------- JSON, YAML and Parquet
+
+
+def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
+    index = 0
+    # not splitlines: JSON may contain U+2028, which does not end a line here
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        place = f"line {number}"
+        if line.lstrip().startswith(("//", "#")):
+            tally.note("line of a JSONL file that is a comment", f"{path.name}: {place}")
+            continue
+        try:
+            cells = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            tally.fault("line is not JSON", f"{path.name}: {place}: {error}", item=Item("rows", place))
+        else:
+            if isinstance(cells, dict):
+                yield Record(index, place, cells)
+            else:
+                tally.fault("line is not a JSON object", f"{path.name}: {place}", item=Item("rows", place))
+        index += 1
+
+
+def _read_json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
+    """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
+    try:
+        data = read_yaml(text, path) if as_yaml else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
+    rows = _find_rows(data)
+    if rows is None and isinstance(data, dict):
+        lists = [key for key, value in data.items() if isinstance(value, list)]
+        raise SourceError(
+            f"{path}: expected a list of objects, or one in an object; its lists: {', '.join(lists) or 'none'}"
+        )
+    if rows is None:
+        raise SourceError(f"{path}: expected a list of objects, one per question")
+    return rows
+
+
+def read_yaml(text: str, path: Path) -> Any:
+    """Return the content of a YAML file; no Python objects are created."""
+    try:
+        return _DatelessLoader(text).get_single_data()
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SourceError(f"{path}: not YAML: {str(error).replace(chr(10), ' ')[:200]}") from error
+
+
+class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
+    """A loader that keeps dates as text: 2024-05-01 may be an answer."""
+
+
+_DatelessLoader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+    for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
+    """Return the rows in parsed JSON or YAML; None if there are none.
+
+    They are a list of objects, such a list under a known key or as the only list, columns of equal length, or
+    an object by ids.
+    """
+    if isinstance(data, list):
+        return data if all(isinstance(item, dict) for item in data) else None
+    if not isinstance(data, dict) or not depth:
+        return None
+    for key in (name for name in FIELDS["rows"] if name in data):
+        rows = _find_rows(data[key], depth - 1)
+        if rows is not None:
+            return rows
+    columns = [value for value in data.values() if isinstance(value, list)]
+    if len(columns) > 1 and columns[0] and len(columns) == len(data) and len({len(column) for column in columns}) == 1:
+        return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    objects = [value for value in data.values() if isinstance(value, dict)]
+    if len(objects) > 1 and len(objects) == len(data):
+        return [{"id": key, **value} for key, value in data.items()]  # {"q1": {…}, "q2": {…}}
+    return _find_rows(columns[0]) if len(columns) == 1 else None
+
+
+def _number_rows(rows: list[Any]) -> Iterator[Record]:
+    for index, cells in enumerate(rows):
+        yield Record(index, f"row {index + 1}", cells)
+
+
+def read_parquet(path: Path) -> list[Any]:
+    """Return the rows of a Parquet file; called in a worker."""
+    import pyarrow  # import here: it takes 0.3 s, and tables are rarely Parquet
+    from pyarrow import parquet
+
+    try:
+        with limit_reading(str(path), path.stat().st_size):
+            table = parquet.ParquetFile(path, pre_buffer=False)
+            return [row for batch in table.iter_batches(batch_size=64, use_threads=False) for row in batch.to_pylist()]
+    except pyarrow.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from error
+    except pyarrow.ArrowException as error:
+        raise DocumentError(f"{path}: not a Parquet file, or damaged: {error}") from error
