@@ -25,10 +25,7 @@ _ANSWERED = ("Answers", "Citations")
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
-    """Return a finished run as lines of text.
-
-    The lines show the questions, the scores by kind of question, the verdicts and the weakest answers.
-    """
+    """Return a finished run as lines of text."""
     run = RunFolder(folder)
     tables = read_tables(run)
     columns = {table.name: statistics.summarise(table) for table in tables}
@@ -41,8 +38,8 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
     lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
     for label in find_question_kinds([labels for table in tables for labels in table.labels]):
         lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
-    verdicts = Counter(row.verdict for row in run.rows).most_common()
-    lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {verdict:<28} {count:>6}" for verdict, count in verdicts)]
+    outcomes = Counter(row.outcome for row in run.rows).most_common()
+    lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {outcome:<28} {count:>6}" for outcome, count in outcomes)]
     lost = Counter(row.lost_at for row in run.rows if row.gold_stages)
     if lost:
         shown = [(stage or "nowhere", lost[stage]) for stage in (*GOLD_STAGES, None) if lost[stage]]
@@ -52,10 +49,7 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return lines with the number of questions for each value of each label that groups questions.
-
-    `find_question_kinds` selects the labels.
-    """
+    """Return lines with the number of questions for each value of each label that groups questions."""
     lines = [f"questions: {len(labels)}"]
     for label in find_question_kinds(labels):
         counts = Counter(_format_value(row, label) for row in labels)
@@ -71,10 +65,7 @@ def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 def format_comparison(
     tables: Sequence[Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
 ) -> list[str]:
-    """Return the lines of a table of mean scores, with one column for each value of a label.
-
-    Raise an error if no question has the label.
-    """
+    """Return the lines of a table of mean scores, with one column for each value of a label."""
     having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
     if not having:
         seen = ", ".join(dict.fromkeys(name for table in tables for labels in table.labels for name in labels))
@@ -97,19 +88,12 @@ _WITHOUT = "none"
 
 
 def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the labels by which questions can be grouped; `source_type` comes first.
-
-    Such a label has at least two different values, but not so many that it identifies single questions.
-    """
+    """Return the names of the labels by which questions can be grouped; `source_type` comes first."""
     return sorted(kinds_of(labels, most=_MOST_KINDS), key=lambda name: name != SOURCE_TYPE)
 
 
 def format_flags(tables: Sequence[Table], below: float) -> list[str]:
-    """Return lines with the number and the ids of the answers that are flagged for review.
-
-    An answer is flagged if its confidence is lower than `below`. If no reply has a confidence, the only line
-    says so.
-    """
+    """Return lines with the number and the ids of the answers that are flagged for review."""
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
         return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
@@ -131,12 +115,9 @@ def _find_flags(tables: Iterable[Table]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _format_weakest(tables: Sequence[Table], run: RunFolder) -> list[str]:
-    """Return lines with the answered questions that have the lowest mean score.
-
-    The mean is over the answer and citation metrics that are shares (0 to 1, more is better). If the run has no
-    answer or citation metric, the mean is over all its shares.
-    """
+    """Return lines with the answered questions that have the lowest mean score."""
     names = dict.fromkeys(name for table in tables for name in table.values)
+    names.pop("answered_rightly_at_most", None)  # an upper bound would count an answer that is not judged as right
     shares = [
         name for name in names if describe_metric(name).unit == "share" and describe_metric(name).better == "more"
     ]

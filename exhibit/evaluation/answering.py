@@ -11,32 +11,26 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.records import write_json
-from exhibit.evaluation.servers.server import Server
-from exhibit.evaluation.target_protocol import NumberedReply, Target, TargetOptions
+from exhibit.evaluation.targets import NumberedReply, Target, TargetOptions
 from exhibit.evaluation.targets.builtin import renumber
+from exhibit.evaluation.targets.http import Server
 from exhibit.evidence import Span
-from exhibit.models.llms import choose_counter
-from exhibit.rag.answerers import open_answerer
+from exhibit.rag.answerers import answer_all
+from exhibit.rag.context import assemble
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Chunk, Hit
-from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas.run import Ingestion
 from exhibit.schemas.run_folder import RunFolder
 
 RESULTS = "direct_evaluation_results.json"
-_GROUPS = ("source_type", "category")
-"""The labels that the results are grouped by, as in the seed project for Azure AI Search."""
+GROUP_LABELS = ("source_type", "category")
 
 
 def with_answers(target: Target, options: TargetOptions) -> Target:
-    """Return a target whose replies contain answers.
-
-    For a search server, which returns only passages, the configured language model writes the answers.
-    """
+    """Return a target whose replies contain answers."""
     if not options.answers or options.config.llm == "none" or not isinstance(target, Server):
         return target
-    told = target.system.reply.answer  # None: the field of the answer is not configured and is detected in the reply
-    return AnsweringTarget(target, options) if told is not None and not any(told) else target
+    return AnsweringTarget(target, options) if target.paths.answer == ("",) else target
 
 
 class AnsweringTarget:
@@ -44,9 +38,7 @@ class AnsweringTarget:
 
     def __init__(self, search: Target, options: TargetOptions) -> None:
         self._search, self._options, config = search, options, options.config
-        llm = Pipeline(config, cache=options.cache, llm=options.llm).llm
-        self._answerer = open_answerer(config, llm=llm)
-        self._tokens = choose_counter(config.llm.partition(":")[2] or None)
+        self._llm = Pipeline(config, cache=options.cache, llm=options.llm).llm
         self.name, self.exact = f"{search.name} + {config.llm}", search.exact
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
@@ -58,10 +50,7 @@ class AnsweringTarget:
         return self._search.ingest(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield one reply for each case: the server's passages with the language model's answer.
-
-        A failed search yields the server's failed reply.
-        """
+        """Yield one reply for each case: the server's passages with the language model's answer."""
 
         def answer(searched: NumberedReply) -> NumberedReply:
             return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
@@ -76,8 +65,8 @@ class AnsweringTarget:
             return reply
         began, config = time.monotonic(), self._options.config
         hits = _make_hits(reply)[: config.k]
-        context = assemble(case.question, hits, summaries={}, budget=config.budget, tokens=self._tokens)
-        answer = self._answerer.answer(case.question, context)
+        context = assemble(case.question, hits, summaries={}, budget=config.budget_tokens)
+        [answer] = answer_all([(case.question, context)], config, self._llm)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
         starts = [hit.chunk.span.start for hit in hits]
         ranks = {
@@ -92,10 +81,7 @@ class AnsweringTarget:
 
 
 def _make_hits(reply: Reply) -> list[Hit]:
-    """Return the passages of a reply as hits.
-
-    The spans are offsets in a made-up text that joins all passages, so that two hits never have the same span.
-    """
+    """Return the passages of a reply as hits."""
     texts = [passage.text for passage in reply.passages]
     starts = accumulate((len(text) + 1 for text in texts), initial=0)
     return [
@@ -109,39 +95,34 @@ def _make_hits(reply: Reply) -> list[Hit]:
 
 
 def write_direct_results(folder: Path) -> None:
-    """Write the results of a run to one JSON file: the scores of each question, and means.
-
-    The means are over all questions, by source type and by category. The format is that of one of the projects
-    that Exhibit reproduces (see docs/differences.md).
-    """
-    results: list[dict[str, Any]] = [
+    """Write the file of the third seed: each question with its sources and scores, and means by the seed's labels."""
+    rows = [
         {
             "question": row.question,
             "truth": row.truth,
             "answer": row.reply.answer,
             "error": row.reply.error or None,
             "sources": [passage.filename for passage in row.reply.passages],
-            **{label: row.labels.get(label) for label in _GROUPS},
+            **{label: row.labels.get(label) for label in GROUP_LABELS},
             "metrics": dict(row.scores),
         }
         for row in RunFolder(folder).rows
     ]
     groups = {
         f"by_{label}": {
-            str(value): _compute_means([one for one in results if one[label] == value])
-            for value in sorted({one[label] for one in results if one[label] is not None}, key=str)
+            str(value): _compute_means([row for row in rows if row[label] == value])
+            for value in sorted({row[label] for row in rows if row[label] is not None}, key=str)
         }
-        for label in _GROUPS
+        for label in GROUP_LABELS
     }
-    write_json(folder / RESULTS, {"overall": _compute_means(results), **groups, "results": results})
+    write_json(folder / RESULTS, {"overall": _compute_means(rows), **groups, "results": rows})
 
 
-def _compute_means(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the number of questions and the mean of each metric; failed questions are in no mean."""
-    names = sorted({name for one in results for name in one["metrics"]})
-    values = {
-        name: [one["metrics"][name] for one in results if one["metrics"].get(name) is not None and not one["error"]]
-        for name in names
-    }
-    metrics = {name: sum(some) / len(some) if some else None for name, some in values.items()}
-    return {"count": len(results), "failed": sum(bool(one["error"]) for one in results), "metrics": metrics}
+def _compute_means(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the number of questions, the number of failed ones, and the mean of each metric over the others."""
+    answered = [row["metrics"] for row in rows if not row["error"]]
+    metrics = {}
+    for name in sorted({name for scores in answered for name in scores}):
+        values = [scores[name] for scores in answered if scores.get(name) is not None]
+        metrics[name] = sum(values) / len(values) if values else None
+    return {"count": len(rows), "failed": len(rows) - len(answered), "metrics": metrics}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from exhibit.evaluation.other_tools import OTHER_NAMES
+from exhibit.evaluation.metrics import OTHER_NAMES
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
@@ -117,5 +117,5 @@ def _read(content: Any, file: Path, under: str) -> dict[str, Bands]:
             raise ToolkitError(
                 f"{where}: good ({good}) and poor ({poor}) have the same direction; use > for one and < for the other"
             )
-        bands[OTHER_NAMES["metrics"].get(str(name), str(name))] = Bands(good, poor)
+        bands[OTHER_NAMES.get(str(name), str(name))] = Bands(good, poor)
     return bands

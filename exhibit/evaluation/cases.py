@@ -16,10 +16,7 @@ Place = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A gold passage: words of a document that answer the question.
-
-    If the words occur several times (`places`), it is enough to retrieve one of the occurrences.
-    """
+    """A gold passage: words of a document that answer the question."""
 
     filename: str | None
     text: str | None
@@ -64,16 +61,8 @@ class Passage:
     """The page that the system reports for the passage, right or wrong."""
     pages: tuple[int, ...] = ()
     """The pages on which the words of the passage really are, where that is known."""
-    told_box: tuple[float, ...] | None = None
-    """The box on that page that the system reports: left, top, right, bottom, from the top left corner."""
-    told_size: tuple[float, ...] | None = None
-    """Width and height of the page on which the box was measured; None = the box is in points."""
-    box_overlap: float | None = None
-    """How well the reported box fits the words: intersection over union with their real boxes."""
     told_filename: str | None = None
     """The file name that the system reports, empty where it reports none; None where it is equal to `filename`."""
-    told_provision: str = ""
-    """The provision that the system reports, such as `§ 535 BGB`; it places a passage that has no text."""
     also_in: tuple[str, ...] = ()
     """The files that contain the words, where several do and no file name decides: the passage is ambiguous."""
     more: tuple[Span, ...] = ()
@@ -92,29 +81,14 @@ class Passage:
 
     @property
     def tells(self) -> bool:
-        """Whether it is known what the passage contains: it has a position, or a text.
-
-        A text that occurs nowhere or almost everywhere in the corpus does not count, unless the system names a file
-        that is not in the corpus.
-        """
+        """Whether it is known what the passage contains: it has a position, or a text."""
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
     @property
     def source(self) -> str | None:
-        """The file that the passage's spans refer to; None if that file is unknown.
-
-        If several files contain the passage's text, `source` is the file that was chosen as the most likely.
-        """
+        """The file that the passage's spans refer to; None if that file is unknown."""
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
-
-
-class PlacedProvision(NamedTuple):
-    """A provision that an answer cites, with the file and the spans of its text if they are known."""
-
-    label: str
-    filename: str | None = None
-    spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,19 +111,11 @@ class Reply:
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
     """The usage that the system reports: `tokens_in`, `tokens_out`, `cost`."""
-    first_token: float | None = None
-    """Seconds until the first words of a streamed answer."""
     confidence: float | None = None
     """The probability that an answer exists, from 0 to 1, if the system reports one."""
-    provisions: tuple[PlacedProvision, ...] = ()
-    """The provisions that the answer cites, with their places in the documents."""
 
     def list_numbers_read(self, k: int) -> list[int]:
-        """Return the numbers, from 1, of the passages that the answer was made from.
-
-        If the reply does not list them (`context`), return the first `selected` numbers. If `selected` is unknown
-        as well, return the first k.
-        """
+        """Return the numbers, from 1, of the passages that the answer was made from."""
         if self.context is not None:
             return [number for number in self.context if 1 <= number <= len(self.passages)]
         return list(range(1, min(k if self.selected is None else self.selected, len(self.passages)) + 1))
@@ -195,16 +161,12 @@ class Case:
 
     @property
     def document(self) -> str:
-        """The first document that the question is about; if none is known, a unique name made from the question's
-        id.
-        """
+        """The first document that the question is about; if none is known, a unique name."""
         return next(iter(self.ends), f"\0{self.id}")
 
     @property
     def ends(self) -> dict[str, int]:
-        """The documents that the question is about, each with the end offset of its last gold passage; 0 without
-        gold.
-        """
+        """The documents that the question is about, each with the end offset of its last gold passage, or 0."""
         ends = {self.filename: 0} if self.filename else {}
         for gold in self.gold:
             if gold.filename:
@@ -228,10 +190,7 @@ _MARK = "\n\n"
 
 
 def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
-    """Return the question followed by a request to begin the reply with one of the labels in `choices`.
-
-    `asked` names the sub-question that the label answers. Without choices, return the question unchanged.
-    """
+    """Return the question followed by a request to begin the reply with one of the labels in `choices`."""
     begin = f"On {asked!r} begin" if asked else "Begin"
     return (
         f"{question}{_MARK}{begin} your reply with one of these labels: {'; '.join(choices)}." if choices else question

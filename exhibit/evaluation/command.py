@@ -11,20 +11,27 @@ Without --target-url the built-in pipeline is tested. It needs no API key: its a
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import parse_positive
 from exhibit.evaluation.analysis import format_analysis, format_comparison, format_distribution, format_flags
-from exhibit.evaluation.catalogue import list_settings, parse_set, translate_flags
 from exhibit.evaluation.confidence import describe_confidence
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.label_choices import LABELS, describe_labels
 from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
-from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
+from exhibit.evaluation.settings import (
+    Settings,
+    list_settings,
+    parse_set,
+    parse_settings,
+    read_config_file,
+    translate_flags,
+)
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.text_tables import ALL, choose_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
@@ -34,7 +41,6 @@ from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run_folder import RunFolder
 
 FAILED = 3
@@ -80,6 +86,7 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
     """
     means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
+    yield f"{describe_result(run.tables)}\n"
     yield table_of(means, choose_metrics(run.summary, settings.metrics), width=command.measure_text_width())
     if label:
         yield from (
@@ -106,6 +113,7 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
         "datasets": {name: make_summary_json(means) for name, means in run.compute_means_by_dataset().items()},
         "summary": make_summary_json(run.summary),
         "failures": {"asked": failures.asked, "failed": failures.failed, "first": failures.first or None},
+        "judge_failures": dict(run.judge_faults),
     }
 
 
@@ -125,14 +133,22 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
 
 
 def _judge(run: EvaluatedRun, settings: Settings) -> int:
-    """Return exit code 3, and print why, when more questions failed than --max-failures allows; else 0."""
+    """Return exit code 3, and print why, when the judge failed or more replies failed than --max-failures allows."""
+    code = 0
+    if faults := sum(run.judge_faults.values()):
+        first = max(run.judge_faults, key=lambda message: run.judge_faults[message])
+        message = f"the judge gave no mark {faults} times, so the rules decide there. The commonest reason: {first}"
+        command.print_error(ToolkitError(f"{message}\nrepair the judge (--judge), then continue with --resume"))
+        code = FAILED
     failures = run.failures
     if not failures.failed:
-        return 0
-    message = f"{failures.failed} of {failures.asked} questions failed and are in no mean. The first: {failures.first}"
+        return code
+    asked = "questions" if settings.repeat == 1 else f"replies (every question was asked {settings.repeat} times)"
+    message = f"{failures.failed} of {failures.asked} {asked} failed; they count as not right and are in no other mean"
+    message = f"{message}. The first: {failures.first}"
     if failures.share <= settings.max_failures:
         command.print_note(message)
-        return 0
+        return code
     limit = f"that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
     command.print_error(
         ToolkitError(f"{message}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}")
@@ -146,7 +162,7 @@ def with_fetched(settings: Settings) -> Settings:
     for path in settings.dataset_paths:
         if is_repository(path):
             repo_id, revision = parse_address(path)
-            fetched = fetch(repo_id, revision=revision, say=command.print_note)
+            fetched = fetch(repo_id, revision=revision)
             path = str(fetched.folder)
             origins[path] = fetched.address
         paths.append(path)
@@ -161,17 +177,46 @@ def _make_parser() -> command.Parser:
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
-    words = {
-        "targets": ", ".join(name.replace("_", "-") for name in list_targets() if name != "function"),  # from Python
-        "presets": ", ".join(list_presets()),
-        "preset": DEFAULT,
-        "embedders": _list_names(PLUGINS["embedder"]),
-        "llms": _list_names(PLUGINS["llm"]),
-    }
-    for title, flags in read_beside(__file__).items():
-        group: Any = parser.add_argument_group(title)
-        command.add_arguments(group, flags, {"positive": parse_positive}, **words)
-    command.add_json(group)
+    targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")  # from Python only
+    asked = parser.add_argument_group("what is asked")
+    add = asked.add_argument
+    add("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
+    add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
+    add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
+    add("--ask-label", metavar="LABEL", help="also ask for a value of this label, and score it: label (ContractNLI)")
+    add(
+        "--file-type", metavar="pdf|txt,html|all", help="ingest only these files (default: pdf where all gold is there)"
+    )
+    tested = parser.add_argument_group("what is tested")
+    add = tested.add_argument
+    add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
+    add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
+    add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
+    add("--embedder", metavar="NAME", help=f"{_list_names(PLUGINS['embedder'])}, or NAME:MODEL")
+    add("--llm", metavar="NAME", help=f"{_list_names(PLUGINS['llm'])}, as NAME:MODEL; none: retrieval only")
+    add("--ingest", choices=["auto", "never", "fresh"], help="upload missing documents, none, or all anew")
+    add("--set", action="append", metavar="NAME=VALUE", help="any setting: exhibit evaluate --settings")
+    add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
+    results = parser.add_argument_group("what comes out")
+    add = results.add_argument
+    add("--metrics", metavar="NAME,…", help="such as ndcg,drm@8 (default: all that apply)")
+    add("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
+    add("--by", metavar="LABEL", help="add a table by a label of the questions, such as category")
+    add(
+        "--analyze", nargs="?", const="", metavar="RUN", help="analyse a finished run; without RUN: count the questions"
+    )
+    add("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
+    add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")
+    add("--resume", action="store_true", help="continue a run that was stopped")
+    # settings that are flags as well, which the help leaves to --settings
+    hidden: dict[str, Callable[[str], Any]] = {
+        "--top-k": int, "--sample-seed": int, "--threads": int, "--timeout": float, "--jobs": parse_positive,
+        "--max-failures": float, "--parsed": Path, "--chunks": Path,
+    }  # fmt: skip
+    for flag, kind in hidden.items():
+        add(flag, type=kind, help=argparse.SUPPRESS)
+    add("--dataset-paths", nargs="+", help=argparse.SUPPRESS)
+    command.add_json(results)
     return parser
 
 

@@ -28,11 +28,7 @@ def confidence_of(case: Case) -> float | None:
 
 
 def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
-    """Return statistics on the confidence of replies; None if no reply has a confidence.
-
-    The keys are `questions` and `answerable` (numbers of questions), `auroc`, `calibration`, `risk_at_coverage`
-    and `weighted` (the means of metrics, weighted by confidence).
-    """
+    """Return statistics on the confidence of replies; None if no reply has a confidence."""
     if not pairs:
         return None
     return {
@@ -71,10 +67,7 @@ def describe_confidence(name: str, sure: Confidence) -> str:
 
 
 def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
-    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
-
-    Ties count half. The result is None if the questions are all answerable or all unanswerable.
-    """
+    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one."""
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None
@@ -83,10 +76,7 @@ def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
 
 
 def compute_calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return the calibration table: one row for each tenth of the confidence scale that has questions.
-
-    A row has the number of questions, their mean confidence and the share that is answerable.
-    """
+    """Return the calibration table: one row for each tenth of the confidence scale that has questions."""
     bins: dict[int, list[ConfidencePair]] = {}
     for confidence, exists in pairs:
         bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
@@ -101,10 +91,7 @@ def compute_calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float
 
 
 def compute_risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return a dict with `coverage` and `risk` for the most confident 10%, 20% and so on of the questions.
-
-    `coverage` is 0.1, 0.2 and so on. `risk` is the share of these questions that are unanswerable.
-    """
+    """Return a dict with `coverage` and `risk` for the most confident 10%, 20% and so on of the questions."""
     ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []
     for coverage in _COVERAGES:

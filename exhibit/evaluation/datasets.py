@@ -1,28 +1,30 @@
 """Load bundles as datasets: the questions to ask, the documents, and the locations of the gold in them."""
 
+import difflib
 import glob
 import json
 import random
 import unicodedata
+from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from exhibit.engine import Limits, track
-from exhibit.evaluation.ambiguity import settle_ambiguous
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, with_choices
-from exhibit.evaluation.corpus_files import check_files, check_questions, find_changed_tables
-from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
-from exhibit.evaluation.label_choices import offers_of
+from exhibit.evaluation.placement import Documents, settle_ambiguous
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
-from exhibit.schemas.bundle import GOLD, INFO, Question
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, LooseContext, Question
+from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.layout import ANSWER_FROM
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle
+from exhibit.schemas.parsing import LazyLines, parse_json
+from exhibit.storage.atomic import write_whole
+from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 
 ALL_TYPES = "all"
@@ -77,18 +79,16 @@ class Dataset:
 def find_datasets(
     patterns: Sequence[str | Path], origins: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Path], list[str], list[str]]:
-    """Return the dataset folders by name, the notes about skipped paths, and the problems.
-
-    A downloaded folder is named after its origin, `hf://owner/name@commit`: its own name is a commit hash.
-
-    A shell expands `datasets_out/*` to everything there, so files and unfinished folders are skipped with a note.
-    """
+    """Return the dataset folders by name, the notes about skipped paths, and the problems."""
     problems: list[str] = []
     notes: list[str] = []
     folders: dict[str, Path] = {}
     for path in _expand(patterns, problems, notes):
-        if path.is_file() or path.name.endswith(".partial"):
+        if path.name.endswith(".partial") or (path.is_file() and path.name != TRAIN):
             notes.append(f"{path}: not a dataset folder; skipped")
+            continue
+        if problem := _explain_no_bundle(path):
+            problems.append(problem)
             continue
         origin = (origins or {}).get(str(path), "").partition("@")[0]
         remote = origin_of(path)
@@ -106,23 +106,38 @@ def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str
         location = parse_location(given)
         if isinstance(location, Remote):
             yield from _mirror_bundles(location, problems, notes)
-            continue
-        pattern = str(location)
-        if not glob.has_magic(pattern) or Path(pattern).exists():
-            yield Path(pattern)
-            continue
-        # hidden files and folders are not datasets, and glob skips them
-        paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  (patterns may be absolute)
-        if not paths:
-            problems.append(f"{pattern}: matches nothing")
-        yield from map(Path, paths)
+        elif not glob.has_magic(given) or Path(given).exists():
+            yield Path(given)
+        else:
+            # hidden files and folders are not datasets, and glob skips them
+            paths = sorted(glob.glob(given, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+            if not paths:
+                problems.append(f"{given}: matches nothing")
+            yield from map(Path, paths)
+
+
+def _explain_no_bundle(path: Path) -> str:
+    """Return why a path is not a bundle, and what to do; empty if it may be one."""
+    if path.is_file():
+        return f"{path}: a file of a bundle; name the folder: {path.parent}"
+    if not path.exists():
+        others = [other.name for other in path.parent.iterdir() if other.is_dir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, others, n=1)
+        return f"{path}: no such folder" + (f"; did you mean {path.parent / near[0]}?" if near else "")
+    if (path / TRAIN).is_file() or (path / CORPUS).exists():
+        return ""
+    if any(path.glob(f"*/{TRAIN}")):
+        return f"{path}: a folder of bundles, not a bundle; name them as {path}/*"
+    if any(is_readable(file) for file in path.iterdir() if file.is_file()):
+        return (
+            f"{path}: documents without questions ({TRAIN}); draft questions first: exhibit draft {path} --out "
+            f"datasets_out/{path.resolve().name}"
+        )
+    return ""
 
 
 def _mirror_bundles(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
-    """Yield a local cached folder for each remote bundle that a pattern matches.
-
-    With `*`, matches without a bundle.json are skipped with a note.
-    """
+    """Yield a local cached folder for each remote bundle that a pattern matches."""
     try:
         roots = expand(pattern)
         if not roots:
@@ -143,10 +158,7 @@ def load_datasets(
     origins: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[Dataset], list[str]]:
-    """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings.
-
-    All bundles are checked first. If there are problems, raise one error that lists all problems.
-    """
+    """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings."""
     folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, BundleFolder] = {}
     for name, folder in folders.items():
@@ -185,11 +197,7 @@ def load_datasets(
 
 
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a warning for each dataset that is a variant without its control among the datasets.
-
-    A variant is a bundle with altered documents; its control is the same bundle without the alterations.
-    `labels` maps the name of each dataset to the labels of one of its questions.
-    """
+    """Return a warning for each dataset that is a variant without its control among the datasets."""
     controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
     return [
         f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: the difference "
@@ -207,22 +215,22 @@ def _list_endings(bundle: BundleFolder) -> str:
 def _explain_nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
     if not selection.where:
         return "no dataset has a question"
-    seen = [
-        f"{label}: {', '.join(sorted(values)[:12]) or 'no such label'}"
-        for label in selection.where
-        for values in [{str(row[label]) for bundle in bundles for row in bundle.labels.values() if label in row}]
-    ]
-    return f"no question has the labels of --where; the values are {'; '.join(seen)}"
+    known, meant = [], []
+    for label, wanted in selection.where.items():
+        values = sorted({str(row[label]) for bundle in bundles for row in bundle.labels.values() if label in row})
+        known.append(f"{label}: {', '.join(values[:12]) or 'no such label'}")
+        by_case = {value.casefold(): value for value in values}
+        near = difflib.get_close_matches(wanted[0].casefold(), by_case, n=1)
+        meant += [f"--where {label}={by_case[near[0]]}"] if near else []
+    hint = f" (did you mean {' '.join(meant)}?)" if meant else ""
+    return f"no question has the labels of --where{hint}; the values are {'; '.join(known)}"
 
 
 # ---------------------------------------------------------------- which files and questions
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
-    """Return the files to ingest: those of the selected file types.
-
-    If no type is selected, they are the PDFs if all gold is in PDFs, else all readable files.
-    """
+    """Return the files to ingest: those of the selected file types."""
     if selection.file_types and selection.file_types != (ALL_TYPES,):
         return {n: p for n, p in bundle.files.items() if ending_of(p).lstrip(".") in selection.file_types}
     files = {name: path for name, path in bundle.files.items() if is_readable(path)}
@@ -257,22 +265,17 @@ def _make_dataset(
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     documents = Documents(files.used, limits=limits)
-    composed = {unicodedata.normalize("NFC", name): name for name in files.used}
     offers = offers_of(selection.label, bundle.labels, where=bundle.address) if selection.label else {}
     cases = []
+    quoted = 0
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
-        golds = []
-        for index, context in enumerate(question.contexts):
-            line = lines.get((question.id, index))
-            has_words = bool(context.text and context.text.strip())
-            known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
-            filename = context.filename
-            if filename and filename not in files.used:  # else é may be written in another Unicode form
-                loose = None if known else documents.named(filename)
-                filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
-            gold = _make_placed_gold(line) if line and known else _locate_gold(filename, context.text, documents)
-            pages = gold.pages or (tuple(line.pages) if line else ())
-            golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=pages))
+        golds = [
+            _find_gold(context, lines.get((question.id, index)), documents)
+            for index, context in enumerate(question.contexts)
+        ]
+        if not question.is_impossible and len(golds) == 1 and not golds[0].worded and not golds[0].absent:
+            golds = _find_quoted_answer(question.answer, golds[0], documents)
+            quoted += bool(golds[0].places)
         golds = settle_ambiguous(golds, documents)
         case = _make_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
         if offer := offers.get(question.id):
@@ -283,6 +286,9 @@ def _make_dataset(
         bundle, files, {case.id: case.ends for case in cases}, documents,
         allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,
     )  # fmt: skip
+    if quoted:
+        note = "the expected answer is the gold, because their document has it word for word and no other gold is given"
+        warnings = (*warnings, f"{bundle.address}: {quoted} questions: {note}")
     return Dataset(
         name,
         bundle.root,
@@ -296,6 +302,30 @@ def _make_dataset(
         files.digests,
         bundle.info.headline if bundle.info else None,
     )
+
+
+def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -> GoldPassage:
+    """Return the gold passage of a context, at the place that gold.jsonl gives, or located by its words."""
+    filename = context.filename
+    known = line is not None and (bool((context.text or "").strip()) or bool(line.spans))
+    if filename and filename not in documents.files:  # é may be written in another Unicode form
+        composed = {unicodedata.normalize("NFC", name): name for name in documents.files}
+        loose = None if known else documents.named(filename)
+        filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
+    gold = _make_placed_gold(line) if line and known else _locate_gold(filename, context.text, documents)
+    pages = gold.pages or (tuple(line.pages) if line else ())
+    return replace(gold, filename=filename or gold.filename, text=context.text, pages=pages)
+
+
+MIN_QUOTED_WORDS = 8  # a shorter answer may occur in its document by chance
+
+
+def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) -> list[GoldPassage]:
+    """Return the expected answer as gold where the named document has it word for word; else the gold unchanged."""
+    if not gold.filename or gold.filename not in documents.files or len(answer.split()) < MIN_QUOTED_WORDS:
+        return [gold]
+    quoted = _locate_gold(gold.filename, answer, documents)
+    return [replace(quoted, text=answer) if quoted.places and quoted.how in ("exact", "folded") else gold]
 
 
 def _make_case(
@@ -321,11 +351,7 @@ def _make_case(
 
 
 def read_history(turns: Any) -> Iterator[Turn]:
-    """Yield the earlier turns of a conversation, from a list of messages with a role or of plain texts.
-
-    Plain texts are from the user and the assistant in turn; the first is the user's. The list may be a JSON
-    string, as in the labels of gold.jsonl. A string that is not JSON is one message.
-    """
+    """Yield the earlier turns of a conversation, from a list of messages with a role or of plain texts."""
     if isinstance(turns, str):
         try:
             turns = json.loads(turns) if turns.lstrip().startswith("[") else [turns]
@@ -346,11 +372,7 @@ def _make_placed_gold(line: Gold) -> GoldPassage:
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Search for a gold passage whose position gold.jsonl does not give; return the passage with its position.
-
-    The search covers the document `filename`, or all documents if `filename` is None. If several documents
-    contain the text, the result has no file and no position.
-    """
+    """Search for a gold passage whose position gold.jsonl does not give; return the passage with its position."""
     if not text or not text.strip():
         return GoldPassage(filename, None)
     matches = documents.find_matches(text, filename)
@@ -361,5 +383,266 @@ def _locate_gold(filename: str | None, text: str | None, documents: Documents) -
     if len({name for name, _ in matches}) > 1:
         return GoldPassage(None, None, how=first.how)
     document = documents.get(name)
-    pages = sorted({page for span in first.spans for page in document.pages_of(span)}) if document else []
+    pages = document.pages_of(*first.spans) if document else []
     return GoldPassage(name, None, tuple(match.spans for _, match in matches), tuple(pages), how=first.how)
+
+
+# ---------------------------------------------------------------- grades
+
+GRADE = "grade"
+"""The label with the grade of a gold passage's file."""
+GRADES = "grades"
+"""The label, on one line of a row, with all grades of the row: a JSON object from file name to grade."""
+
+
+GRADE_RANGE = range(5)
+"""Other numbers belong to another grading scale, which the metrics do not know."""
+
+
+def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
+    """Return the relevance grades: a mapping from question id to a mapping from file to grade."""
+    by_question: dict[int | str, dict[str, int]] = {}
+    for line in lines:
+        grades = _read_all_grades(line, where)
+        own = line.labels.get(GRADE)
+        if type(own) is int and own in GRADE_RANGE and line.filename:
+            grades[line.filename] = max(own, grades.get(line.filename, own))
+        for file, grade in grades.items():
+            row = by_question.setdefault(line.id, {})
+            row[file] = max(grade, row.get(file, grade))
+    return by_question
+
+
+def _read_all_grades(line: Gold, where: str) -> dict[str, int]:
+    label = line.labels.get(GRADES)
+    if not isinstance(label, str):
+        return {}
+    try:
+        grades = json.loads(label)
+    except ValueError:
+        grades = None
+    if not isinstance(grades, dict) or not all(
+        type(grade) is int and grade in GRADE_RANGE for grade in grades.values()
+    ):
+        raise BundleError(
+            f"{where}: row {line.id}: labels.{GRADES} must be a JSON object from file name to a grade of 0 to 4"
+        )
+    return grades
+
+
+# ---------------------------------------------------------------- files, and questions that cannot be scored on them
+
+_MAX_LISTED = 3  # file names in one message
+_ALLOW_FLAG = "--set allow_changed_corpus=true"
+_CHANGED_FILE = f"not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The documents that an evaluation uses, and the differences between the files and bundle.json."""
+
+    used: Mapping[str, Location]
+    digests: Mapping[str, str]
+    """The sha256 of each document in use, and of train.json, gold.jsonl and bundle.json."""
+    changed: tuple[str, ...] = ()
+    """Files whose content differs from the record in bundle.json."""
+    stray: tuple[str, ...] = ()
+    """Files that bundle.json does not list."""
+
+
+def find_changed_tables(bundle: BundleFolder) -> list[str]:
+    """Return an error message for each of `train.json` and `gold.jsonl` that was changed."""
+    recorded = bundle.info.files if bundle.info else {}
+    return [
+        f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): convert the bundle again, or "
+        f"score it as it is with {_ALLOW_FLAG}"
+        for name in (TRAIN, GOLD)
+        if name in recorded and _compute_digest(bundle.root / name) != recorded[name].sha256
+    ]
+
+
+def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
+    """Compare the files with their checksums in bundle.json, and return the files to use."""
+    entries = bundle.info.files.items() if bundle.info else ()
+    recorded = {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
+    digests = {name: _compute_digest(path) for name, path in sorted(files.items())}
+    stray = tuple(name for name in digests if recorded and name not in recorded)
+    changed = tuple(name for name in digests if digests[name] != recorded.get(name, digests[name]))
+    used = {name: path for name, path in files.items() if allow_changed or name not in stray}
+    tables = {name: sha256_of(bundle.root / name) for name in (INFO, TRAIN, GOLD) if (bundle.root / name).is_file()}
+    return CorpusFiles(used, tables | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray)
+
+
+def _compute_digest(path: Location) -> str:
+    """Return the sha256 of a file; empty where the file cannot be opened."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return ""
+
+
+# ---------------------------------------------------------------- questions that cannot be scored
+
+
+def check_questions(
+    bundle: BundleFolder,
+    files: CorpusFiles,
+    ends: Mapping[int | str, Mapping[str, int]],
+    documents: Documents,
+    *,
+    allow_changed: bool,
+    needs_documents: bool,
+) -> tuple[dict[int | str, str], tuple[str, ...]]:
+    """Return the questions that cannot be scored, as a mapping from id to reason, and the warnings."""
+    entries = bundle.info.documents if bundle.info else []
+    lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
+    available = files.used if needs_documents else bundle.files
+    refused: dict[int | str, str] = {}
+    lost: dict[str, list[tuple[str, int | str]]] = {}
+    """By reason, the files and the questions about them."""
+    beyond = 0
+    for id, last in ends.items():
+        for name in sorted(last):
+            if reason := _explain_unusable(name, bundle, files, available, allow_changed):
+                consequence = "" if reason == _CHANGED_FILE else ", so no system can find it there"
+                refused.setdefault(id, f"{name}: {reason}{consequence}")
+                lost.setdefault(reason, []).append((name, id))
+        for name, end in last.items() if id not in refused else ():
+            if end and name not in lengths and (document := documents.get(name)):
+                lengths[name] = len(document.text)
+            if end > lengths.get(name, end):
+                fault = f"the gold ends at character {end}, but the document has {lengths[name]}"
+                refused[id] = f"{name}: {fault}; convert the bundle again"
+                beyond += 1
+    return refused, tuple(_make_warnings(bundle, files, len(ends), beyond, lost, allow_changed))
+
+
+def _explain_unusable(
+    name: str, bundle: BundleFolder, files: CorpusFiles, available: Collection[str], allow_changed: bool
+) -> str:
+    """Return the reason why no question about a document can be scored; empty if there is no such reason."""
+    if name in files.changed and not allow_changed:
+        return _CHANGED_FILE
+    if name in available or not bundle.files:
+        return ""
+    by_type = name in bundle.files and name not in files.stray
+    return "left out by their type (--file-type)" if by_type else "not in corpus/"
+
+
+def _make_warnings(
+    bundle: BundleFolder,
+    files: CorpusFiles,
+    cases: int,
+    beyond: int,
+    lost: Mapping[str, Sequence[tuple[str, int | str]]],
+    allow_changed: bool,
+) -> Iterator[str]:
+    if files.changed:
+        what = "scored nevertheless" if allow_changed else "failed"
+        yield (
+            f"{bundle.address}: {len(files.changed)} files differ from {INFO} ({_list_names(files.changed)}); their "
+            f"questions are {what} ({_ALLOW_FLAG})"
+        )
+    if files.stray:
+        what = "used nevertheless" if allow_changed else "left out"
+        listed = f"{len(files.stray)} files that {INFO} lacks ({_list_names(files.stray)})"
+        yield f"{bundle.address}: {listed} are {what} ({_ALLOW_FLAG})"
+    for reason, pairs in sorted(lost.items()):
+        if reason != _CHANGED_FILE:
+            names, ids = sorted({name for name, _ in pairs}), {id for _, id in pairs}
+            yield (
+                f"{bundle.address}: the gold of {len(ids)} of {cases} questions is in {len(names)} files that are "
+                f"{reason}: {_list_names(names)}; they are failed"
+            )
+    if beyond:
+        yield f"{bundle.address}: {beyond} questions have gold beyond the end of their document; they are failed"
+    known = {question.id for question in bundle.questions}
+    if stray := sum(line.id not in known for line in bundle.gold):
+        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; they are left out"
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MAX_LISTED]) + (" …" if len(names) > _MAX_LISTED else "")
+
+
+# ---------------------------------------------------------------- labels to choose from
+
+_MAX_CHOICES = 12
+"""A label with more values than this identifies a question; systems are not asked to choose from so many."""
+
+
+class Offer(NamedTuple):
+    """The labels from which a question asks the system to choose one, and the right label."""
+
+    choices: tuple[str, ...]
+    label: str
+    """The label that the source gives."""
+    asked: str = ""
+    """The subject of the choice, where the label names one."""
+
+
+def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
+    """Return, for each question that has the label, the choices to offer and the right choice."""
+    labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
+    finer = {
+        id: [tuple(pair.split(": ", 1)) for pair in value.split("; ") if ": " in pair] for id, value in labels.items()
+    }
+    if not all(finer.values()) or not labels:
+        finer = {id: [("", value)] for id, value in labels.items()}
+    values: dict[str, set[str]] = {}
+    for name, value in (pair for pairs in finer.values() for pair in pairs):
+        values.setdefault(name, set()).add(value)
+    offered = {}
+    for id, pairs in finer.items():
+        open_pairs = [pair for pair in pairs if 1 < len(values[pair[0]]) <= _MAX_CHOICES]
+        if open_pairs:
+            name, value = open_pairs[0]
+            offered[id] = Offer(tuple(sorted(values[name])), value, name)
+    if not offered:
+        counts = ", ".join(str(len(one)) for one in values.values()) or "no"
+        raise BundleError(
+            f"{where}: --ask-label {label}: it has {counts} different values, but only a label with "
+            f"2 to {_MAX_CHOICES} values can be asked for; choose another label"
+        )
+    return offered
+
+
+# ---------------------------------------------------------------- a bundle of questions alone
+
+_TRUTHS = ("truth", "ground_truth", "answer")
+
+
+def write_testdata(path: Path) -> Path:
+    """Write a bundle from a JSONL file of questions and expected answers; return the bundle's folder."""
+    folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
+    rows, gold = [], []
+    for id, line in enumerate(LazyLines(path, _parse_line)):
+        truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
+        if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
+            raise SourceError(f"{path}: line {id + 1}: 'question' and 'truth' must be texts that are not empty")
+        rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
+        gold.append(_make_gold_line(id, line))
+    if not rows:
+        raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
+    (folder / CORPUS).mkdir(parents=True, exist_ok=True)
+    write_whole(folder / GOLD, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
+    write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    return folder
+
+
+def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
+    content = parse_json(line.removeprefix(BOM_UTF8), where=where)
+    if not isinstance(content, dict):
+        raise SourceError(f"{where}: must be a JSON object")
+    return content
+
+
+def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line of gold.jsonl that stores the labels of a question but no gold passage."""
+    labels = {
+        name: value
+        for name, value in line.items()
+        if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
+    }
+    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
+    return {"id": id, "context": None, "filename": None, **nowhere, "labels": labels}

@@ -7,7 +7,7 @@ print(run.summary["char_recall@64"].mean)
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial, reduce
 from operator import add
@@ -16,12 +16,10 @@ from typing import Any
 
 from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
-from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metric_options import choose_names, make_options
-from exhibit.evaluation.metrics import Options, import_metrics, measure
+from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
 from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
-from exhibit.evaluation.registers import Register, write_account
+from exhibit.evaluation.registers import Client, Register, write_account
 from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.scoring import (
     Failures,
@@ -35,20 +33,22 @@ from exhibit.evaluation.scoring import (
     to_probe,
 )
 from exhibit.evaluation.settings import Settings, compare_reply_settings
+from exhibit.evaluation.stages import PreparedDocuments
 from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.atomic import lock_folder
+from exhibit.storage.atomic import lock_folder, refuse_links
 from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
-from exhibit.storage.removal import refuse_links
 
 Warn = Callable[[str], None]
 Draw = Callable[..., Path]
@@ -63,6 +63,8 @@ class EvaluatedRun:
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
     failures: Failures
+    judge_faults: Mapping[str, int] = field(default_factory=dict)
+    """How often the judge failed or gave no readable mark, by the message."""
     notes: tuple[str, ...] = ()
     """The data that is missing for a full judgement of the system, in words."""
 
@@ -117,10 +119,10 @@ def _evaluate(
             one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
         summary = summarise_run(tables)
         write_evaltools(folder)
-        if isinstance(plan.options.officials, Register):
-            write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         if isinstance(plan.target, AnsweringTarget):
             write_direct_results(folder)
+        if isinstance(plan.options.officials, Register):
+            write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         write_json(folder / SUMMARY, make_summary_json(summary))
         if draw is not None:
             roots = {dataset.name: dataset.root for dataset in plan.datasets}
@@ -128,7 +130,7 @@ def _evaluate(
             draw(folder, datasets=roots, cases=cases, jobs=jobs, limits=limits, say=say)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
     notes = tuple(line for one in measured for line in one.evidence.lines(one.name))
-    return EvaluatedRun(folder, tuple(tables), summary, failures, notes)
+    return EvaluatedRun(folder, tuple(tables), summary, failures, dict(plan.options.judge_faults), notes)
 
 
 # ---------------------------------------------------------------- before any work
@@ -157,10 +159,11 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             problems.append(str(error))
 
     attempt(lambda: check_engine(settings.engine))
-    options = attempt(lambda: make_options(settings, judge, parts))
-    names = choose_names(settings, options, say)
+    options = attempt(lambda: _make_options(settings, judge, parts))
+    names: tuple[str, ...] = ()
     if options is not None:
-        attempt(lambda: measure([], options, names=names))
+        attempt(lambda: choose_figures(settings.metrics, options))
+        names = attempt(lambda: _choose_names(settings, options.judge, say))
     target_options: TargetOptions | None = attempt(lambda: settings.make_target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
     target = None
@@ -187,6 +190,44 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         given = ", ".join(f"target_{name}" for name in settings.target_settings)
         say(f"{given}: only for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names, prepared)
+
+
+def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
+    """Return the options of the metrics; the judge is opened by its name in the settings if none is given."""
+    depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
+    timeout = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
+    if judge is None and settings.judge:
+        try:
+            module, argument = load_plugin("exhibit.models.llms", settings.judge)
+            judge = module.open(argument, {"cache": (parts.get("cache") or find_cache_folder()) / "llm", **timeout})
+        except ToolkitError as error:
+            example = "--judge NAME:MODEL, such as openai:gpt-4o-mini"
+            raise ToolkitError(f"--judge {settings.judge}: {error}; write {example}") from error
+    given = (settings.config.price_in, settings.config.price_out)
+    client = Client(find_cache_folder() / "officials", timeout=settings.timeout)
+    addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
+    return Options(
+        # a cutoff beyond the depth of the ranking would only repeat the last figure
+        ks=tuple(k for k in KS if k <= depth) or (depth,),
+        parity=settings.parity,
+        count_added=settings.count_added,
+        judge=judge,
+        votes=settings.judge_votes,
+        prices=None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0),
+        officials=Register(client, **addresses) if settings.check_references else None,
+        flag_below=settings.flag_below,
+    )
+
+
+def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str, ...]:
+    """Return the requested metrics without those that need a judge where there is none; raise if no other is left."""
+    judged = find_needing(settings.metrics, "judge") if judge is None else []
+    left = tuple(name for name in settings.metrics if name not in judged)
+    if judged and not left:
+        raise ToolkitError(f"--metrics {','.join(judged)} needs a judge; name a model with --judge NAME:MODEL")
+    if judged:
+        say(f"{', '.join(judged)}: left out, because no judge is set; name a model with --judge NAME:MODEL")
+    return left
 
 
 # ---------------------------------------------------------------- the folder
@@ -271,8 +312,8 @@ def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
         for dataset in plan.datasets
     }
     judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
-    versions = {file: getattr(module, "PROMPT_VERSION", None) for file, module in import_metrics().items()}
-    prompts = {file: version for file, version in versions.items() if version} if judge else {}
+    versions = {name: own.prompt_version for name, own in import_metrics().items() if own.prompt_version}
+    prompts = versions if judge else {}
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
     measured |= {"count_added": True} if settings.count_added else {}
@@ -363,9 +404,8 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, star
 
     `started` is the original start time of a run that is resumed; by default the start time is now.
     """
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
-        "started": started or now,
+        "started": started or datetime.now(UTC).isoformat(timespec="seconds"),
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
         "machine": describe_machine(),

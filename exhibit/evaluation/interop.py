@@ -12,16 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.answer_words import make_squad_prediction, split_squad_words
+from exhibit.evaluation.metrics.parity import make_squad_prediction, split_squad_words
 from exhibit.evaluation.records import list_passages_read
 from exhibit.schemas.run_folder import RunFolder
 
 
 def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield each question of a run that has a reply, with the fields that ragas, DeepEval and SQuAD need.
-
-    The fields are `id`, `question`, `answer`, `passages`, `truth` (the expected answer) and `gold`.
-    """
+    """Yield each question of a run that has a reply, with the fields that ragas, DeepEval and SQuAD need."""
     for row in RunFolder(folder).rows:
         if row.reply.error:
             continue
@@ -72,10 +69,7 @@ def deepeval_dataset(folder: str | Path) -> Any:
 
 
 def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the inputs of SQuAD 2.0's metric: a dictionary with the lists `predictions` and `references`.
-
-    A prediction is the answer without its citations; for a refusal, it is an empty text.
-    """
+    """Return the inputs of SQuAD 2.0's metric: a dictionary with the lists `predictions` and `references`."""
     predictions, references = [], []
     for row in RunFolder(folder).rows:
         if row.reply.error or row.reply.answer is None:

@@ -30,23 +30,14 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """An append-only file with one reply per line.
-
-    If an interrupted run left the last line incomplete, this line is removed.
-    """
+    """An append-only file with one reply per line."""
 
     def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
-        """Open a journal.
-
-        Without `texts`, passages are stored as spans, and their text is read from the documents with `text_of`.
-        """
+        """Open a journal."""
         self._path, self._text_of, self._texts = path, text_of, texts
 
     def scan(self, questions: Mapping[Id, str]) -> Iterator[JournalEntry]:
-        """Yield the stored replies in order; a later reply to the same question replaces an earlier one.
-
-        Raise an error if the dataset no longer has the question of a reply.
-        """
+        """Yield the stored replies in order; a later reply to the same question replaces an earlier one."""
         if not self._path.is_file():
             return
         at = 0

@@ -3,15 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from exhibit.evaluation.cases import Case, without_choices
 from exhibit.law.refusals import is_refusal
-from exhibit.schemas.errors import BundleError
 
 LABELS = "labels.json"
-_MOST = 12
-"""A label with more values than this identifies a question; systems are not asked to choose from so many."""
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
 _YES, _NO = frozenset({"entailment", "yes", "true"}), frozenset({"contradiction", "no", "false"})
 _ASKS_LIMIT = re.compile(r"\bnothing but\b|\bonly\b|\ball\b.*\bmust\b", re.I)
@@ -36,47 +33,6 @@ Chosen = tuple[str, str, str]
 """The subject of a question, its label, and the label that the reply chose; empty where it chose none."""
 
 
-class Offer(NamedTuple):
-    """The labels from which a question asks the system to choose one, and the right label."""
-
-    choices: tuple[str, ...]
-    label: str
-    """The label that the source gives."""
-    asked: str = ""
-    """The subject of the choice, where the label names one."""
-
-
-def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer and the right choice.
-
-    The choices are all values that the label has in the dataset. A label may combine several sub-questions,
-    each with a value, as in MAUD ("MAE applies to: Target; …"). Then the system is asked only one of them: the
-    first sub-question in the label that has 2 to 12 different values in the dataset.
-    """
-    labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
-    finer = {
-        id: [tuple(pair.split(": ", 1)) for pair in value.split("; ") if ": " in pair] for id, value in labels.items()
-    }
-    if not all(finer.values()) or not labels:
-        finer = {id: [("", value)] for id, value in labels.items()}
-    values: dict[str, set[str]] = {}
-    for name, value in (pair for pairs in finer.values() for pair in pairs):
-        values.setdefault(name, set()).add(value)
-    offered = {}
-    for id, pairs in finer.items():
-        open_pairs = [pair for pair in pairs if 1 < len(values[pair[0]]) <= _MOST]
-        if open_pairs:
-            name, value = open_pairs[0]
-            offered[id] = Offer(tuple(sorted(values[name])), value, name)
-    if not offered:
-        counts = ", ".join(str(len(one)) for one in values.values()) or "no"
-        raise BundleError(
-            f"{where}: --ask-label {label}: it has {counts} different values, but only a label with "
-            f"2 to {_MOST} values can be asked for; choose another label"
-        )
-    return offered
-
-
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the first label that a reply names; for a refusal, the label that means "not mentioned"."""
     text = _normalise_label(answer)
@@ -88,13 +44,7 @@ def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
 
 
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that the answer and the passages suggest, chosen without a language model.
-
-    If the answer is a refusal or there are no passages, it is the label that means "not mentioned". If the
-    other labels are yes and no, `contradicts` chooses between them by the text of the answer. Otherwise the
-    reranker's scores choose the label or, without a reranker, the share of the label's words that are in the
-    answer.
-    """
+    """Return the label that the answer and the passages suggest, chosen without a language model."""
     nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
         return nothing
@@ -114,13 +64,7 @@ def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[s
 
 
 def contradicts(question: str, evidence: str) -> bool:
-    """Return whether the evidence means "no" to a question.
-
-    It does if the question asks for a limit and the evidence sets none, or if the question asks for a
-    permission and the evidence forbids it. On 1,188 labels of ContractNLI's test split, with the experts'
-    evidence, 1,096 results are right; 968 would be right if the answer were always "yes". The test split was
-    not used to choose the rules.
-    """
+    """Return whether the evidence means "no" to a question."""
     if _ASKS_LIMIT.search(question):
         return bool(_OPEN.search(evidence)) or not _LIMIT.search(evidence)
     return bool(_ASKS_LEAVE.search(question) and _BAN.search(evidence) and not _LEAVE.search(evidence))
@@ -136,12 +80,7 @@ def _normalise_label(text: str) -> str:
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Compare the labels that a system chose with the right labels; return the metrics by name.
-
-    The metrics are the number of questions, the accuracy, the accuracy of always choosing the most frequent
-    label (`majority`), the macro F1, and the confusion tables: one for each subject, such as a hypothesis of
-    ContractNLI.
-    """
+    """Compare the labels that a system chose with the right labels; return the metrics by name."""
     pairs = Counter((label, choice) for _, label, choice in made)
     labels = sorted({label for _, label, _ in made})
     by: dict[str, dict[str, dict[str, int]]] = {}
@@ -158,10 +97,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
-    """Return a line with the accuracy and macro F1 of the labels that a system chose for a dataset's questions.
-
-    For comparison, the line also has the accuracy of always choosing the commonest label.
-    """
+    """Return a line with the accuracy and macro F1 of the labels that a system chose for a dataset's questions."""
     return (
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
         f"always the commonest label: accuracy {rates['majority']:.3f}"

@@ -9,20 +9,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.stretches import TELLING
+from exhibit.evidence.place import TELLING, letters_of
 from exhibit.law.names import FileNames
-from exhibit.schemas.parsing import read_beside
 
 _EXAMPLES = 3  # names: enough to recognise their form
 _MUCH = 0.1
 """The run's last line mentions missing data when more than this share of the questions lacks it."""
 
-_WORDS = read_beside(__file__)
-PASSAGES: dict[str, str] = _WORDS["passages"]
-"""Descriptions of the data that a passage may lack."""
-QUESTIONS: dict[str, str] = _WORDS["questions"]
-"""Descriptions of the data that a question or its reply may lack."""
+PASSAGES = {
+    "foreign": "name files that the bundle lacks",
+    "nameless": "have no name",
+    "ambiguous": "have words that stand in several files (ambiguous)",
+    "misnamed": "have words of another document than the one that they name",
+    "added": "have words besides those of their document",
+    "few": "have so few words that no place can be told",
+    "nowhere": "have words that stand in no document",
+    "wordless": "have no words",
+}
+"""What a passage may lack, by its name in `evidence.json`."""
+QUESTIONS = {
+    "gold": "no gold passage is located",
+    "some gold": "some gold is not located: passage metrics are over the rest",
+    "ambiguous gold": "gold of few words stands on many places, and is in no passage metric",
+    "quote": "no words are quoted: document and answer metrics only",
+    "passages": "the reply has no passages",
+    "file": "the file of no passage is known",
+    "words": "no passage has words",
+    "answer": "the reply has no answer",
+}
+"""What a question or its reply may lack."""
 
 
 def passage_lacks(passage: Passage) -> Iterator[str]:
@@ -68,10 +83,7 @@ def question_lacks(case: Case) -> Iterator[str]:
 
 
 def notes_on(case: Case) -> list[str]:
-    """Return notes on the data that a question or its reply lacks, for its row of the results.
-
-    Example: how many of the reply's passages have no file name. A failed reply gets no notes.
-    """
+    """Return notes on the data that a question or its reply lacks, for its row; a failed reply gets none."""
     if case.reply.error:
         return []
     counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
@@ -82,23 +94,19 @@ def notes_on(case: Case) -> list[str]:
 
 @dataclass
 class Evidence:
-    """Counts of the data that questions and replies lack, such as the location of gold or a passage's file name.
-
-    `lacking` counts questions, and `kinds` counts passages. The keys of both are the kinds of missing data.
-    """
+    """How many questions and passages lack which data."""
 
     questions: int = 0
     lacking: Counter[str] = field(default_factory=Counter)
+    """The questions by the keys of `QUESTIONS`."""
     passages: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    """The passages by the keys of `PASSAGES`."""
     examples: list[str] = field(default_factory=list)
     """Some file names that the bundle does not have."""
 
     def add(self, cases: Iterable[Case]) -> None:
-        """Count the data that is missing in questions and replies, such as a passage's file name.
-
-        Questions whose reply failed are not counted.
-        """
+        """Count what questions and replies lack; questions whose reply failed are not counted."""
         for case in cases:
             if case.reply.error:
                 continue
@@ -112,11 +120,7 @@ class Evidence:
                     self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
-        """Return lines of text on the data that a dataset's passages and questions lack, such as file names.
-
-        For most kinds of data, one passage that lacks it is enough for a line. Data that questions lack is listed
-        only if more than a tenth of the questions lack it.
-        """
+        """Return a line for each thing that any passage lacks, and one for what over a tenth of the questions lack."""
         notes = []
         for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
             if self.kinds[kind]:
@@ -130,10 +134,7 @@ class Evidence:
         return [*notes, *([f"{name}: questions with missing data are in no mean: {'; '.join(much)}"] if much else [])]
 
     def as_json(self, name: str) -> dict[str, Any]:
-        """Return the counts of missing data as the content of `evidence.json`.
-
-        It also has example file names, and lines of text that explain the counts. `name` is the dataset's name.
-        """
+        """Return the content of a dataset's `evidence.json`: the counts, and lines that explain them."""
         return {
             "questions": self.questions,
             "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},

@@ -7,23 +7,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
-from exhibit.evaluation.answer_words import find_cited_files
-from exhibit.evaluation.case_stages import find_first_loss, list_followed_golds, stages_of
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.correctness import decide_case
-from exhibit.evaluation.judgement import EXPECTED, describe_expected
+from exhibit.evaluation.expected import EXPECTED, describe_expected
+from exhibit.evaluation.metrics import Options, describe_metric, limit_gold
+from exhibit.evaluation.metrics.retrieval import ranking_of
 from exhibit.evaluation.missing import notes_on
-from exhibit.evaluation.ranking import QRELS, RUN, format_trec
+from exhibit.evaluation.outcomes import Finding, find_cited, find_support
 from exhibit.evaluation.score_table import Column, Table
-from exhibit.evaluation.stages import GoldStages
+from exhibit.evaluation.stages import GoldStages, find_first_loss, list_followed_golds
 from exhibit.evaluation.statistics import compute_macro_mean, summarise_by
-from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion
+from exhibit.schemas.run import COUNTS_FAILED, QUESTION, RESULTS, Means, Outcome, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import replace_file, write_whole
 from exhibit.storage.programs import count_changes, is_git_repository, open_repository
@@ -44,16 +44,12 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
-    """Return a question's row for the results file, made from its first reply that is not an error.
-
-    `times` has one case for each repetition of the question. `stages` has, for each repetition, what happened
-    to each gold passage at each stage of the system. The row has no scores yet: which metrics apply is known
-    only when the whole run is scored.
-    """
+def format_row(
+    times: Sequence[Case], findings: Sequence[Finding], stages: Sequence[Sequence[GoldStages]], *, tag: str
+) -> bytes:
+    """Return a question's row for the results file, made from its first reply that is not an error."""
     at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
-    case, judgment = times[at], examine(times[at])
-    followed = stages[at] if stages else stages_of(case)
+    case, followed = times[at], stages[at]
     row: dict[str, Any] = {
         "trec": format_trec(case, tag=tag),
         "id": case.id,
@@ -65,15 +61,14 @@ def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[Gol
         "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
         "reply": format_reply(case),
         "scores": {},
-        "verdict": judgment.verdict,
-        "stage": judgment.stage,
-        "evidence": judgment.evidence,
+        "outcome": findings[at].outcome,
+        "reason": findings[at].reason,
+        "supported": find_support(case),
         "lost_at": find_first_loss(followed),
         "gold_stages": [
             {"gold": case.gold.index(gold), **one.as_row()}
             for gold, one in zip(list_followed_golds(case) if followed else (), followed, strict=True)
         ],
-        "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
     }
     if len(times) > 1:
@@ -82,21 +77,16 @@ def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[Gol
                 "answer": one.reply.answer,
                 "seconds": one.reply.seconds,
                 "error": one.reply.error,
-                "verdict": examine(one).verdict,
-                "files": find_cited_files(one),
+                "outcome": finding.outcome,
             }
-            for one in times
+            for one, finding in zip(times, findings, strict=True)
         ]
     # a lone surrogate, as in damaged PDFs, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
-    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
-
-    A failed question gets the score `failed` in every metric. If questions were asked several times, their
-    scores are means, and `repeats` has the scores of each repetition.
-    """
+    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file."""
     every = max(1, len(table.repeats))
     with (
         _open_whole(folder / RESULTS) as out,
@@ -107,7 +97,10 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
         separator = b"[\n"
         for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
-            scores = {name: failed if bad else column[number] for name, column in table.values.items()}
+            scores = {
+                name: failed if bad and name not in COUNTS_FAILED else column[number]
+                for name, column in table.values.items()
+            }
             fields = {**json.loads(text), "scores": scores}
             for file, lines in zip((run, qrels), fields.pop("trec"), strict=True):
                 file.write(lines.encode("utf-8", "replace"))
@@ -147,7 +140,7 @@ def format_reply(case: Case) -> dict[str, Any]:
 def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
     # the place that the system itself reports
-    fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
+    fields = {name: getattr(passage, name) for name in ("told_page",)}
     fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
     told = ("also_in", "more", "added", "misnamed", "unplaced")
     row |= {name: own for name in told if (own := getattr(passage, name))}
@@ -156,15 +149,37 @@ def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
     return {**row, "text": passage.text} if quoted else row
 
 
+# ---------------------------------------------------------------- TREC
+
+RUN = "run.trec"
+QRELS = "qrels.trec"
+
+
+def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
+    """Return a question's lines for TREC's run and qrels files, with percent-encoded names."""
+    known = limit_gold(case, describe_metric("ndcg").needs, Options())
+    ranking = ranking_of(known) if known else None
+    if ranking is None:
+        return "", ""
+    query, name = _name(str(case.id)), _name(tag)
+    units = len(ranking.order)
+    # derived from the rank, because the system's own scores may have ties
+    run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
+    judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
+    return "".join(run), "".join(judged)
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(text: str) -> str:
+    """Return a percent-encoded name, which has no spaces: spaces separate the columns of TREC's files."""
+    return quote(text, safe="")
+
+
 # ---------------------------------------------------------------- evaltools
 
 
 def write_evaltools(folder: Path) -> None:
-    """Write the two files that the tool evaltools needs for its commands `summary` and `diff`.
-
-    The first file has a flat JSON object for each question; the second file has the parameters of the run.
-    evaltools also reads summary.json, which exists already.
-    """
+    """Write the two files that the tool evaltools needs for its commands `summary` and `diff`."""
     run, count = RunFolder(folder), 0
     # one row at a time: the text of all passages may not fit into memory
     with (
@@ -217,11 +232,7 @@ def make_summary_json(means: Means) -> dict[str, Any]:
 
 
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
-    """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`.
-
-    DRM is the share of the first k passages that are from a file without gold. `pooled` is this share over the
-    passages of all questions, given as an argument by metric name. `macro` is the mean of the documents' means.
-    """
+    """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`."""
     return {
         name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
         if name in pooled
@@ -231,11 +242,7 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 
 
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
-    """Return the names of the labels by which questions can be grouped.
-
-    Such a label has from 2 to `most` different values. The number of its values is also at most half the number
-    of questions, because a label with more values identifies single questions.
-    """
+    """Return the names of the labels by which questions can be grouped."""
     values: dict[str, set[str]] = defaultdict(set)
     for row in labels:
         for name, value in row.items():
@@ -244,20 +251,14 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
-    """Return the mean of each metric for groups of questions, as `{label: {value of the label: means}}`.
-
-    `kinds_of` chooses the labels. The label that `table.groups` names is added if a question has it.
-    """
+    """Return the mean of each metric for groups of questions, as `{label: {value of the label: means}}`."""
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
     return {name: dict(summarise_by(table, name)) for name in names}
 
 
 def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
-    """Return the mean of each metric for groups of questions, in the format of `breakdown.json`.
-
-    The keys are the name of a label, then a value of this label (a group), then the name of a metric.
-    """
+    """Return the mean of each metric for groups of questions, in the format of `breakdown.json`."""
     by_label = compute_breakdown(table)
     return {name: {value: make_summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
@@ -266,10 +267,7 @@ def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def read_tables(run: RunFolder | Path) -> list[Table]:
-    """Return the scores of a run, one table per dataset.
-
-    The run's rows are read one at a time, so that memory never holds all of them.
-    """
+    """Return the scores of a run, one table per dataset."""
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
     tables = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
@@ -278,16 +276,14 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 class _Reading:
-    """A table of scores that is built row by row.
-
-    If a metric first appears in a later row, its value is None in all earlier rows.
-    """
+    """A table of scores that is built row by row."""
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []
         self.documents: list[str] = []
         self.labels: list[dict[str, Any]] = []
         self.failed: list[int] = []
+        self.outcomes: list[Outcome] = []
         self.contents: list[str] = []
         self.values: dict[str, Column] = {}
         self.repeats: list[dict[str, Column]] | None = None
@@ -298,8 +294,9 @@ class _Reading:
         if self.repeats is None:
             self.repeats = [{} for _ in times]
         del self.repeats[len(times) :]
-        # a failed question has no score, even where a score of −1 was requested
-        _append(self.values, dict.fromkeys(row.scores) if bad else row.scores, before)
+        # a failed question has no other score, even where a score of −1 was requested
+        scores = {name: value if name in COUNTS_FAILED or not bad else None for name, value in row.scores.items()}
+        _append(self.values, scores, before)
         for own, one in zip(self.repeats, times, strict=False):
             _append(own, one.scores, before)
         self.ids.append(row.id)
@@ -309,12 +306,14 @@ class _Reading:
         kind = describe_expected(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
         self.labels.append({EXPECTED: kind, **row.labels})
         self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
+        self.outcomes.append(row.outcome)
 
     def table(self, name: str, groups: str | None) -> Table:
         repeats = self.repeats or ()
         return Table(
-            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats, self.contents
-        )
+            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats, self.contents,
+            self.outcomes,
+        )  # fmt: skip
 
 
 def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:
@@ -332,11 +331,7 @@ _PATIENCE = 10.0
 
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return `commit`, the commit of the code, and `changed_files`, the number of files that differ from it.
-
-    The commit is the one that the CI's environment variables name, else the one that is checked out. A value
-    that is unknown is None.
-    """
+    """Return `commit`, the commit of the code, and `changed_files`, the number of files that differ from it."""
     named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
     if named:
         return {"commit": named, "changed_files": None}

@@ -1,17 +1,20 @@
-"""Read a finished run. Its figures are computed from its rows, never taken from its own summary.
+"""Read a finished run. Its means are computed from its rows; intervals are its own where the means agree.
 
 run = RunResults("results/first")
 run.means["char_recall@8"].mean
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import compute_breakdown, read_tables
 from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import summarise, summarise_run
+from exhibit.evaluation.statistics import summarise_run
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import SUMMARY, Means
+from exhibit.schemas.run import RESULTS, SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, compare_means
 
 _APART = ("format", "version", "datasets.")
@@ -19,26 +22,40 @@ _APART = ("format", "version", "datasets.")
 
 
 class RunResults(RunFolder):
-    """A run with its scores in memory.
-
-    The means are computed from the rows of the run. If a summary.json has other means, an error is raised.
-    """
+    """A run with its scores in memory."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
-        """The scores by dataset; reading them raises an error if a summary.json of the run does not match them."""
+        """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
         tables = {table.name: table for table in read_tables(self)}
-        stored = {"": self.read_stored_means(), **{name: self.read_stored_means(name) for name in tables}}
-        given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
-        for name, means in stored.items():
-            wrong = compare_means(means, given[name])
-            if wrong:
-                raise BundleError(
-                    f"{self.folder / name / SUMMARY}: does not match the rows of the run: {wrong[0]}; the file was "
-                    "changed after the run: evaluate again, or restore the file"
-                )
-        self._means = given
+        for table in tables.values():
+            self._check_shares(table)
+        self._means = {"": self._read_means("", list(tables.values()))}
+        self._means |= {name: self._read_means(name, [table]) for name, table in tables.items()}
         return tables
+
+    def _read_means(self, name: str, tables: Sequence[Table]) -> Means:
+        """Return the means of the rows with the stored intervals; raise an error if the stored means are others."""
+        stored = self.read_stored_means(name)
+        if not stored:
+            return summarise_run(tables)
+        given = summarise_run(tables, intervals=False)
+        if wrong := compare_means(stored, given):
+            raise BundleError(
+                f"{self.folder / name / SUMMARY}: does not match the rows of the run: {wrong[0]}; the file was "
+                "changed after the run: evaluate again, or restore the file"
+            )
+        return {metric: replace(one, ci95=stored[metric].ci95) for metric, one in given.items()}
+
+    def _check_shares(self, table: Table) -> None:
+        """Raise an error for a share outside 0 to 1; by other projects' definitions, some shares exceed 1."""
+        for name, column in table.values.items() if not self.config.measured.parity else ():
+            wrong = next((value for value in column if value is not None and not 0 <= value <= 1), None)
+            if wrong is not None and describe_metric(name).unit == "share":
+                raise BundleError(
+                    f"{self.folder / table.name / RESULTS}: {name} is {wrong:g} for a question, not from 0 to 1; the "
+                    "file was changed after the run: evaluate again"
+                )
 
     @cached_property
     def means(self) -> Means:
@@ -52,10 +69,7 @@ class RunResults(RunFolder):
         return self._means[dataset]
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
-        """Return the means of all metrics for each group of a dataset's questions: label → value → means.
-
-        A group is the questions with the same value of a label.
-        """
+        """Return the means of all metrics for each group of a dataset's questions: label → value → means."""
         return compute_breakdown(self.tables[dataset])
 
     @property
@@ -76,11 +90,7 @@ class RunResults(RunFolder):
 
     @property
     def system(self) -> str:
-        """The name of the system that was tested, such as `builtin routed` or `http localhost/ask`.
-
-        It has the target and, for the built-in pipeline, the preset; for a server, its address. The port is left
-        out, because a CI may start the same server at another port each time.
-        """
+        """The name of the system that was tested, such as `builtin routed` or `http localhost/ask`."""
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))
         place = f"{address.hostname or ''}{address.path}"

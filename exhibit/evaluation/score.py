@@ -28,11 +28,18 @@ RULE = "=" * 26
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the means of exact match, span F1, recall@K and nDCG@K over the predictions.
-
-    If a file is invalid, print one line and return 1.
-    """
-    parser = build_parser("python score.py", __doc__, module=__file__)
+    """Print the means of exact match, span F1, recall@K and nDCG@K over the predictions."""
+    parser = build_parser("python score.py", __doc__)
+    add = parser.add_argument
+    add("predictions", type=Path, metavar="predictions.json", help="the retrieved passages, best first")
+    add("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
+    add("--k", type=int, default=K, metavar="K", help=f"the cutoff of recall and nDCG (default: {K})")
+    add("--output", type=Path, metavar="FILE", help="also write the results to this file, as JSON")
+    add(
+        "--parity",
+        choices=["seed"],
+        help="the seed's definition: either text contains the other, so that a word matches",
+    )
     add_json(parser)
     options = parser.parse_args(argv)
     if options.k < 1:
@@ -56,10 +63,7 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
 def _pair_cases(
     predicted: list[tuple[str, list[str]]], tests: list[tuple[str, list[GoldPassage]]], predictions: Path, gold: Path
 ) -> list[Case]:
-    """Return a case for each prediction, with the gold of the test that has the same query.
-
-    Repeated queries are paired in order. Queries that only one of the files has are reported and left out.
-    """
+    """Return a case for each prediction, with the gold of the test that has the same query."""
     waiting: dict[str, list[list[GoldPassage]]] = defaultdict(list)
     for query, golds in tests:
         waiting[query].append(golds)
@@ -132,11 +136,7 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
 
 
 def _read_answer(snippet: Any, file: str, gold: Path, where: str) -> str:
-    """Return a snippet's text: its field `answer` or, without this field, the text at its span in `file`.
-
-    `file` is read from the folder `corpus/` beside the gold file or, if it is not there, from `corpus/` one
-    folder higher.
-    """
+    """Return a snippet's text: its field `answer` or, without this field, the text at its span in `file`."""
     if "answer" in snippet or "span" not in snippet:
         return str(_get_field(snippet, "answer", str, where))
     start, end = [*_get_field(snippet, "span", list, where), 0, 0][:2]

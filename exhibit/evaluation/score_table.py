@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
+from exhibit.schemas.run import Outcome
+
 Values = Sequence[float | None]
 """One value for each case; None where the metric does not apply, never 0."""
 
@@ -28,6 +30,8 @@ class Table:
     """The values of each round, where the questions were asked several times; `values` are their means."""
     contents: Sequence[str] = field(default=(), repr=False)
     """A digest of each question with its expected answer, gold and documents; empty where they are unknown."""
+    outcomes: Sequence[Outcome] = field(default=(), repr=False)
+    """The outcome of each question; empty where they are unknown."""
 
     @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
@@ -53,8 +57,8 @@ class Table:
 
     @property
     def errors(self) -> int:
-        """The number of replies that are errors."""
-        return sum(self.failed)
+        """The number of questions with a failed reply."""
+        return sum(map(bool, self.failed))
 
     def has_failed(self, row: int) -> bool:
         """Return whether any reply of a case is an error."""
@@ -71,6 +75,7 @@ class Table:
             labels=[self.labels[row] for row in rows] if self.labels else (),
             repeats=[_select_rows(one, rows) for one in self.repeats],
             contents=[self.contents[row] for row in rows] if self.contents else (),
+            outcomes=[self.outcomes[row] for row in rows] if self.outcomes else (),
         )
 
 

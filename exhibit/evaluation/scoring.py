@@ -17,23 +17,20 @@ from typing import IO
 
 from exhibit.engine import track
 from exhibit.evaluation import records
-from exhibit.evaluation.case_stages import PreparedDocuments, ceilings_of, stages_of
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.confidence import compute_weighted_means, confidence_of, describe
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
-from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, find_chosen_label
-from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
+from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
+from exhibit.evaluation.metrics.retrieval import count_wrong_files
 from exhibit.evaluation.missing import Evidence
-from exhibit.evaluation.provisions import ProvisionPlacer
-from exhibit.evaluation.ranking import Mismatch, pool_mismatches, total_mismatches
+from exhibit.evaluation.outcomes import MARK, Finding, find_outcome, make_outcome_columns
 from exhibit.evaluation.score_table import Column, Table, Values
-from exhibit.evaluation.stages import GoldStages, StageName
+from exhibit.evaluation.stages import GoldStages, PreparedDocuments, StageName, ceilings_of, stages_of
 from exhibit.evaluation.statistics import summarise
 from exhibit.evaluation.targets import Target
-from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
+from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcome
 
 _NOWHERE = -1
 """The offset of a question that was refused and has no reply in the journal."""
@@ -63,11 +60,7 @@ def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -
 
 
 def text_of(dataset: Dataset, target: Target) -> TextOf:
-    """Return a function that maps a file name to the text of that document.
-
-    If the target provides texts of its own, the function returns the target's text, otherwise the text in the
-    dataset. None stands for a missing document.
-    """
+    """Return a function that maps a file name to the text of that document."""
     kept: TextOf | None = getattr(target, "text", None)
     if kept is not None:
         return kept
@@ -88,11 +81,7 @@ def find_failures(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
 
 
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases that still have to be asked: first those without a reply, then those that failed.
-
-    If one turn of a conversation has to be asked, all its turns are included. Questions that cannot be scored
-    (`dataset.refused`) are left out.
-    """
+    """Return the cases that still have to be asked: first those without a reply, then those that failed."""
     cases = [case for case in dataset.cases if case.id not in dataset.refused]
     waiting = [case for case in cases if failed.get(case.id, True)]
     ids = {case.id for case in waiting}
@@ -103,11 +92,7 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases from which a probe of the target takes its questions.
-
-    The list is empty if no question is left to ask. Cases whose last reply failed are used only if there are no
-    others.
-    """
+    """Return the cases from which a probe of the target takes its questions."""
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     good = good or [case for case in dataset.cases if failed.get(case.id) is False]
@@ -115,11 +100,7 @@ def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
-    """Ask the questions that have no reply yet or only a failed reply, and return the replies to all questions.
-
-    Earlier replies are read from the journal, the file in the folder `place` to which each reply is added.
-    `number` is the number of the round.
-    """
+    """Ask the questions that have no reply yet or only a failed reply, and return the replies to all questions."""
     journal = journal_of(place, dataset, target, number)
     questions = {case.id: case.question for case in dataset.cases}
     places: dict[Id, int] = {}
@@ -141,13 +122,8 @@ class Round:
     """The replies to all questions of a dataset in one round; they are on disk and can be read several times."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
-        """Store, for each case of the dataset, the offset of its reply in the journal.
-
-        When a reply is read, its passages are located in the documents. With `exact`, they are not located, because
-        the target itself gives the positions of its passages.
-        """
+        """Store, for each case of the dataset, the offset of its reply in the journal."""
         self._dataset, self._journal, self._exact = dataset, journal, exact
-        self._provisions = ProvisionPlacer(dataset.documents)
         self._places = array("q", (self._place(case, places) for case in dataset.cases))
 
     def _place(self, case: Case, places: Mapping[Id, int]) -> int:
@@ -162,13 +138,22 @@ class Round:
                 reply = self._journal.read(at)
                 yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
+    def has_answers(self) -> bool:
+        """Return whether the system answers: a reply has an answer, even an empty one, or no question succeeded."""
+        replied = False
+        for at in self._places:
+            reply = self._journal.read(at) if at != _NOWHERE else Reply(error="refused")
+            if reply.answer is not None:
+                return True
+            replied |= not reply.error
+        return not replied
+
     def _place_reply(self, case: Case, reply: Reply) -> Reply:
-        """Locate a reply's passages, and the provisions that its answer cites, in the documents; return the reply."""
-        place, named = self._dataset.documents.place, self._provisions.place
-        passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
-        before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)
-        cited = self._provisions.cited(reply.answer or "", case.gold)
-        return replace(reply, passages=passages, retrieved=before, provisions=cited)
+        """Locate a reply's passages in the documents; return the reply."""
+        place = self._dataset.documents.place
+        passages = tuple(place(passage, case.gold) for passage in reply.passages)
+        before = reply.retrieved and tuple(place(passage, case.gold) for passage in reply.retrieved)
+        return replace(reply, passages=passages, retrieved=before)
 
 
 BATCH = 64
@@ -193,11 +178,7 @@ class Scoring:
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
-    """Yield the questions in batches of at most `size`.
-
-    Every question is asked once in each round. A batch has one tuple of cases for each round, all about the
-    same questions.
-    """
+    """Yield the questions in batches of at most `size`."""
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
         yield tuple(zip(*waiting, strict=True))
@@ -209,8 +190,10 @@ Say = Callable[[str], None]
 class Scored:
     """The scores of a dataset's replies, 8 bytes per question and metric; the replies are not kept in memory."""
 
-    def __init__(self, place: Path, dataset: Dataset, times: int) -> None:
-        self._place, self._dataset = place, dataset
+    def __init__(self, place: Path, dataset: Dataset, times: int, *, answers: bool = True) -> None:
+        """Prepare to score replies of `times` rounds; `answers` says whether any reply of the dataset has an answer."""
+        self._place, self._dataset, self._answers = place, dataset, answers
+        self._outcomes: tuple[list[Outcome], ...] = tuple([] for _ in range(times))
         self._values: tuple[dict[str, Column], ...] = tuple({} for _ in range(times))
         self._failed = tuple(array("b") for _ in range(times))
         self._first_errors = [""] * times
@@ -219,7 +202,6 @@ class Scored:
         """The stages of gold about which something is known."""
         self.evidence = Evidence()
         """The data that the replies lack."""
-        self._flips = Flips()
         self._sure = Column()
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
@@ -229,33 +211,43 @@ class Scored:
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
     def add(self, times: Times, scoring: Scoring) -> None:
-        """Score the next batch of cases, and write their rows.
-
-        `times` has one tuple for each round of asking: the same cases, with the replies of that round.
-        """
+        """Score the next batch of cases, and write their rows."""
         first = times[0]
-        stages: list[list[list[GoldStages]]] = [
-            [stages_of(case, scoring.prepared) for case in cases] for cases in times
-        ]
+        findings: list[list[Finding]] = []
+        stages: list[list[list[GoldStages]]] = []
         for number, cases in enumerate(times):
-            for name, column in _measure_cases(cases, stages[number], scoring).items():
+            values = measure(cases, scoring.options, names=scoring.names)
+            marks = values.get(MARK) or [None] * len(cases)
+            own = [
+                find_outcome(case, mark=mark, answers=self._answers) for case, mark in zip(cases, marks, strict=True)
+            ]
+            followed = [
+                stages_of(case, scoring.prepared, finding.outcome) for case, finding in zip(cases, own, strict=True)
+            ]
+            left = [] if scoring.names else [ceilings_of(one) for one in followed]
+            ceilings = {} if scoring.names else {name: [one[name] for one in left] for name in ceilings_of(())}
+            for name, column in {**values, **ceilings}.items():
                 self._values[number].setdefault(name, Column()).extend(column)
+            findings.append(own)
+            stages.append(followed)
+            self._outcomes[number].extend(finding.outcome for finding in own)
             errors = [case.reply.error for case in cases]
             self._failed[number].extend(map(bool, errors))
             self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
-            self._told |= {stage for own in stages[number] for gold in own for stage in gold.known}
+            self._told |= {stage for gold_stages in followed for gold in gold_stages for stage in gold.known}
         self.evidence.add(first)
         self._choices += list_choices(first)
         self._sure.extend(map(confidence_of, first))
-        for name, count in total_mismatches(first, scoring.options).items():
-            self._wrong[name] += count.wrong
-            self._counted[name] += count.passages
-        for asked in zip(*times, strict=True) if len(times) > 1 else ():
-            self._flips.add(asked)
-        followed = zip(*stages, strict=True)
+        for case in filter(None, (limit_gold(case, describe_metric("drm").needs, scoring.options) for case in first)):
+            for k in scoring.options.ks:
+                wrong, known = count_wrong_files(case, k)
+                self._wrong[f"drm@{k}"] += wrong
+                self._counted[f"drm@{k}"] += known
+        per_question = zip(
+            zip(*times, strict=True), zip(*findings, strict=True), zip(*stages, strict=True), strict=True
+        )
         self._rows.writelines(
-            records.format_row(asked, tag=scoring.tag, stages=own)
-            for asked, own in zip(zip(*times, strict=True), followed, strict=True)
+            records.format_row(asked, own, followed, tag=scoring.tag) for asked, own, followed in per_question
         )
 
     @property
@@ -270,13 +262,7 @@ class Scored:
         return Failures(sum(map(len, self._failed)), failed, next(filter(None, self._first_errors), ""))
 
     def table(self, say: Say) -> Table:
-        """Return the table of scores; `say` reports what is not measured.
-
-        If no reply of the dataset has passages, the metrics that need passages are None: the system does not report
-        its passages, and a score of 0 would wrongly mean that it retrieved nothing.
-        """
-        if self._flips.asked:
-            say(self._flips.in_words(self._dataset.name))
+        """Return the table of scores; `say` reports what is not measured."""
         blind: set[str] = set()
         failures = self.failures
         if failures.failed < failures.asked and not self.evidence.passages:
@@ -287,33 +273,29 @@ class Scored:
         # where no reply reports a stage, the share of gold after that stage is unknown
         blind |= {name for name in self._values[0] if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._told}
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
-        tables = [
-            table_of(
-                self._dataset.cases,
-                {name: nothing if name in blind else own for name, own in values.items()},
-                name=self._dataset.name,
-                groups=self._dataset.groups,
-                failed=failed,
-            )
-            for values, failed in zip(self._values, self._failed, strict=True)
-        ]
+        impossible = [case.is_impossible for case in self._dataset.cases]
+        tables = []
+        for values, failed, outcomes in zip(self._values, self._failed, self._outcomes, strict=True):
+            shares = make_outcome_columns(outcomes, impossible) if self._answers else {}
+            own: dict[str, Values] = {name: Column(column) for name, column in shares.items()}
+            own |= {name: nothing if name in blind else column for name, column in values.items() if name not in shares}
+            tables.append(
+                table_of(
+                    self._dataset.cases, own, name=self._dataset.name, groups=self._dataset.groups, failed=failed,
+                    outcomes=outcomes,
+                )
+            )  # fmt: skip
         return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        """Write the dataset's result files.
-
-        `table` has only the metrics that apply to the run. `failed` is the score that failed questions get in the
-        rows.
-        """
+        """Write the dataset's result files."""
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
         records.write_json(self._place / BREAKDOWN, records.make_breakdown_json(table))
-        counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
-        means = records.with_drm_means(summarise(table), pool_mismatches(counts), table)
+        pooled = {name: self._wrong[name] / total if total else None for name, total in self._counted.items()}
+        means = records.with_drm_means(summarise(table), pooled, table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
-        if self._flips.asked:
-            records.write_json(self._place / FLIPS, self._flips.counts.model_dump())
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
         pairs = zip(self._sure, self._dataset.cases, strict=True)
@@ -324,22 +306,6 @@ class Scored:
         records.write_json(self._place / SUMMARY, records.make_summary_json(means))
 
 
-def _measure_cases(
-    cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
-) -> dict[str, list[float | None]]:
-    """Return, for each metric, its values for all cases.
-
-    If `scoring` names metrics, only these are computed. Otherwise all metrics are computed, together with the
-    share of gold that is left after each stage of the system.
-    """
-    values = prefer_judge(measure(cases, scoring.options, names=scoring.names))
-    if scoring.names:
-        return values
-    left = [ceilings_of(own) for own in stages]
-    ceilings = {name: [one[name] for one in left] for name in ceilings_of(())}
-    return {**values, **ceilings}
-
-
 def table_of(
     cases: Sequence[Case],
     values: Mapping[str, Values],
@@ -347,12 +313,9 @@ def table_of(
     name: str = "",
     groups: str | None = None,
     failed: Sequence[int] | None = None,
+    outcomes: Sequence[Outcome] = (),
 ) -> Table:
-    """Return a table with the values of metrics for a list of cases.
-
-    `failed` has the number of failed replies for each case; by default it is read from the replies of the
-    cases.
-    """
+    """Return a table with the values of metrics for a list of cases."""
     return Table(
         name=name,
         ids=[case.id for case in cases],
@@ -361,12 +324,14 @@ def table_of(
         failed=[int(bool(case.reply.error)) for case in cases] if failed is None else failed,
         labels=[case.labels for case in cases],
         groups=groups,
+        outcomes=outcomes,
     )
 
 
 def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Scored:
     """Score the replies to a dataset's questions; in each round, every question was asked once."""
-    measured = Scored(place, dataset, len(rounds))
+    answers = any(one.has_answers() for one in rounds if isinstance(one, Round)) or not isinstance(rounds[0], Round)
+    measured = Scored(place, dataset, len(rounds), answers=answers)
     size = BATCH if scoring.options.judge is None else JUDGED
     total = -(-len(dataset.cases) // size)
     for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
@@ -379,11 +344,7 @@ _ABOUT = ("hypothesis", "deal_point")
 
 
 def list_choices(cases: Iterable[Case]) -> list[Chosen]:
-    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label.
-
-    The subject is the question's label `hypothesis` or `deal_point`; it is empty without these labels. The
-    chosen label is empty if the reply names no label.
-    """
+    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label."""
     asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
     return [
         (

@@ -1,27 +1,33 @@
-"""The settings of a run: flags overrule a config file, which overrules the defaults."""
+"""The settings of a run: flags overrule a config file, which overrules the defaults.
 
-import json
-from codecs import BOM_UTF8
-from collections.abc import Mapping
+examples:
+    exhibit evaluate --settings           all settings
+    exhibit evaluate --settings chunk     the settings with this word in their name or meaning
+
+A setting is given as --set NAME=VALUE, or as a key of a --config file.
+"""
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from exhibit.engine import Limits, make_limits
-from exhibit.evaluation.datasets import Selection
-from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.other_tools import OTHER_NAMES
+from exhibit.evaluation.datasets import Selection, write_testdata
+from exhibit.evaluation.metrics import OTHER_NAMES, split_requests
 from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
-from exhibit.evaluation.servers.server import hide
-from exhibit.evaluation.targets import TargetOptions, read_target_settings
-from exhibit.rag.config import DEFAULT, Config, choose_given_settings, describe_settings
-from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
-from exhibit.schemas.errors import SourceError, ToolkitError
-from exhibit.schemas.parsing import LazyLines, format_faults, parse_json, parse_pair, parse_toml
-from exhibit.storage.atomic import write_whole
-from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import find_cache_folder
+from exhibit.evaluation.targets import TargetOptions, find_settings_model, list_targets, read_target_settings
+from exhibit.evaluation.targets.http import hide_secrets
+from exhibit.rag.config import DEFAULT, PLUGINS, Config, choose_given_settings, describe_settings
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
+from exhibit.runtime.plugins import list_plugins
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse_toml
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -34,6 +40,14 @@ _DECIDING = frozenset(
 
 A resumed run needs the same.
 """
+
+
+OTHER_SETTINGS = {
+    "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "numquestions": "limit",
+    "targeturl": "target_url", "top_k": "k", "documents": "document_limit",
+}  # fmt: skip
+OTHER_INGEST = {"skip_ingestion": "never", "force_ingestion": "fresh"}
+"""The names that other tools have for our settings, and switches that are values of `ingest` here."""
 
 
 class Settings(BaseModel):
@@ -151,7 +165,7 @@ class Settings(BaseModel):
     @field_validator("metrics")
     @classmethod
     def _use_our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(OTHER_NAMES["metrics"].get(name, name) for name in value))
+        return tuple(dict.fromkeys(OTHER_NAMES.get(name, name) for name in value))
 
     @field_validator("where", mode="before")
     @classmethod
@@ -192,7 +206,9 @@ class Settings(BaseModel):
 
     @property
     def target_name(self) -> str:
-        """The system under test; `http` where only an address is given."""
+        """The system under test: `http` for an address alone, `azure-search` for an index of `azure`."""
+        if self.target == "azure" and self.target_settings.get("index"):
+            return "azure-search"
         return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target
 
     def make_target_options(self, **parts: Any) -> TargetOptions:
@@ -209,7 +225,7 @@ class Settings(BaseModel):
         if self.target_name == "builtin":
             return {**deciding, "config": self.config.model_dump()}
         settings = read_target_settings(self.target_name, self.target_settings)
-        own = hide(settings.model_dump(mode="json")) if settings is not None else {}
+        own = hide_secrets(settings.model_dump(mode="json")) if settings is not None else {}
         deciding |= {f"target_{name}": value for name, value in own.items()}
         by_model = self.llm not in (None, "none", "extractive")  # it also answers from a search server's passages
         left_out = {"preset"} if by_model else {"preset", "llm"}
@@ -222,9 +238,9 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     pipeline = dict(given.get("pipeline") or {})
     target = dict(given.get("target_settings") or {})
     for key, value in given.items():
-        name = OTHER_NAMES["settings"].get(key, key)
-        if name in OTHER_NAMES["ingest"]:
-            values |= {"ingest": OTHER_NAMES["ingest"][name]} if value in (True, "true") else {}
+        name = OTHER_SETTINGS.get(key, key)
+        if name in OTHER_INGEST:
+            values |= {"ingest": OTHER_INGEST[name]} if value in (True, "true") else {}
         elif name.startswith(TARGET) and name != "target_settings":
             target[name.removeprefix(TARGET)] = value
         elif name in describe_settings() and name not in Settings.model_fields:
@@ -244,10 +260,7 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
 
 
 def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the settings in a JSON or TOML file, and notes on the settings that are ignored.
-
-    Names that other tools use for a setting are replaced by Exhibit's names.
-    """
+    """Return the settings in a JSON or TOML file, and notes on the settings that are ignored."""
     text = read_text(path).removeprefix("\ufeff")
     toml = path.suffix.lower() == ".toml"
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
@@ -257,18 +270,16 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     truth = content.pop("testdata_path", None)
     if truth is not None and "dataset_paths" not in content:
         # other tools resolve paths relative to the config file
-        places = [path.parent / str(truth), Path(str(truth))]
-        place_there = next((place for place in places if place.exists()), None)
-        if place_there is not None and place_there.is_dir():
-            content["dataset_paths"] = [str(place_there)]
-        elif place_there is not None and place_there.suffix.lower() == ".jsonl":
-            content["dataset_paths"] = [str(bundle_of(place_there))]
+        paths = (path.parent / str(truth), Path(str(truth)))
+        data = next((candidate for candidate in paths if candidate.exists()), paths[0])
+        if data.is_dir():
+            content["dataset_paths"] = [str(data)]
+        elif data.is_file() and data.suffix.lower() == ".jsonl":
+            content["dataset_paths"] = [str(write_testdata(data))]
         else:
-            notes.append(
-                f"{path}: testdata_path {truth!r} is not a bundle; convert it with exhibit convert cpr or exhibit "
-                "convert table"
-            )
-    return {OTHER_NAMES["settings"].get(key, key): value for key, value in content.items()}, notes
+            convert = "exhibit convert cpr or exhibit convert table"
+            notes.append(f"{path}: testdata_path {truth!r} is not a bundle; convert it with {convert}")
+    return {OTHER_SETTINGS.get(key, key): value for key, value in content.items()}, notes
 
 
 def compare_reply_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -277,48 +288,147 @@ def compare_reply_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
     return [key for key in keys if one.get(key) != other.get(key)]
 
 
-_TRUTHS = ("truth", "ground_truth", "answer")
+# ---------------------------------------------------------------- every setting
+
+RUN, PIPELINE = "run", "pipeline"
+_DERIVED = frozenset({"origins", "pipeline", "target_settings"})
+"""Fields of a run's settings that are computed and cannot be set by a user."""
+_TYPES = {"boolean": "true|false", "integer": "a whole number", "number": "a number", "array": "JSON", "object": "JSON"}
 
 
-def bundle_of(path: Path) -> Path:
-    """Write a bundle from a JSONL file of questions and expected answers; return the bundle's folder.
+class Setting(NamedTuple):
+    """A setting in the list that `exhibit evaluate --settings` prints: its name, default, values and meaning."""
 
-    The bundle has no documents. The folder is in the cache; a file with the same content and name always gives
-    the same folder.
-    """
-    folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
-    rows, gold = [], []
-    for id, line in enumerate(LazyLines(path, _parse_line)):
-        truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
-        if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
-            raise SourceError(f"{path}: line {id + 1}: 'question' and 'truth' must be texts that are not empty")
-        rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
-        gold.append(_make_gold_line(id, line))
-    if not rows:
-        raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
-    (folder / CORPUS).mkdir(parents=True, exist_ok=True)
-    write_whole(folder / GOLD, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
-    write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
-    return folder
+    name: str
+    group: str
+    """`run`, `pipeline`, or the targets that have the setting."""
+    default: str
+    values: str
+    """The allowed values, in words."""
+    meaning: str
+    many: bool = False
+    """Whether the setting can be given several times."""
+    switch: bool = False
+    """Whether the setting is a switch, on or off."""
 
 
-def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
-    content = parse_json(line.removeprefix(BOM_UTF8), where=where)
-    if not isinstance(content, dict):
-        raise SourceError(f"{where}: must be a JSON object")
-    return content
+@cache
+def list_settings() -> dict[str, Setting]:
+    """Return the settings of runs, of the built-in pipeline and of targets, by name, in the order of the help."""
+    listed = [setting for setting in _list_model_settings(Settings, RUN) if setting.name not in _DERIVED]
+    listed += _list_model_settings(Config, PIPELINE)
+    owners: dict[str, list[str]] = {}
+    by_target: dict[str, Setting] = {}
+    for target in list_targets():
+        model = find_settings_model(target)
+        for setting in _list_model_settings(model, "target", TARGET) if model is not None else ():
+            by_target.setdefault(setting.name, setting)
+            owners.setdefault(setting.name, []).append(target)
+    for name in sorted(by_target, key=lambda name: owners[name]):
+        listed.append(by_target[name]._replace(group=f"target {', '.join(owners[name])}"))
+    settings: dict[str, Setting] = {}
+    for setting in listed:
+        settings.setdefault(setting.name, setting)  # a run's own setting wins over the pipeline's of the same name
+    return settings
 
 
-def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line of gold.jsonl that stores the labels of a question but no gold passage.
+def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
+    """Yield the settings of a pydantic model, read from its JSON Schema."""
+    for name, schema in model.model_json_schema()["properties"].items():
+        kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
+        meaning, default = schema.get("description", ""), schema.get("default")
+        listed = any(kind.get("type") in ("array", "object") for kind in kinds)
+        many, switch = listed and (group == RUN or "repeat" in meaning), kinds[0].get("type") == "boolean"
+        shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
+        values = ", ".join(dict.fromkeys(map(_describe_type, kinds)))
+        if name in PLUGINS:
+            values = ", ".join(part.replace("_", "-") for part in list_plugins(PLUGINS[name]))
+        yield Setting(prefix + name, group, shown, "may be repeated" if many else values, meaning, many, switch)
 
-    The labels are all fields of `line` whose value is a string, a number or a boolean, except the question and
-    the expected answer.
-    """
-    labels = {
-        name: value
-        for name, value in line.items()
-        if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
-    }
-    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
-    return {"id": id, "context": None, "filename": None, **nowhere, "labels": labels}
+
+def _describe_type(kind: dict[str, Any]) -> str:
+    choices = kind.get("enum") or ([kind["const"]] if "const" in kind else [])
+    return "|".join(str(choice) for choice in choices if choice != "") or _TYPES.get(kind.get("type", ""), "text")
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that the `--set NAME=VALUE` flags give; raise an error for an unknown name."""
+    given: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not sign:
+            raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
+        known = list_settings().get(name)
+        if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
+            near = difflib.get_close_matches(name, list_settings(), n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise ToolkitError(
+                f"--set {pair}: no setting {name!r}{meant}; `exhibit evaluate --settings` lists all settings"
+            )
+        if known and known.many:
+            given.setdefault(name, []).append(value)
+        else:
+            given[name] = value
+    return given
+
+
+_OTHER_FLAGS = {
+    "--skip-ingestion": ("--ingest", "never"),
+    "--force-ingestion": ("--ingest", "fresh"),
+    "--all": ("--by", "source_type"),
+}
+"""Flags without a value that other tools have, each with our equivalent."""
+_SWITCH_WORDS = frozenset({"true", "false", "on", "off", "yes", "no", "1", "0"})
+
+
+def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
+    """Return a command line with Exhibit's flags in place of other tools' flags and of settings written as flags."""
+    words: list[str] = []
+    left = list(argv)
+    while left:
+        word = left.pop(0)
+        flag, sign, value = word.partition("=")
+        if word == "--":
+            return [*words, word, *left]
+        translated = list(_OTHER_FLAGS.get(flag, ()))
+        setting = list_settings().get(flag.removeprefix("--").replace("-", "_"))
+        if not flag.startswith("--") or flag in known:
+            translated = []
+        elif flag == "--source-type":
+            translated = ["--where", f"source_type={value if sign else left.pop(0) if left else ''}"]
+        elif setting is not None and not translated:
+            if not sign:
+                bare = setting.switch and (not left or left[0].lower() not in _SWITCH_WORDS)
+                value = "true" if bare else left.pop(0) if left else ""
+            translated = ["--set", f"{setting.name}={value}"]
+        if translated:
+            say(f"{flag} is now {' '.join(translated)}")
+        words += translated or [word]
+    return words
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print all settings, or those that match a word, as text or JSON."""
+    parser = build_parser("exhibit evaluate --settings", __doc__)
+    parser.add_argument(
+        "word", nargs="?", default="", metavar="WORD", help="list only settings with this word in their name or meaning"
+    )
+    add_json(parser)
+    options = parser.parse_args(argv)
+    word = options.word.lower().replace("-", "_")
+    chosen = [setting for setting in list_settings().values() if word in " ".join(setting[:5]).lower()]
+    if not chosen:
+        near = difflib.get_close_matches(word, list_settings(), n=3)
+        raise ToolkitError(f"no setting matches {options.word!r}; similar names: {', '.join(near) or 'none'}")
+    lines: list[str] = []
+    width = max(len(setting.name) for setting in chosen)
+    for group, settings in groupby(chosen, key=lambda setting: setting.group):
+        lines += [*([""] if lines else []), f"{group}:"]
+        lines += [f"  {one.name:<{width}}  {one.meaning} ({one.values}; default {one.default})" for one in settings]
+    print_results([setting._asdict() for setting in chosen], "\n".join(lines), as_json=options.json)
+    return 0

@@ -1,23 +1,272 @@
-"""Follow a gold passage through the stages of a system, from the page to the answer.
+"""Follow gold passages through the stages of a system, from the page to the answer.
 
-The result is the first stage that loses the passage. Each stage is judged from the known data of a system:
-its parsed text, its chunks, its ranked lists, its context, its citations and its answer. An unknown stage
-is None, and no later stage is blamed for a loss at an earlier one.
+The result is the first stage that loses a passage. Each stage is judged from the known data of a system: its parsed
+text, its chunks, its ranked lists, its context, its citations and its answer. An unknown stage is None, and no later
+stage is blamed for a loss at an earlier one.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
-from exhibit.evaluation.cases import GoldPassage, Passage
-from exhibit.evaluation.chunk_stage import InChunks as InChunks
-from exhibit.evaluation.chunk_stage import find_in_chunks as find_in_chunks
-from exhibit.evaluation.judgement import Judgement
-from exhibit.evaluation.ranking import rank_found
-from exhibit.evaluation.text_stage import InText as InText
-from exhibit.evaluation.text_stage import find_in_text as find_in_text
-from exhibit.evidence import Document
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.metrics import CEILING
+from exhibit.evaluation.outcomes import find_cited
+from exhibit.evaluation.placement import golds_of, rank_found
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, compare
+from exhibit.evidence import Document, Span, subtract_spans
+from exhibit.evidence.locate import place_text, spans_of
+from exhibit.evidence.place import TELLING, Place, Placement, letters_of
+from exhibit.schemas.run import Outcome, RunQuestion
+
+if TYPE_CHECKING:
+    from exhibit.evaluation.runs import RunResults
+
+# ---------------------------------------------------------------- the system's text
+
+
+ALTERNATIVES = 8
+"""At most this many places of one gold are searched; a source rarely names more than three."""
+_AROUND = 80
+"""Characters on each side of a short gold that identify its place: about a line."""
+
+
+@dataclass(frozen=True)
+class InText:
+    """How much of a gold passage a system's text contains."""
+
+    how: Literal["whole", "part", "absent"]
+    share: float
+    """The share of the passage's letters and digits that the text contains."""
+    missing: tuple[str, ...] = ()
+    """The words that the text lacks, in stretches."""
+    places: tuple[Place, ...] = ()
+    """The places in the system's text, one for each place of the gold."""
+
+
+def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
+    """Return how much of a gold passage a system's text (`parsed`) contains; None if that is unknown.
+
+    If the passage occurs several times in the document, the occurrence with the best result counts.
+    """
+    results = [_place_in_text(place, document, parsed) for place in gold.places[:ALTERNATIVES]]
+    known = [result for result in results if result is not None]
+    if not known:
+        return None
+    best = max(known, key=lambda result: result.share)
+    places = tuple(place for result in known if result.share == best.share for place in result.places)
+    return InText(best.how, best.share, best.missing, places)
+
+
+def _place_in_text(place: Place, document: Document, parsed: Document) -> InText | None:
+    words = " ".join(document.text[span.start : span.end] for span in place)
+    letters = letters_of(words)
+    if not letters.text:
+        return None
+    where = place[0].start / max(len(document.text), 1) * len(parsed.text)
+    if len(letters.text) < TELLING:
+        return _place_short(place, letters.text, document, parsed)
+    placement = place_text(words, parsed)
+    missing = [words[start:end] for start, end in _find_missing_ranges(words, placement, parsed)]
+    gone = sum(len(letters_of(stretch).text) for stretch in missing)
+    share = max(0.0, 1 - gone / len(letters.text))
+    if not placement.pieces:
+        return InText("absent", 0.0, (join_lines(words),))
+    spans = _find_nearest_spans(placement, parsed, where)
+    named = tuple(filter(None, map(join_lines, missing)))
+    return InText("part" if gone else "whole", share, named, (spans,))
+
+
+def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
+    """Return whether a system's text contains a short gold passage: `whole`, `absent` or, if uncertain, None.
+
+    `whole` requires that the text around the passage is found as well. If only the words of the passage are
+    found, the result is None, because they may be another occurrence of the same words.
+    """
+    first, last = place[0].start, place[-1].end
+    start = max(first - _AROUND, 0)
+    wide = document.text[start : last + _AROUND]
+    for piece in place_text(wide, parsed).pieces:
+        if piece.start <= first - start and last - start <= piece.end:
+            for spans in piece.places:
+                found = _find_letters(letters, parsed.text, spans)
+                if found is not None:
+                    return InText("whole", 1.0, (), ((found,),))
+    if letters in letters_of(parsed.text).text:
+        return None
+    return InText("absent", 0.0, (join_lines(document.text[first:last]),))
+
+
+def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
+    start = spans[0].start
+    fold = letters_of(text[start : spans[-1].end])
+    at = fold.text.find(letters)
+    if at < 0:
+        return None
+    first, last = fold.span(at, at + len(letters))
+    return Span(start + first, start + last)
+
+
+def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
+    """Return the spans of a text's fragments in a parsed document.
+
+    `placement` has the fragments and their locations. If a fragment has several locations, the location nearest
+    to the offset `where` is used.
+    """
+    chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
+    return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
+
+
+def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
+    """Return the spans of a gold passage's text (`words`) that are missing from a system's text of the document.
+
+    `placement` has the located pieces of the gold text. Words that are missing inside a piece are also
+    included.
+    """
+    missing = list(placement.added)
+    for piece in placement.pieces:
+        own = words[piece.start : piece.end]
+        if piece.letters < len(letters_of(own).text):
+            there = " ".join(parsed.text[span.start : span.end] for span in piece.places[0])
+            missing += [Span(piece.start + start, piece.start + end) for start, end in _find_missing_words(own, there)]
+    return sorted(missing)
+
+
+def _find_missing_words(own: str, other: str) -> Iterable[Span]:
+    """Yield the spans of words in `own` that the nearly equal text `other` lacks; hyphens are ignored."""
+    mine = [match.span() for match in re.finditer(r"\S+", own)]
+    theirs = [letters_of(word).text for word in other.split()]
+    matcher = SequenceMatcher(None, [letters_of(own[start:end]).text for start, end in mine], theirs, autojunk=False)
+    for tag, first, last, start, end in matcher.get_opcodes():
+        if tag not in ("delete", "replace"):
+            continue
+        block = "".join(theirs[start:end])
+        for word in mine[first:last]:
+            letters = letters_of(own[slice(*word)]).text
+            if letters and letters not in block:
+                yield Span(*word)
+
+
+def join_lines(text: str) -> str:
+    """Return a text on one line."""
+    return " ".join(text.split())
+
+
+# ---------------------------------------------------------------- its chunks
+
+
+PROVISO = re.compile(
+    r"\b(?:provided,? (?:however,? )?that|provided,? however|except(?:ing)?|unless|subject to|save (?:that|for|as)"
+    r"|notwithstanding|other than)\b",
+    re.I,
+)
+"""Words that begin an exception or a condition."""
+_SHOWN_CHARS = 300
+"""Characters of the passage, and of the chunk around it, that are kept on each side of a cut: about two sentences."""
+
+
+class CutPoint(NamedTuple):
+    """A chunk boundary inside a gold passage."""
+
+    at: int
+    """The offset in the text from which the chunks were cut."""
+    before: str
+    after: str
+    """The words of the passage before and after the cut."""
+    lead: str = ""
+    rest: str = ""
+    """The words of the first chunk before the passage, and those of the second chunk after it."""
+
+
+@dataclass(frozen=True)
+class InChunks:
+    """How much of a gold passage the chunks of a system contain."""
+
+    how: Literal["whole", "cut", "none"]
+    share: float
+    """The share of the passage's letters and digits that the best chunk contains."""
+    chunk: int | None = None
+    """The number of the best chunk, from 0."""
+    cut: CutPoint | None = None
+    before_proviso: bool = False
+    """Whether the best chunk lacks an exception or a condition of the gold."""
+
+
+def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
+    """Return how much of a gold passage the chunks contain.
+
+    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`. The
+    occurrence with the best result counts. Return None if there is no occurrence. White space and punctuation
+    at the edge of a chunk do not count.
+    """
+    results = [_hold(place, chunks, text) for place in places[:ALTERNATIVES]]
+    known = [result for result in results if result is not None]
+    return max(known, key=lambda result: result.share, default=None)
+
+
+def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
+    whole = _count_letters(place, text)
+    if not whole:
+        return None
+    best: tuple[int, int] | None = None
+    low, high = place[0].start, max(span.end for span in place)
+    for number, spans in enumerate(chunks):
+        if not any(span.start < high and low < span.end for span in spans):
+            continue
+        held = whole - _count_letters(subtract_spans(place, spans), text)
+        if held and (best is None or held > best[0]):
+            best = held, number
+    if best is None:
+        return InChunks("none", 0.0)
+    if best[0] == whole:
+        return InChunks("whole", 1.0, best[1])
+    left = [gap for gap in subtract_spans(place, chunks[best[1]]) if _count_letters([gap], text)]
+    cut = _cut_point(place, left, chunks, text)
+    return InChunks("cut", best[0] / whole, best[1], cut, _lacks_proviso(place, left, text))
+
+
+def _count_letters(spans: Iterable[Span], text: str) -> int:
+    return sum(sum(map(str.isalnum, text[span.start : span.end])) for span in spans)
+
+
+def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
+    """Return the point at which a chunk cuts a gold passage, with the text around this point.
+
+    The chunk is the one that contains most of the passage; `left` has the spans of the passage that it
+    lacks. If it lacks the beginning of the passage, the point is where the chunk starts; otherwise it is
+    where the chunk ends.
+    """
+    (start, end), gap = (place[0].start, place[-1].end), left[0]
+    at = gap.end if gap.start <= start else gap.start
+    spans = [span for chunk in chunks for span in chunk]
+    first = min((span.start for span in spans if span.start < at <= span.end), default=start)
+    last = max((span.end for span in spans if span.start <= at < span.end), default=end)
+    return CutPoint(
+        at,
+        join_lines(text[max(start, at - _SHOWN_CHARS) : at]),
+        join_lines(text[at : min(end, at + _SHOWN_CHARS)]),
+        join_lines(text[max(first, start - _SHOWN_CHARS) : start]),
+        join_lines(text[end : min(last, end + _SHOWN_CHARS)]),
+    )
+
+
+def _lacks_proviso(place: Place, left: Sequence[Span], text: str) -> bool:
+    """Return whether the best chunk lacks words that introduce an exception or a condition of the passage.
+
+    An example is "provided that". `left` has the spans of the passage that the best chunk does not contain.
+    """
+    start, end = place[0].start, place[-1].end
+    words = (match.span() for match in PROVISO.finditer(text, start, end))
+    # the cut may lie inside these words: "provided | that"
+    return any(gap.start < last and first < gap.end for first, last in words for gap in left)
+
+
+# ---------------------------------------------------------------- all stages of a passage
+
 
 StageName = Literal["page", "text", "chunks", "retrieved", "reranked", "context", "cited", "answered"]
 GOLD_STAGES: tuple[StageName, ...] = get_args(StageName)
@@ -31,12 +280,6 @@ _CUT_BY = {
     "confidence": "nothing was read, as the confidence is low",
 }
 """The reason why a passage is not in the context, by the limit of the context."""
-_LINES = 3
-"""A table has at least this many lines: two short lines may be a heading and a date."""
-_CELL_WORDS = 5
-"""A line of a table has at most this many words; a line of prose has about twelve."""
-_LIST_LINE = re.compile(r"[ \t]*(?:\([a-z0-9]{1,4}\)|\d{1,2}[.)]|[a-z][.)]|[•●▪◦‣–—*-])[ \t]", re.I)
-_TABLE_MARKUP = re.compile(r"\|[^|\n]{1,200}\||</t[dhr]>|\\begin\{tabular|\t[^\t\n]{1,200}\t")
 
 
 class RankedStage(NamedTuple):
@@ -60,7 +303,7 @@ class GoldStages:
     reranked: RankedStage | None = None
     context: RankedStage | None = None
     cited: RankedStage | None = None
-    answered: Judgement | None = None
+    answered: Literal["right", "wrong"] | None = None
 
     def is_kept(self, stage: StageName) -> bool | None:
         """Return whether the gold passage is still there after a stage of the system; None if that is unknown.
@@ -154,23 +397,6 @@ def is_on_page(gold: GoldPassage) -> bool | None:
     return False if gold.absent else None
 
 
-def kind_of_gold(gold: GoldPassage, document: Document) -> str:
-    """Return the kind of a gold passage: `across pages`, `table`, `list` or `text`.
-
-    If the passage has several locations, the pages and lines of the first are examined. Table markup in its
-    quote also makes it a `table`.
-    """
-    place = gold.places[0]
-    if len({page for span in place for page in document.pages_of(span)}) > 1:
-        return "across pages"
-    words = "\n".join(document.text[span.start : span.end] for span in place)
-    lines = [line for line in words.splitlines() if line.strip()]
-    short = sum(len(line.split()) <= _CELL_WORDS for line in lines)
-    if _TABLE_MARKUP.search(gold.text or "") or (len(lines) >= _LINES and 3 * short >= 2 * len(lines)):
-        return "table"
-    return "list" if sum(bool(_LIST_LINE.match(line)) for line in lines) > 1 else "text"
-
-
 # ---------------------------------------------------------------- from the search to the answer
 
 
@@ -196,7 +422,7 @@ def follow_gold(
     *,
     text: InText | None = None,
     chunks: InChunks | None = None,
-    answered: Judgement | None = None,
+    answered: Literal["right", "wrong"] | None = None,
     cut_by: str = "",
 ) -> GoldStages:
     """Return what happens to one gold passage at each stage of a system.
@@ -224,14 +450,6 @@ def follow_gold(
     return GoldStages(is_on_page(gold), text, chunks, answered=answered, **ranks)
 
 
-def compute_ceiling(stages: Sequence[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold passages that are left after a stage (see `compute_gold_left`).
-
-    None if the result of the stage is unknown for every gold passage.
-    """
-    return compute_gold_left(stages, stage) if any(one.is_kept(stage) is not None for one in stages) else None
-
-
 def compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
     """Return the share of gold passages that are lost neither at a stage nor before it; None if unknown.
 
@@ -248,3 +466,175 @@ def _is_counted(one: GoldStages, stage: StageName, upto: Sequence[StageName]) ->
     if stage != "page" and one.lost_at == "page":
         return False
     return one.is_kept(stage) is not None or one.lost_at in upto
+
+
+# ---------------------------------------------------------------- the passages of a question
+
+
+class PreparedDocuments(Protocol):
+    """The parsed texts and the chunks that a system made from the documents before the first question."""
+
+    def find(self, gold: GoldPassage) -> tuple[InText | None, InChunks | None]:
+        """Return how much of a gold passage the system's text contains, and how much its chunks contain.
+
+        Either value is None if it is unknown.
+        """
+
+
+_ANSWERED: dict[Outcome | None, Literal["right", "wrong"]] = {
+    Outcome.RIGHT: "right", Outcome.WRONG: "wrong", Outcome.WRONGLY_REFUSED: "wrong",
+}  # fmt: skip
+
+
+def stages_of(
+    case: Case, prepared: PreparedDocuments | None = None, outcome: Outcome | None = None
+) -> list[GoldStages]:
+    """Return, for each gold passage, what happened to it at each stage, from the page to the answer.
+
+    The list is empty if the question is impossible or failed. The retrieval stages are unknown for a reply
+    without passages. The citation stage is unknown for a reply without citations.
+    """
+    reply = case.reply
+    if case.is_impossible or reply.error:
+        return []
+    passages = reply.passages
+
+    def choose_numbered(numbers: Iterable[int]) -> list[Passage]:
+        return [passages[number - 1] for number in numbers if 1 <= number <= len(passages)]
+
+    reranked: Sequence[Passage] | None = passages if reply.retrieved is not None else None
+    told = reply.context is not None or reply.selected is not None
+    lists = SystemLists(
+        passages or None if reply.retrieved is None else reply.retrieved,
+        choose_numbered(reply.reranked) if reply.reranked is not None else reranked,
+        reply.read(len(passages)) if passages and told else None,
+        choose_numbered(find_cited(case)) or None,
+    )
+    answered = _ANSWERED.get(outcome)
+    followed = []
+    for gold in list_followed_golds(case):
+        text, chunks = prepared.find(gold) if prepared is not None else (None, None)
+        followed.append(
+            follow_gold(gold, lists, text=text, chunks=chunks, answered=answered, cut_by=reply.cut_by),
+        )
+    return followed
+
+
+def list_followed_golds(case: Case) -> list[GoldPassage]:
+    """Return the gold passages of a question for which each stage of the system is examined.
+
+    First come the gold passages that were not found in their own document (`absent`), then the distinct gold
+    passages that have a position or a text to compare.
+    """
+    return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
+
+
+def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
+    """Return the earliest stage that loses a gold passage; None where no stage does."""
+    lost = {one.lost_at for one in stages}
+    return next((stage for stage in GOLD_STAGES if stage in lost), None)
+
+
+def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
+    """Return, for each stage before the answer, the share of a question's gold passages that are not lost by then.
+
+    The keys are metric names, such as `ceiling_retrieved`.
+    """
+    return {f"{CEILING}{stage}": compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}
+
+
+# ---------------------------------------------------------------- the questions of a run
+
+
+KEPT = "nowhere"
+"""The name that stands for the stage where no known stage loses the gold."""
+STAGE_TITLES = {
+    "page": "on the page",
+    "text": "in the system's text",
+    "chunks": "in its chunks",
+    "retrieved": "retrieved",
+    "reranked": "kept by the reranker",
+    "context": "in the context",
+    "cited": "cited",
+    "answered": "answered",
+}
+"""Descriptions of gold that a stage keeps."""
+
+
+def find_loss(row: RunQuestion) -> str:
+    """Return the first stage that loses some of a question's gold, or `nowhere` if no stage loses any.
+
+    The result is empty if nothing is known about the gold.
+    """
+    return (row.lost_at or KEPT) if row.gold_stages else ""
+
+
+@dataclass
+class StageCounts:
+    """The number of questions of a run by the first stage that loses some of their gold, and by the reason."""
+
+    questions: int = 0
+    lost: dict[str, Counter[str]] = field(default_factory=dict)
+    """The counts by stage and reason."""
+    known: set[str] = field(default_factory=set)
+    """The stages about which something is known."""
+
+    def add(self, row: RunQuestion) -> None:
+        """Count one question; a question without known stages is not counted."""
+        if not row.gold_stages:
+            return
+        self.questions += 1
+        self.known.update(stage for gold in row.gold_stages for stage in gold if stage in GOLD_STAGES)
+        if row.lost_at:
+            first = next(gold for gold in row.gold_stages if gold.get("lost_at") == row.lost_at)
+            self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
+
+    def list_stages(self) -> list[str]:
+        """Return the stages for which at least one question has a known result, in the order of the stages."""
+        return [stage for stage in GOLD_STAGES if stage in self.known]
+
+
+def make_loss_tables(run: "RunResults") -> list[Table]:
+    """Return one table per dataset, with the share of each question's gold that is lost at each stage.
+
+    The values are None for a question without gold, and for a stage that the dataset's replies do not report.
+    """
+    columns: dict[str, dict[str, list[float | None]]] = {
+        name: {stage: [] for stage in GOLD_STAGES} for name in run.tables
+    }
+    told: set[tuple[str, str]] = set()
+    for row in run.rows:
+        golds = row.gold_stages
+        told.update((row.dataset, stage) for gold in golds for stage in gold)
+        for stage, column in columns[row.dataset].items():
+            lost = sum(gold.get("lost_at") == stage for gold in golds)
+            column.append(lost / len(golds) if golds else None)
+    for name, values in columns.items():
+        values |= {stage: [None] * len(column) for stage, column in values.items() if (name, stage) not in told}
+    return [replace(table, values=columns[name], repeats=()) for name, table in run.tables.items()]
+
+
+def compare_stages(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
+    """Return, for each stage known in both runs, the difference in the share of gold that is lost there."""
+    differences = compare(first, second)
+    return {stage: differences[stage] for stage in GOLD_STAGES if stage in differences and differences[stage].n}
+
+
+def describe_moves(differences: Mapping[str, Difference]) -> list[str]:
+    """Return a line for each stage that loses more or less gold in the second run than in the first.
+
+    The largest change is first. If no stage changed, the only line says so.
+    """
+    moved = {stage: one for stage, one in differences.items() if one.mean}
+    if not moved:
+        return ["every stage loses as much gold as before"] if differences else []
+    ordered = sorted(moved, key=lambda stage: -abs(moved[stage].mean or 0.0))
+    return [f"{stage}: gold lost there {_change(moved[stage])}" for stage in ordered]
+
+
+def _change(one: Difference) -> str:
+    change = one.mean or 0.0
+    ends = f" [{one.ci95[0]:+.3f}, {one.ci95[1]:+.3f}]" if one.ci95 else ""
+    words = "worse" if change > 0 else "better"
+    words = words if one.beyond_chance else "no interval" if one.ci95 is None else "within chance"
+    return f"{one.first:.3f} before, {one.second:.3f} after ({change:+.3f}{ends}, {words})"

@@ -11,7 +11,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from statistics import stdev
 from typing import Any
 
@@ -21,11 +20,11 @@ import numpy.typing as npt
 from exhibit.evaluation.score_table import Table, Values, compute_mean
 from exhibit.schemas.run import Estimate as Estimate
 
+MIN_DOCUMENTS = 10
+"""An interval needs at least this many documents: with fewer, a bootstrap is too narrow."""
 RESAMPLES = 1000  # resamples of the bootstrap, as usual for a 95% interval
 BLOCK = 100
 """The number of resamples drawn at once: enough for speed, few enough for the memory."""
-_FEW, _REMEMBERED = 256, 1024
-"""Intervals of up to `_FEW` values are cached, `_REMEMBERED` of them: small groups and adjacent cutoffs repeat them."""
 SEED = 20240819
 """An arbitrary number, always the same, so that the same values always have the same interval."""
 
@@ -42,6 +41,10 @@ class Difference:
     second: float | None
     n: int
     ci95: Interval | None = None
+    p: float | None = None
+    """The probability of so large a difference by chance; None where there is no interval."""
+    lost: int = 0
+    """The number of cases that have a value in the first run only."""
 
     @property
     def mean(self) -> float | None:
@@ -62,10 +65,11 @@ def summarise(table: Table) -> dict[str, Estimate]:
     return summarise_run([table])
 
 
-def summarise_run(tables: Sequence[Table]) -> dict[str, Estimate]:
+def summarise_run(tables: Sequence[Table], *, intervals: bool = True) -> dict[str, Estimate]:
     """Return the mean of each metric over a run: the mean of its datasets' means."""
     names = dict.fromkeys(name for table in tables for name in table.values)
-    return {name: _estimate([table for table in tables if name in table.values], name) for name in names}
+    having = {name: [table for table in tables if name in table.values] for name in names}
+    return {name: _estimate(own, name, intervals=intervals) for name, own in having.items()}
 
 
 def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
@@ -88,7 +92,7 @@ def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
     return compute_mean(map(compute_mean, groups.values()))
 
 
-def _estimate(tables: Sequence[Table], name: str) -> Estimate:
+def _estimate(tables: Sequence[Table], name: str, *, intervals: bool) -> Estimate:
     strata = _stratify([(table, table.values[name]) for table in tables])
     values = [value for table in tables for value in table.values[name] if value is not None]
     errors = sum(table.errors for table in tables)
@@ -98,9 +102,8 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     known = [one for one in means if one is not None]
     spread = stdev(known) if len(known) > 1 else None
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Estimate(
-        _average(strata), len(values), errors, _find_ci(strata), max(1, datasets), max(1, repeats), spread, deviation
-    )
+    ends = _find_ci(strata) if intervals else None
+    return Estimate(_average(strata), len(values), errors, ends, max(1, datasets), max(1, repeats), spread, deviation)
 
 
 # ---------------------------------------------------------------- two runs
@@ -215,7 +218,15 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
     before, after, change = make_strata(lambda a, _: a), make_strata(lambda _, b: b), make_strata(lambda a, b: b - a)
     count = sum(len(stratum.values) for stratum in change)
-    return Difference(_average(before), _average(after), count, _find_ci(change))
+    lost = sum(
+        a is not None and b is None for t, o in pairs for a, b in zip(t.values[name], o.values[name], strict=True)
+    )
+    drawn = _draw_means(change)
+    if drawn is None:
+        return Difference(_average(before), _average(after), count, lost=lost)
+    mean, spread = _average(change) or 0.0, float(np.std(drawn))
+    p = math.erfc(abs(mean) / spread / math.sqrt(2)) if spread else float(not mean)
+    return Difference(_average(before), _average(after), count, _find_ends(drawn), p, lost)
 
 
 def change_of(first: Table, second: Table, name: str) -> float:
@@ -270,21 +281,22 @@ def _average(strata: Sequence[_Stratum]) -> float | None:
 
 def _find_ci(strata: Sequence[_Stratum]) -> Interval | None:
     """Return the 95% bootstrap interval of the mean; the same values always give the same interval."""
-    few = sum(len(stratum.values) for stratum in strata) <= _FEW
-    return _compute_ci(tuple(strata)) if few else _draw_ci(strata)
+    drawn = _draw_means(strata)
+    return None if drawn is None else _find_ends(drawn)
 
 
-@lru_cache(_REMEMBERED)
-def _compute_ci(strata: tuple[_Stratum, ...]) -> Interval | None:
-    return _draw_ci(strata)
-
-
-def _draw_ci(strata: Sequence[_Stratum]) -> Interval | None:
-    if not strata or any(len(set(stratum.documents)) < 2 for stratum in strata):
-        return None
-    drawn = [stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)]
-    low, high = np.percentile(np.sum(drawn, axis=0), [2.5, 97.5])
+def _find_ends(drawn: Floats) -> Interval:
+    low, high = np.percentile(drawn, [2.5, 97.5])
     return float(low), float(high)
+
+
+def _draw_means(strata: Sequence[_Stratum]) -> Floats | None:
+    """Return the means of the bootstrap's resamples; None with too few documents."""
+    documents = {(number, name) for number, stratum in enumerate(strata) for name in stratum.documents}
+    if len(documents) < MIN_DOCUMENTS or any(len(set(stratum.documents)) < 2 for stratum in strata):
+        return None
+    drawn: Floats = np.sum([stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)], axis=0)
+    return drawn
 
 
 def _draw(stratum: _Stratum, number: int) -> Floats:

@@ -1,40 +1,44 @@
-"""A system's own texts and chunks of a dataset's documents, and how much of each gold passage they contain."""
+"""A system's own texts and chunks of a dataset's documents, and how much of each gold passage they contain.
 
-from collections.abc import Callable, Mapping, Sequence
+A target has them itself, or they are read from files: parsed texts (`--parsed`), one file per document, as plain text,
+Markdown, HTML, or the JSON of MinerU, Unstructured, Marker or LlamaParse; and chunks (`--chunks`), one per row.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from exhibit.converters.core.benchmark import Tally
+from exhibit.converters.tables.records import read_records
 from exhibit.engine import track
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.documents import Documents
-from exhibit.evaluation.parsed_files import ParsedFolder, read_chunks, read_parsed_folder
-from exhibit.evaluation.ranking import golds_of
+from exhibit.evaluation.placement import golds_of
+from exhibit.evaluation.replies import FileNamer, ReplyError, read_passages
 from exhibit.evaluation.stages import InChunks, InText, find_in_chunks, find_in_text
-from exhibit.evidence import Span
-from exhibit.evidence.pieces import Place
+from exhibit.evidence import Document, Page, Span
+from exhibit.evidence.place import Place, blank_markup
 from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import parse_json, read_outside, read_regular
+from exhibit.storage.atomic import list_files
 
 Found = tuple[InText | None, InChunks | None]
-_REMEMBERED = 1024
+_CACHED = 1024
 """The number of cached results: questions that are repeated, or share a passage, follow each other closely."""
-_NAMED = 3
+_MAX_LISTED = 3
 """The number of files that a note names; the others are counted."""
 
 
 class TargetDocuments:
-    """The texts and chunks that a target itself provides.
-
-    The chunks are spans in the target's text of a document. This text must be the one in which the gold of the
-    dataset was located, so that the offsets of chunks and gold can be compared.
-    """
+    """The texts and chunks that a target itself provides."""
 
     def __init__(self, text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> None:
         self._text = text
-        self._chunks = lru_cache(_REMEMBERED)(lambda name: [(span,) for span in chunks(name)])
-        self.find = lru_cache(_REMEMBERED)(self._find)
+        self._chunks = lru_cache(_CACHED)(lambda name: [(span,) for span in chunks(name)])
+        self.find = lru_cache(_CACHED)(self._find)
         """The results for a gold passage in the text and in the chunks."""
 
     def _find(self, gold: GoldPassage) -> Found:
@@ -43,108 +47,197 @@ class TargetDocuments:
         text = self._text(gold.filename)
         if text is None:  # the system skipped the document
             return InText("absent", 0.0, (" ".join((gold.text or "").split()),)), None
-        whole = InText("whole", 1.0, (), gold.places)
-        return whole, find_in_chunks(gold.places, self._chunks(gold.filename), text)
+        return InText("whole", 1.0, (), gold.places), find_in_chunks(gold.places, self._chunks(gold.filename), text)
 
 
 class FileDocuments:
-    """The texts and chunks that a system wrote to files.
+    """The texts and chunks that a system wrote to files."""
 
-    All located gold of the dataset is searched in them when the object is created.
-    """
-
-    def __init__(self, dataset: Dataset, parsed: ParsedFolder | None, chunks: Sequence[Passage] | None) -> None:
-        golds = dict.fromkeys(
-            gold for case in dataset.cases if not case.is_impossible for gold in golds_of(case) if gold.located
-        )
-        texts = parsed.texts if parsed else {}
-        found: dict[GoldPassage, InText | None] = dict.fromkeys(golds)
+    def __init__(self, dataset: Dataset, texts: Mapping[str, Document], chunks: Sequence[Passage] | None) -> None:
+        cases = [case for case in dataset.cases if not case.is_impossible]
+        golds = dict.fromkeys(gold for case in cases for gold in golds_of(case) if gold.located)
+        in_text: dict[GoldPassage, InText | None] = dict.fromkeys(golds)
         for gold in track(list(golds), total=len(golds), label="gold in the text", unit="gold") if texts else ():
-            document, own = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
-            if document is not None and own is not None:
-                found[gold] = find_in_text(gold, document, own)
-        self._found: dict[GoldPassage, Found] = {gold: (text, None) for gold, text in found.items()}
+            document, parsed = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
+            if document is not None and parsed is not None:
+                in_text[gold] = find_in_text(gold, document, parsed)
+        self._found: dict[GoldPassage, Found] = {gold: (text, None) for gold, text in in_text.items()}
         self.unplaced = 0
         """The number of chunks that were not located in the documents."""
-        if chunks is not None:
-            documents = dataset.documents.with_texts(texts)
-            placed = place_chunks(chunks, documents)
-            self.unplaced = placed.unplaced
-            for gold, text in found.items():
-                filename = gold.filename or ""
-                own = documents.get(filename)
-                if own is not None:
-                    places = gold.places if filename not in texts else text.places if text else ()
-                    self._found[gold] = text, find_in_chunks(places, placed.by_file.get(filename, []), own.text)
+        if chunks is None:
+            return
+        documents = dataset.documents.with_texts(texts)
+        by_file: dict[str, list[Place]] = {}
+        for chunk in track(chunks, total=len(chunks), label="chunks", unit="chunk"):
+            placed = documents.place(replace(chunk, told_page=None))
+            if placed.source is None or not placed.spans:
+                self.unplaced += 1
+                continue
+            stated = placed.spans == (chunk.span,)
+            for filename in (placed.filename,) if placed.filename else placed.also_in:
+                spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
+                by_file.setdefault(filename, []).append(spans)
+        for gold, text in in_text.items():
+            filename = gold.filename or ""
+            document = documents.get(filename)
+            if document is not None:
+                places = gold.places if filename not in texts else text.places if text else ()
+                self._found[gold] = text, find_in_chunks(places, by_file.get(filename, []), document.text)
 
     def find(self, gold: GoldPassage) -> Found:
-        """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain.
-
-        Each of the two results is None if it is unknown.
-        """
+        """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain."""
         return self._found.get(gold, (None, None))
 
     @classmethod
     def read(
         cls, dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
     ) -> "FileDocuments":
-        """Read a folder of parsed texts, a file of chunks, or both.
-
-        `say` reports documents without a text, files that cannot be read, and chunks that are not located. Raise an
-        error if no chunk is located.
-        """
-        parsed = read_parsed_folder(folder, dataset.documents.named) if folder else None
+        """Read a folder of parsed texts, a file of chunks, or both."""
+        texts, left_out = read_parsed_folder(folder, dataset.documents.named) if folder else ({}, [])
         chunks = read_chunks(file, dataset.documents.named) if file else None
-        own = cls(dataset, parsed, chunks)
-        wanted = {gold.filename for gold in own._found if gold.filename}
-        if parsed:
-            missing = sorted(wanted - set(parsed.texts))
-            if missing:
-                say(
-                    f"{dataset.name}: {folder} has no text of {_list_names(missing)}: the parser's result for their "
-                    "gold is unknown"
-                )
-            if parsed.left_out:
-                say(f"{dataset.name}: not read in {folder}: {_list_names(sorted(parsed.left_out))}")
-        if own.unplaced:
-            say(
-                f"{dataset.name}: {own.unplaced} of {len(chunks or ())} chunks of {file} were not located in its "
-                "documents"
-            )
-        if chunks is not None and own.unplaced == len(chunks):
+        documents = cls(dataset, texts, chunks)
+        missing = sorted({gold.filename for gold in documents._found if gold.filename} - set(texts)) if folder else []
+        if missing:
+            say(f"{dataset.name}: {folder} has no text of {_list_names(missing)}: the loss of their gold is unknown")
+        if left_out:
+            say(f"{dataset.name}: not read in {folder}: {_list_names(left_out)}")
+        if chunks is not None and documents.unplaced == len(chunks):
             raise SourceError(
                 f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
             )
-        return own
+        if documents.unplaced:
+            counted = f"{documents.unplaced} of {len(chunks or ())} chunks of {file}"
+            say(f"{dataset.name}: {counted} were not located in its documents")
+        return documents
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-class PlacedChunks(NamedTuple):
-    """The spans of chunks by file, and the number of chunks that were not located."""
+# ---------------------------------------------------------------- parsed texts
 
-    by_file: Mapping[str, list[Place]]
-    unplaced: int
+_ENDINGS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm", ".json")
+_PARTS = ("pages", "elements", "content_list", "children", "items", "documents", "result", "data")
+"""The JSON fields that contain the elements of a file or of an element."""
+_WORDS = ("md", "markdown", "md_content", "text", "content", "html", "page_content", "latex")
+"""The JSON fields that contain the text of an element, in order of preference."""
+_PAGES = {"page_idx": 1, "page_index": 1, "page_number": 0, "page_no": 0, "page": 0}
+"""The JSON fields with the page of an element, and what is added so that pages count from 1."""
+_MAX_DEPTH = 40
+"""The deepest nesting of elements that is read; Marker has up to six levels."""
 
 
-def place_chunks(chunks: Sequence[Passage], documents: Documents, *, label: str = "chunks") -> PlacedChunks:
-    """Locate chunks in the documents.
+class TextElement(NamedTuple):
+    """The text of an element of a parsed document, and its page where the parser reports it."""
 
-    If a document has a chunk's text at the chunk's stated offsets, these offsets are used. Otherwise the text
-    is searched, and every occurrence counts.
-    """
-    by_file: dict[str, list[Place]] = {}
-    unplaced = 0
-    for chunk in track(chunks, total=len(chunks), label=label, unit="chunk"):
-        placed = documents.place(replace(chunk, told_page=None))
-        if placed.source is None or not placed.spans:
-            unplaced += 1
-            continue
-        believed = placed.spans == (chunk.span,)
-        for filename in (placed.filename,) if placed.filename else placed.also_in:
-            spans = placed.spans if believed else documents.find_all_spans(chunk.text, filename)
-            by_file.setdefault(filename, []).append(spans)
-    return PlacedChunks(by_file, unplaced)
+    page: int | None
+    text: str
+
+
+def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Document], list[str]]:
+    """Return the parsed texts of a folder by corpus file, and the files that were not read."""
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: no such folder; --parsed takes a folder with one file per document")
+    paths: dict[str, Path] = {}
+    left_out: list[str] = []
+    for path in list_files(folder):
+        filename = names(path.name)
+        if path.suffix.lower() not in _ENDINGS or filename is None:
+            left_out.append(path.relative_to(folder).as_posix())
+        elif filename in paths:
+            raise SourceError(
+                f"{folder}: {paths[filename].name} and {path.name} both match {filename}; remove one of them"
+            )
+        else:
+            paths[filename] = path
+    if not paths:
+        raise SourceError(
+            f"{folder}: none of its {len(left_out)} files has the name of a document of the bundle and one of the "
+            f"endings {', '.join(_ENDINGS)}; name each file after its document"
+        )
+    return {name: read_parsed(path, name) for name, path in paths.items()}, sorted(left_out)
+
+
+def read_parsed(path: Path, filename: str) -> Document:
+    """Return a parsed text as a document, with blanks in place of the markup, and with pages if the file has them."""
+    text = read_outside(path, error=SourceError)
+    if path.suffix.lower() != ".json":
+        pages = text.split("\f")
+        return _make_document(filename, pages, range(1, len(pages) + 1) if len(pages) > 1 else ())
+    try:
+        elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None, 0))
+    except RecursionError:
+        raise SourceError(f"{path}: its elements are nested too deeply") from None
+    if not elements:
+        raise SourceError(f"{path}: contains no text; the fields {', '.join(_WORDS)} were searched")
+    by_page = [(page, "\n\n".join(e.text for e in group)) for page, group in groupby(elements, key=lambda e: e.page)]
+    if any(page is None for page, _ in by_page):
+        return _make_document(filename, ["\n\n".join(text for _, text in by_page)], ())
+    return _make_document(filename, [text for _, text in by_page], [page or 1 for page, _ in by_page])
+
+
+def _make_document(filename: str, texts: Sequence[str], numbers: Iterable[int]) -> Document:
+    """Join texts into one document, with a page for each text that has a number."""
+    pages, start = [], 0
+    for number, text in zip(numbers, texts, strict=False):
+        pages.append(Page(number, Span(start, start + len(text)), 0, 0))
+        start += len(text) + 1
+    return Document(filename, blank_markup("\n".join(texts)), tuple(pages))
+
+
+def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[TextElement]:
+    """Yield the elements of a parser's JSON in reading order."""
+    if depth > _MAX_DEPTH:
+        raise RecursionError
+    if isinstance(given, list):
+        for item in given:
+            yield from _list_elements(item, page, depth + 1)
+    elif isinstance(given, str) and given.strip():
+        yield TextElement(page, given)
+    elif isinstance(given, Mapping):
+        metadata = given.get("metadata")
+        for fields in (given, metadata if isinstance(metadata, Mapping) else {}):
+            stated = [fields[name] + first for name, first in _PAGES.items() if type(fields.get(name)) is int]
+            if stated:
+                page = stated[0]
+                break
+        if words := _get_words(given):
+            yield TextElement(page, words)
+            return
+        for name in _PARTS:
+            if isinstance(given.get(name), list | Mapping):
+                yield from _list_elements(given[name], page, depth + 1)
+
+
+def _get_words(element: Mapping[str, Any]) -> str:
+    """Return the text of an element, for a table with its caption and footnotes; empty if other elements have it."""
+    if isinstance(element.get("table_body"), str):  # MinerU
+        parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))
+        return "\n".join(str(line) for part in parts if part for line in (part if isinstance(part, list) else [part]))
+    metadata = element.get("metadata")
+    if isinstance(metadata, Mapping) and isinstance(metadata.get("text_as_html"), str):  # Unstructured
+        return str(metadata["text_as_html"])
+    if any(isinstance(element.get(name), list) and element[name] for name in _PARTS):
+        return ""
+    return next((element[name] for name in _WORDS if isinstance(element.get(name), str) and element[name].strip()), "")
+
+
+# ---------------------------------------------------------------- chunks
+
+
+def read_chunks(path: Path, names: FileNamer) -> tuple[Passage, ...]:
+    """Return the chunks of a JSONL, JSON, CSV or Parquet file; `names` maps a chunk's file name to a corpus file."""
+    if not path.is_file():
+        raise SourceError(f"{path}: no such file; --chunks takes a file with one chunk per row (JSONL, CSV, Parquet)")
+    records = read_records(path, read_regular(path, most=None), Tally(strict=True), accounted=False)
+    try:
+        chunks = read_passages([record.cells for record in records], names=names)
+    except ReplyError as error:
+        raise SourceError(f"{path}: {error}; a chunk must be an object with its text in `text`") from error
+    if not any(chunk.text.strip() or chunk.span for chunk in chunks):
+        raise SourceError(
+            f"{path}: no chunk has text or offsets; the fields `text`, `content`, `page_content` … were searched"
+        )
+    return chunks

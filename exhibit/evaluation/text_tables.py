@@ -4,8 +4,9 @@ from collections.abc import Container, Mapping, Sequence
 
 from exhibit.evaluation import statistics
 from exhibit.evaluation.bands import Bands, read_scale
-from exhibit.evaluation.metrics import CEILING, K, describe_metric, name_request, shorten_metrics
+from exhibit.evaluation.metrics import CEILING, K, choose_headlines, describe_metric
 from exhibit.runtime.command import align_rows
+from exhibit.schemas.run import Outcome
 
 ALL = "ALL"
 NARROW = 80  # columns that every terminal has
@@ -16,9 +17,9 @@ def choose_metrics(
 ) -> list[str]:
     """Return the metrics that a table shows: the requested ones or, if none is requested, those of a short table."""
     if asked:
-        wanted = set(map(name_request, asked))
+        wanted = set(asked)
         return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
-    names, found = shorten_metrics(summary) or list(summary), f"recall@{K}"
+    names, found = choose_headlines(summary) or list(summary), f"recall@{K}"
     ceiling = ceiling_of(found, summary)
     if ceiling and found in names:
         names.insert(names.index(found) + 1, ceiling)
@@ -166,7 +167,7 @@ def diff_lines(
     """Return the lines of a table that compares two runs, and notes on the questions that are not compared."""
     lines = [*align_rows(diff_rows(differences, metrics, overlap)), *describe_not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
-        lines.append("no interval: the questions are about too few documents to estimate chance")
+        lines.append("no interval: the questions are about fewer than ten documents, too few to estimate chance")
     return lines
 
 
@@ -200,6 +201,12 @@ def _format_failures(overlap: statistics.Overlap) -> list[str]:
     direction = "=" if not change else "▲ worse" if change > 0 else "▼ better"
     row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
     return [*row, str(overlap.asked), direction]
+
+
+def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
+    """Return a line for each outcome that a question of two runs has: its number before and after."""
+    rows = [[f"  {one}", str(before.get(one, 0)), str(after.get(one, 0))] for one in Outcome]
+    return align_rows([row for row in rows if row[1:] != ["0", "0"]])
 
 
 def describe_not_compared(overlap: statistics.Overlap) -> list[str]:

@@ -1,16 +1,30 @@
-"""Cost: the price of a reply, as the system reports it, or from its tokens and the given prices.
+"""Cost: the time, the money and the length of a reply."""
 
-Prices are for a million tokens (`--price-in`, `--price-out`), in any currency. They are not combined with a cost that
-the system reports.
-"""
+from exhibit.evaluation.metrics import Case, Options, metrics_of
 
-from exhibit.evaluation.metrics import Case, Options, with_options
-
+metric = metrics_of("Cost")
 _MILLION = 1_000_000  # prices are for this many tokens
 
 
-def _score(case: Case, options: Options) -> float | None:
-    """Return the cost of a reply; None where it is not reported and tokens or prices are unknown."""
+@metric(
+    title="Time to reply",
+    meaning="seconds from the question to the last word of its reply",
+    unit="seconds",
+    higher_is_better=False,
+    gate=False,  # a busy machine is no fault of the system under test
+)
+def latency(case: Case) -> float | None:
+    return case.reply.seconds
+
+
+@metric(
+    title="Cost of a reply",
+    meaning="money a question, as the system reports it or by the prices given",
+    unit="currency",
+    higher_is_better=False,
+    gate=False,  # prices change, and a dearer answer may be a better one
+)
+def cost(case: Case, options: Options) -> float | None:
     usage = case.reply.usage
     if "cost" in usage:
         return float(usage["cost"])
@@ -20,4 +34,13 @@ def _score(case: Case, options: Options) -> float | None:
     return float((usage.get("tokens_in", 0) * price_in + usage.get("tokens_out", 0) * price_out) / _MILLION)
 
 
-NAMES, measure = with_options(cost=_score)
+@metric(
+    title="Answer length",
+    meaning="characters of an answer",
+    unit="characters",
+    higher_is_better=None,
+    needs=("answer",),
+    short=False,
+)
+def answer_length(case: Case) -> float:
+    return float(len(case.reply.answer or ""))

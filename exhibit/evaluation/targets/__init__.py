@@ -1,89 +1,168 @@
-"""Systems under test: a TOML file in `systems/` or of your own (`--target my-system.toml`), or a Python file here.
+"""Systems under test, and how questions are asked of them.
 
-Most systems are a TOML file with their request, the paths of answer and passages in the reply, and their interface for
-documents (docs/targets.md; `systems/langserve.toml` is short, `systems/nvidia.toml` has documents). Code is needed only
-where there is no server: a Python file in this folder is a target when it has
+A target is a server (`http`, with TOML files for known systems beside it, or `--target my-system.toml`), the built-in
+pipeline, a Python function, or a file of predictions. A module of your own is a target when it is an entry point of
+the group `exhibit.targets` with
 
-    class MySettings(BaseModel):            # its settings beyond `TargetOptions`; optional
-        url: str = Field("", description="the address for questions")
+    class MySettings(BaseModel): ...        # its settings beyond `TargetOptions`; optional
     SETTINGS = MySettings
 
     def open(argument: str | None, options: TargetOptions, settings: MySettings) -> Target: ...
 
-`url` is then `--set target_url=URL`, the key `target_url` of a config file, and a line of `exhibit settings`. Without
-SETTINGS, a target is opened as `open(argument, options)`. `argument` is the part after the colon in `--target
-NAME:ARGUMENT`.
-
-The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset. Optional are
-`forget`, which deletes the documents that `ingest` uploaded, and `text(filename)` and `chunks(filename)`, which return
-a document's text and the spans of its chunks.
+A field `url` of the settings is then `--set target_url=URL`. Without SETTINGS, a target is opened as `open(argument,
+options)`; `argument` is the part after the colon in `--target NAME:ARGUMENT`. `probe`, `ingest` and `ask` are called in
+this order for each dataset. Optional are `forget`, which deletes the documents that `ingest` uploaded, and
+`text(filename)` and `chunks(filename)`, which return a document's text and the spans of its chunks.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
-from exhibit.evaluation.asking import ask_all as ask_all
-from exhibit.evaluation.servers.server import Server
-from exhibit.evaluation.servers.system import ServerSettings, list_systems, settings_of
-from exhibit.evaluation.target_protocol import NumberedReply as NumberedReply
-from exhibit.evaluation.target_protocol import Target as Target
-from exhibit.evaluation.target_protocol import TargetOptions as TargetOptions
-from exhibit.evaluation.target_protocol import count_only as count_only
+from exhibit.engine import Limits
+from exhibit.evaluation.cases import Case, Reply, Turn
+from exhibit.evaluation.datasets import Dataset
+from exhibit.models.llms import LLM
+from exhibit.models.protocols import Embedder
+from exhibit.rag.config import Config
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.run import Ingestion as Ingestion
+from exhibit.storage.cache import find_cache_folder
+from exhibit.storage.http import Deadline, HttpError, Retries
+
+SYSTEMS = Path(__file__).parent
+"""The folder with a TOML file for each known server."""
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """The options of every target; each target reads those that it needs."""
+
+    config: Config = field(default_factory=Config)
+    answers: bool = True
+    """Whether the built-in pipeline answers, or only retrieves."""
+    cache: Path = field(default_factory=find_cache_folder)
+    threads: int = 4
+    """The number of requests at the same time."""
+    engine: str = "local"
+    jobs: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    """The limits of time and memory for one document."""
+    timeout: float = 60.0
+    """Seconds for one question, from the connection to the last byte, with retries and pauses."""
+    retries: int = 5
+    backoff: float = 0.5
+    """The number of retries, and the seconds before the first one; each later pause is twice as long."""
+    ingest: Literal["auto", "never", "fresh"] | None = None
+    """Whether missing documents are uploaded, none, or all again; None: the target's default."""
+    delete_collection: bool = False
+    """Whether a server's documents will be deleted after the run."""
+    count_pages: bool = False
+    """Whether a target without ingestion should count the pages of the corpus."""
+    embedder: Embedder | None = None
+    llm: LLM | None = None
+    """Components that replace those of the config."""
+    function: Callable[..., Any] | None = None
+    """The function that the target `function` calls with each question."""
+
+
+class NumberedReply(NamedTuple):
+    """The position of a case in the list of questions, and its reply."""
+
+    position: int
+    reply: Reply
+
+
+class Target(Protocol):
+    """The interface of a system under test."""
+
+    name: str
+    exact: bool
+    """Whether the passages have spans in the documents as this project reads them, so that no search is needed."""
+
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        """Check the system with a few questions before any work; return notes for the user.
+
+        Raise ToolkitError, in one clear line, if no question could be answered.
+        """
+
+    def ingest(self, dataset: Dataset) -> Ingestion:
+        """Prepare the documents of a dataset in the system, and return a record of the files, pages and chunks."""
+
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
+        """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
+
+
+def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
+    """Return the ingestion record of a target that does not ingest the documents itself: only the corpus size."""
+    pages = sum(len(document.pages) for document in dataset.documents.all()) if options.count_pages else None
+    return Ingestion(files=len(dataset.files), pages=pages)
+
+
+# ---------------------------------------------------------------- opening
+
+
+def list_systems() -> list[str]:
+    """Return the names of the servers that a TOML file of this package describes."""
+    return sorted(path.stem for path in SYSTEMS.glob("*.toml"))
 
 
 def list_targets() -> list[str]:
-    """Return the names of all targets: Python plug-ins, and systems that a TOML file of this package describes."""
+    """Return the names of all targets."""
     return sorted({*list_plugins(__name__), *list_systems()})
 
 
-def is_system(wanted: str) -> str | None:
-    """Return the name or the TOML file of the system that `--target` means; None if it means a Python file."""
-    name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0].replace("-", "_")
-    return name if wanted.endswith(".toml") or name in list_systems() else None
+def _parse_name(wanted: str) -> tuple[str, str | None]:
+    """Return the name and the argument of `NAME[:ARGUMENT]`; a path of a TOML file is a name."""
+    if wanted.endswith(".toml"):
+        return wanted, None
+    name, _, argument = wanted.partition(":")
+    return name.replace("-", "_"), argument or None
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
     """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` are the target's own settings."""
     settings = read_target_settings(wanted, given or {})
-    system = is_system(wanted)
-    if system is not None:
-        address = wanted.removeprefix(system).lstrip(":") or None
-        return Server(system, address, options, cast(ServerSettings, settings))
-    module, argument = load_plugin(__name__, wanted)
+    name, argument = _parse_name(wanted)
+    if _is_system(name):
+        return cast(Target, load_plugin(__name__, "http")[0].Server(name, argument, options, settings))
+    module, _ = load_plugin(__name__, wanted)
     opened = module.open(argument, options) if settings is None else module.open(argument, options, settings)
     return cast(Target, opened)
 
 
-def _find_settings_model(wanted: str) -> type[BaseModel] | None:
-    system = is_system(wanted)
-    if system is not None:
-        return settings_of(system)
-    if wanted.partition(":")[0].replace("-", "_") not in list_plugins(__name__):
-        names = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
-        raise ToolkitError(
-            f"no target {wanted.partition(':')[0]!r}; the targets are {names}, or a file of your own: FILE.toml"
-        )
-    module, _ = load_plugin(__name__, wanted)
-    return cast("type[BaseModel] | None", getattr(module, "SETTINGS", None))
+def _is_system(name: str) -> bool:
+    return name == "http" or name.endswith(".toml") or name in list_systems()
+
+
+def find_settings_model(wanted: str) -> type[BaseModel] | None:
+    """Return the model of a target's own settings; None if it has none."""
+    name, _ = _parse_name(wanted)
+    if _is_system(name):
+        return cast("type[BaseModel]", load_plugin(__name__, "http")[0].settings_of(name))
+    if name not in list_plugins(__name__):
+        names = ", ".join(one.replace("_", "-") for one in list_targets() if one != "function")
+        raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
+    return cast("type[BaseModel] | None", getattr(load_plugin(__name__, name)[0], "SETTINGS", None))
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings, validated; None if the target has no settings of its own.
-
-    Raise one error that lists all unknown settings or, if all are known, all invalid ones.
-    """
-    model = _find_settings_model(wanted)
-    name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
+    """Return a target's own settings, validated; raise one error that lists all unknown or all invalid ones."""
+    model = find_settings_model(wanted)
     known = {} if model is None else model.model_fields
     unknown = [f"target_{key}" for key in given if key not in known]
     if unknown:
         there = ", ".join(f"target_{key}" for key in known) or "none"
+        name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
         raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {name}; its settings are {there}")
     if model is None:
         return None
@@ -93,7 +172,87 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
         raise ToolkitError(format_faults(error, under="target_")) from error
 
 
-def list_target_settings() -> dict[str, type[BaseModel]]:
-    """Return the settings model of each target, by its name."""
-    models = {name: _find_settings_model(name) for name in list_targets()}
-    return {name: model for name, model in models.items() if model is not None}
+# ---------------------------------------------------------------- asking in several threads
+
+AskOne = Callable[[Case, Deadline], Reply]
+"""Ask one question once; raise HttpError when there is no reply."""
+_MAX_FAILED_IN_ROW = 3
+"""After this many questions in a row have failed with all their retries, later questions are asked only once."""
+
+
+def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
+    """Ask a question with retries; if every attempt fails, return a reply with an error.
+
+    The reply's latency is the time of the last attempt, without the earlier attempts and waits.
+    """
+    deadline = Deadline(options.timeout, flag="--timeout")
+    began = 0.0
+
+    def ask_once() -> Reply:
+        nonlocal began
+        began = time.monotonic()
+        return ask(case, deadline)
+
+    try:
+        reply = retries(ask_once, deadline=deadline)
+    except HttpError as error:
+        reply = Reply(error=f"{error} (asked {error.tries} times)" if error.tries > 1 else str(error))
+    return reply if reply.seconds is not None else replace(reply, seconds=time.monotonic() - began)
+
+
+def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
+    """Yield a reply for each case as the replies arrive; `options.threads` questions are asked at the same time.
+
+    The turns of a conversation (`labels.session`) are asked one after another, each with the turns before it.
+    """
+    stopped = threading.Event()
+    retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
+    conversations, taking = iter(_group_conversations(cases)), threading.Lock()
+    # the queue is bounded, so that unread replies do not fill the memory
+    replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
+
+    def ask_next() -> None:
+        try:
+            while not stopped.is_set():
+                with taking:
+                    turns = next(conversations, ())
+                earlier: tuple[Turn, ...] = ()
+                for position in turns:
+                    if stopped.is_set():
+                        break
+                    case = replace(cases[position], history=cases[position].history or earlier)
+                    reply = _ask_with_retries(case, ask, retries, options)
+                    replies.put(NumberedReply(position, reply))
+                    earlier = (*earlier, Turn("user", case.question), Turn("assistant", reply.answer or ""))
+                if not turns:
+                    break
+        except BaseException as error:  # a bug must not look like a run without questions
+            replies.put(error)
+        replies.put(None)
+
+    running = max(1, min(options.threads, len(cases)))
+    for _ in range(running):
+        threading.Thread(target=ask_next, daemon=True).start()
+    try:
+        while running:
+            item = replies.get()
+            if isinstance(item, BaseException):
+                raise item
+            if item is None:
+                running -= 1
+            else:
+                yield item
+    finally:
+        stopped.set()  # threads stop waiting for a busy server; the loop makes room in the queue
+        while not replies.empty():
+            replies.get()
+
+
+def _group_conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
+    """Return the indexes of the cases, grouped by conversation; a case without a session is a group of its own."""
+    if all(case.session is None for case in cases):
+        return ((position,) for position in range(len(cases)))
+    sessions: dict[str, list[int]] = defaultdict(list)
+    for position, case in enumerate(cases):
+        sessions[f"\0{position}" if case.session is None else case.session].append(position)
+    return list(sessions.values())

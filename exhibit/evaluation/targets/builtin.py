@@ -15,11 +15,10 @@ from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
 from exhibit.rag.config import PLUGINS, Config
-from exhibit.rag.database import FORMAT, MANIFEST
+from exhibit.rag.context import Source
+from exhibit.rag.index import FORMAT, MANIFEST, open_index
 from exhibit.rag.pipeline import Answered, Pipeline
-from exhibit.rag.protocols import Hit, Source
-from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.rag.saved_index import open_index
+from exhibit.rag.protocols import Hit, Retrieved
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
@@ -90,10 +89,7 @@ class Builtin:
     # ---------------------------------------------------------------- the index
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Open the index for these documents and settings; build it first if it does not exist.
-
-        Return the ingestion record: the numbers of files, pages and chunks, and the documents that were skipped.
-        """
+        """Open the index for these documents and settings; build it first if it does not exist."""
         folder = self.index_folder(dataset)
         # the lock is beside the folder, which is replaced as a whole; of two runs with the same index, the second one
         # reuses it
@@ -115,10 +111,7 @@ class Builtin:
         return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
-        """Return the folder of the dataset's index.
-
-        The folder's name has a hash of the documents and of all settings that determine the content of the index.
-        """
+        """Return the folder of the dataset's index."""
         config = self._options.config
         parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
         self._sha256 = {path: sha256_of(path) for _, path in sorted(dataset.files.items())}
@@ -171,11 +164,7 @@ class Builtin:
                 yield NumberedReply(position, self._add_label(cases[position], reply))
 
     def _add_label(self, case: Case, reply: Reply) -> Reply:
-        """Return the reply with a label at the beginning of its answer; the function `choose` selects the label.
-
-        The reply is returned unchanged if the question asks for no label, if there is no answer, or if a language
-        model writes the answer, because the language model then chooses the label itself.
-        """
+        """Return the reply with a label at the beginning of its answer; the function `choose` selects the label."""
         if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
             return reply
         reranker = self._pipeline.reranker
@@ -184,10 +173,7 @@ class Builtin:
         return replace(reply, answer=f"{label}. {reply.answer}")
 
     def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
-        """Return the replies to a batch of questions.
-
-        The latency of each reply includes an equal part of the time that the search for the whole batch took.
-        """
+        """Return the replies to a batch of questions."""
         began = time.monotonic()
         results = self._pipeline.search(questions, depth=depth)
         searched = (time.monotonic() - began) / len(results)
@@ -259,11 +245,7 @@ def _find_rank(hit: Hit, ranked: Sequence[Hit]) -> int:
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
-    """Return an answer in which each citation is the rank of a passage instead of the number of a source.
-
-    The two differ because duplicate passages have a rank but no source number. `ranks` maps source numbers to
-    ranks.
-    """
+    """Return an answer in which each citation is the rank of a passage instead of the number of a source."""
     if all(number == rank for number, rank in ranks.items()):
         return text
 
@@ -274,10 +256,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
 
 
 def _read_ingestion(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
-    """Return the ingestion record of an existing index.
-
-    Documents of the dataset that are not in the index are listed as skipped (`set_aside`).
-    """
+    """Return the ingestion record of an existing index."""
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
     pages = sum(entry.pages or 0 for entry in index.documents)

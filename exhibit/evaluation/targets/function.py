@@ -2,28 +2,27 @@
 
 The function is called with a question, and with `history`, `session` and `as_of` if it has parameters of
 these names. It returns the answer as a text, as an object or mapping with `answer` and `passages`, or in
-any form that `shapes.toml` describes.
+any form that `evaluation.replies` knows.
 """
 
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.servers.shapes import Names, describe, recognise
+from exhibit.evaluation.replies import FileNamer, describe, find_parts, read_reply
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
-from exhibit.evaluation.targets.predictions import read_row
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http_policy import Deadline, HttpError
+from exhibit.storage.http import Deadline, HttpError
 
-_DEEPEST = 6
+_MAX_DEPTH = 6
 """The depth of nested objects that are read: a passage's metadata is at the third level."""
-_TRIED = 3
+_MAX_PROBED = 3
 """A function is rejected when this many questions from all parts of the dataset fail."""
 
 
@@ -41,8 +40,7 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], options: TargetOptions) -> None:
         self._function, self._options = function, options
-        named = getattr(function, "__qualname__", type(function).__qualname__)
-        self.name = f"function:{named}"
+        self.name = f"function:{getattr(function, '__qualname__', type(function).__qualname__)}"
         try:
             self._takes = set(inspect.signature(function).parameters) & {"history", "session", "as_of"}
         except (TypeError, ValueError):  # a built-in function, or one written in C
@@ -51,7 +49,7 @@ class Function:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask one question, or up to three if it fails; return notes on the reply, or raise an error."""
         errors = []
-        for case in cases[:: max(1, len(cases) // _TRIED)][:_TRIED]:
+        for case in cases[:: max(1, len(cases) // _MAX_PROBED)][:_MAX_PROBED]:
             try:
                 reply = self._ask(case, Deadline(self._options.timeout, flag="--timeout"), dataset.documents.named)
             except HttpError as error:
@@ -60,8 +58,8 @@ class Function:
             if reply.error:
                 errors.append(reply.error)
                 continue
-            none = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
-            return [] if reply.passages else [none]
+            note = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
+            return [] if reply.passages else [note]
         raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
 
     def ingest(self, dataset: Dataset) -> Ingestion:
@@ -73,25 +71,21 @@ class Function:
         names = dataset.documents.named
         yield from ask_all(cases, lambda case, deadline: self._ask(case, deadline, names), self._options)
 
-    def _ask(self, case: Case, deadline: Deadline, names: Names) -> Reply:
+    def _ask(self, case: Case, deadline: Deadline, names: FileNamer) -> Reply:
         history = [turn._asdict() for turn in case.history]
         parameters = {"history": history, "session": case.session, "as_of": case.labels.get("as_of")}
         try:
             result = self._function(case.question, **{name: parameters[name] for name in self._takes})
-            if inspect.isawaitable(result):
-                result = self._await_result(result, deadline)
+            if inspect.iscoroutine(result):
+                result = self._run(result, deadline)
         except HttpError:
             raise
         except Exception as error:  # any exception of the function itself
             raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
         return read_result(result, names)
 
-    def _await_result(self, result: Any, deadline: Deadline) -> Any:
-        async def wait() -> Any:
-            return await result
-
-        waiting: Coroutine[Any, Any, Any] = wait()
-        future = asyncio.run_coroutine_threadsafe(waiting, self._loop)
+    def _run(self, coroutine: Any, deadline: Deadline) -> Any:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result(deadline.left)
         except TimeoutError:
@@ -106,7 +100,7 @@ class Function:
         return loop
 
 
-def read_result(result: Any, names: Names) -> Reply:
+def read_result(result: Any, names: FileNamer) -> Reply:
     """Return the result of a function as a reply; raise HttpError if its form is not recognised."""
     if isinstance(result, Reply):
         return result
@@ -114,21 +108,21 @@ def read_result(result: Any, names: Names) -> Reply:
         answer, *passages = (result,) if isinstance(result, str) else result
         result = {"answer": answer, "passages": passages[0] if passages else []}
     plain = _make_plain(result)
-    shape = recognise(plain)
-    if shape is None:
+    parts = find_parts(plain)
+    if parts.answer is None and not parts.passages:
         raise HttpError(f"the function returned no answer: {describe(plain)}")
-    return read_row(plain, shape, names)
+    return read_reply(plain, names)
 
 
-def _make_plain(value: Any, depth: int = _DEEPEST) -> Any:
+def _make_plain(value: Any, depth: int = _MAX_DEPTH) -> Any:
     """Return objects as mappings of their public attributes, and tuples as lists."""
     if value is None or isinstance(value, str | int | float) or not depth:
         return value
     if isinstance(value, Mapping):
-        return {str(key): _make_plain(held, depth - 1) for key, held in value.items()}
+        return {str(key): _make_plain(inner, depth - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_make_plain(held, depth - 1) for held in value]
+        return [_make_plain(inner, depth - 1) for inner in value]
     fields = getattr(value, "__dict__", None) or {
         name: getattr(value, name) for name in getattr(value, "__slots__", ()) if hasattr(value, name)
     }
-    return {key: _make_plain(held, depth - 1) for key, held in fields.items() if not key.startswith("_")}
+    return {key: _make_plain(inner, depth - 1) for key, inner in fields.items() if not key.startswith("_")}

@@ -1,0 +1,169 @@
+"""Compare two runs: which figures and outcomes are worse by more than chance, and which run is better.
+
+A run is worse when fewer questions are answered rightly for certain, or an unfavourable outcome grows beyond chance,
+whatever the means of the remaining rows say. The named metrics are tested at 5% each; over all others together, Holm's
+method keeps the chance of a false alarm below 5%.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from exhibit.evaluation.metrics import OUTCOME, K, describe_metric, find_needing, shorten_metrics
+from exhibit.evaluation.outcomes import BAD
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, Overlap, compare
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
+
+MAX_FALL = 0.1
+"""The largest tolerated fall where there are too few documents for an interval: ten points, or a tenth of a non-share.
+
+With ten questions, one may change its answer by chance; two rarely do.
+"""
+ALPHA = 0.05
+NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")
+"""The metrics that are tested each for itself, unless the user names others."""
+
+
+def with_outcomes(table: Table) -> Table:
+    """Return a table with the share of each unfavourable outcome as further metrics."""
+    shares = {
+        f"{OUTCOME}{outcome}": [float(one == outcome) for one in table.outcomes]
+        for outcome in Outcome
+        if outcome in BAD and table.outcomes
+    }
+    return replace(table, values={**table.values, **shares})
+
+
+def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, Difference]:
+    """Return how each metric, and the share of each unfavourable outcome, differs over the common questions."""
+    columns = dict.fromkeys(name for table in before for name in table.values if must_stay(name))
+    differences = compare([*map(with_outcomes, before)], [with_outcomes(with_columns(one, columns)) for one in after])
+    return {
+        name: one
+        for name, one in differences.items()
+        if not name.startswith(OUTCOME) or one.first or one.second  # no question has the outcome
+    }
+
+
+def must_stay(name: str) -> bool:
+    """Return whether a later run is worse if it lacks values of a metric: right answers, and passages."""
+    return name == ANSWERED_RIGHTLY or bool(find_needing([name], "passages"))
+
+
+def with_columns(table: Table, names: Iterable[str]) -> Table:
+    """Return a table with these metrics; the values of a metric that it lacks are None."""
+    missing = {name: [None] * len(table.ids) for name in names if name not in table.values}
+    return replace(table, values={**table.values, **missing}, repeats=())
+
+
+def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
+    """Return the number of questions with each outcome."""
+    return Counter(str(outcome) for table in tables for outcome in table.outcomes)
+
+
+def is_worse(name: str, difference: Difference, *, max_fall: float = MAX_FALL) -> bool:
+    """Return whether a metric is worse beyond chance; without an interval, if it fell by more than `max_fall`.
+
+    A metric on passages or right answers is also worse if most of its questions no longer have a value.
+    """
+    if _is_lost(name, difference, max_fall):
+        return True
+    change = difference.mean
+    if change is None or describe_metric(name).improves(change) is not False:
+        return False
+    return difference.beyond_chance if difference.ci95 else measure_fall(name, difference) > max_fall
+
+
+def _is_lost(name: str, difference: Difference, max_fall: float) -> bool:
+    return must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n)
+
+
+def find_regressions(
+    differences: Mapping[str, Difference], asked: Sequence[str] = (), *, max_fall: float = MAX_FALL
+) -> list[str]:
+    """Return the names of the metrics and outcomes that are worse; `asked` names the metrics to test, if not all."""
+    named = [name for name in differences if name in (asked or NAMED)]
+    worse = {name for name in named if is_worse(name, differences[name], max_fall=max_fall)}
+    if not asked:
+        others = [name for name in differences if name not in named and describe_metric(name).gate]
+        candidates = [name for name in others if is_worse(name, differences[name], max_fall=max_fall)]
+        tested = [name for name in others if differences[name].p is not None]
+        held = _apply_holm({name: differences[name].p or 0.0 for name in tested})
+        worse |= {name for name in candidates if name in held or differences[name].p is None}
+    return [name for name in differences if name in worse]
+
+
+def _apply_holm(values: Mapping[str, float]) -> set[str]:
+    """Return the names whose difference remains beyond chance when all are tested together (Holm's method)."""
+    held: set[str] = set()
+    for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
+        if values[name] > ALPHA / (len(values) - rank):
+            break
+        held.add(name)
+    return held
+
+
+def describe_regressions(
+    differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL
+) -> list[str]:
+    """Return lines that name the worse metrics, with the rule by which they count as worse."""
+    lost = [name for name in worse if _is_lost(name, differences[name], max_fall)]
+    beyond = [name for name in worse if differences[name].ci95 and name not in lost]
+    fallen = [name for name in worse if not differences[name].ci95 and name not in lost]
+    few = f"worse by more than {max_fall:g}, with too few documents for an interval"
+    named = {"worse beyond chance": beyond, few: fallen, "no longer measured for most questions": lost}
+    return [f"{words}: {', '.join(names)}" for words, names in named.items() if names]
+
+
+def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
+    """Return one sentence that says which of two runs is better.
+
+    One metric decides: the share of right answers if both runs have it, else recall, else the first main metric
+    that both runs have. Where it does not change and something else is worse, the sentence says so.
+    """
+    first, second = names
+    known = [name for name, one in differences.items() if one.mean is not None]
+    name = next((name for name in (*NAMED, *shorten_metrics(known)) if name in known), None)
+    if worse and (name is None or name not in worse):
+        return f"{second} is worse than {first}: {', '.join(worse[:3])}."
+    if name is None or describe_metric(name).better == "neither":
+        return f"No metric decides whether {second} or {first} is better."
+    one, metric = differences[name], describe_metric(name)
+    change = one.mean or 0.0
+    values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
+    ends = f", 95% interval {' to '.join(map(metric.change_in_words, one.ci95))}" if one.ci95 else ""
+    figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
+    rest = f"{figures} ({metric.change_in_words(change)}{ends}; {one.n:,} questions)."
+    if not change:
+        return f"{second} and {first} are equally good: {rest}"
+    if one.ci95 is None:
+        return f"There are too few documents to say whether {second} is better than {first}: {rest}"
+    if not one.beyond_chance:
+        return f"Neither {second} nor {first} is better by more than chance: {rest}"
+    better, loser = (second, first) if metric.improves(change) else (first, second)
+    return f"{better} is better than {loser}: {rest}"
+
+
+def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
+    """Raise an error where two runs, named by `names`, have no question or no metric in common."""
+    first, second = names
+    if shared.not_comparable and not shared.asked:
+        listed = ", ".join(shared.not_comparable)
+        raise ToolkitError(
+            f"{first} and {second} cannot be compared: both have a dataset named {listed}, but no question has the "
+            "same words, expected answer, gold and documents in both; run both on one bundle"
+        )
+    if not differences:
+        raise ToolkitError(
+            f"{first} and {second} have no dataset and metric in common; evaluate both on the same bundle and metrics"
+        )
+
+
+def measure_fall(name: str, difference: Difference) -> float:
+    """Return the size of a change: for a share the difference of the means, else in proportion to the first mean."""
+    change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
+    if describe_metric(name).unit == "share":
+        return change
+    return change / first if first else float(bool(change))

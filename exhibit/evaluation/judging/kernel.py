@@ -1,0 +1,460 @@
+"""Decide by rules whether a reply gives the expected answer.
+
+Closed types are decided: yes or no, a figure with its unit or currency, a date, a period, a label (`Clause 5(a)`), a
+name, an exact quote. A reply is right where one of its sentences has the words of the expected answer in their order,
+and no denial, exception, alternative, other candidate or figure that the expected answer lacks. It is wrong where it
+has another value of the same type. Everything else is not judged.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
+from exhibit.law.language import is_content, stem
+from exhibit.law.refusals import strip_reply
+from exhibit.law.sentences import split_sentences
+from exhibit.law.values import NUMBER_WORDS, Value, find_values, read_words, write_plain_numbers
+
+MAX_REPLY_CHARS = 20_000  # ten pages, more than any answer has
+MAX_EXTRA_WORDS = 80
+"""A reply this much longer than three times the expected answer and the gold is a document, and is not judged."""
+MIN_QUOTE_WORDS = 8
+MAX_NAME_WORDS = 6
+"""A shorter expected answer is a name or a term: its words must be adjacent in the reply."""
+
+
+class Decision(NamedTuple):
+    """Whether a reply is right (None where the rules cannot decide), and why."""
+
+    right: bool | None
+    reason: str
+
+
+# ---------------------------------------------------------------- words that change what a sentence says
+
+_YES = frozenset("yes ja oui sí si sim ano tak áno".split())
+_NO = frozenset("no nein non não ne nie".split())
+_DENIALS = frozenset(
+    "not no never neither nor none nothing nobody cannot without non isn aren doesn don won wouldn shouldn didn wasn "
+    "weren hasn haven false untrue incorrect wrong nicht kein keine keinen keiner nie ne pas aucun aucune jamais nunca "
+    "não nem sin sem senza nikdy žádný žádná není nemůže nesmí nie".split()
+)
+_EXCEPTIONS = frozenset(
+    "except excepting excluding unless but save besides other otherwise however although though instead rather "
+    "notwithstanding despite subject if provided only solely merely partly partially half außer ohne sondern nur sauf "
+    "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than unlike regardless contrary".split()
+)
+_ALTERNATIVES = frozenset("or either versus vs between oder entweder ou soit o nebo buď lub albo alebo".split())
+_HEDGES = frozenset(
+    "maybe perhaps possibly probably might could unclear uncertain presumably allegedly vielleicht unklar".split()
+)
+_CHANGES = _DENIALS | _EXCEPTIONS | _ALTERNATIVES | _HEDGES
+_RETRACTION = re.compile(r"\bnot (?:so|true|correct|right|the case)\b|\b(?:untrue|incorrect|false|wrong)\b")
+_LOWER = re.compile(
+    r"\b(?:at least|no(?:t)? (?:less|fewer|earlier) than|minimum|more than|over|exceed(?:s|ing)?|from)\b"
+)
+_UPPER = re.compile(r"\b(?:at most|no(?:t)? (?:more|later|greater) than|up to|maximum|less than|under|below|within)\b")
+_BOUNDS = re.compile(r"\bno(?:t)? (?:less|fewer|earlier|more|later|greater) than\b|\bnot exceed(?:ing)?\b")
+"""A bound that is worded as a denial."""
+_LIMITS = frozenset("before after until till since prior beyond nearly almost minus vor nach bis seit avant".split())
+"""A word directly before a value that makes it another value."""
+_SEPARATORS = frozenset(", ; / & and und et y e".split())
+_ARTICLES = frozenset("a an the der die das den dem des ein eine le la les un une el los las il lo gli the".split())
+_FILLERS = frozenset(
+    "is are was were be it its this that there under pursuant according per of to in on by with for as which".split()
+)
+_NEUTRAL = frozenset(
+    stem(word)
+    for word in "agreement contract lease document text law state govern apply provide say specify set answer accord "
+    "party amount date term total equal name follow agree require entitle hold give contain find show base define see "
+    "allow capped deal".split()
+)
+"""Words that a sentence may have beside a short answer, as it may have those of the question."""
+_COMPANY = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
+
+# ---------------------------------------------------------------- a text as it is compared
+
+_LABEL = re.compile(
+    r"(?i:\b(?P<noun>section|clause|article|art|paragraph|para|schedule|exhibit|annex|appendix|tranche|class|series|tier|"
+    r"phase|level|option|part|chapter|rule|item|table|group|lot|unit|version|type|grade|category|variant|facility)s?\b\.?|"
+    r"(?P<sign>§{1,2}))\s{0,3}(?P<id>\d+[a-z]{0,2}(?:\.\d+)*(?:\s?\([^\W_]{1,4}\))*|(?-i:[A-Z]\b)(?:-\d+)?|"
+    r"(?-i:[IVXL]{1,5}\b)|(?-i:[A-Z]\d\b)|\([a-z]{1,3}\))"
+)
+_PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
+"""Labels of parts of a document: a reply may add them to its answer."""
+_CURRENCIES = {
+    "us dollars": "USD", "dollars": "USD", "dollar": "USD", "pounds sterling": "GBP", "pounds": "GBP", "euros": "EUR",
+    "euro": "EUR", "swiss francs": "CHF", "francs": "CHF", "czech crowns": "CZK", "kronor": "SEK", "yen": "JPY",
+}  # fmt: skip
+_SPELT_AMOUNT = re.compile(
+    rf"(?i)(?P<number>\b{NUMBER_WORDS}|\b\d[\d,.]*(?:\s(?:thousand|million|billion))?)\s+(?P<unit>{'|'.join(_CURRENCIES)})\b(?!\s+cents?\b)"
+)
+_SIGNS = {"HK$": "HKD ", "A$": "AUD ", "C$": "CAD ", "NZ$": "NZD ", "S$": "SGD ", "R$": "BRL "}
+_OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
+_SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
+_PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
+_URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
+_WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*|'s\b|[,;/&]")
+_HEAD = re.compile(r"\s*([^“”:\n]{1,200}):\s+“")
+_LETTER = re.compile(r"\W*(?:(?:answer|option|choice)\W+)?\(?([A-Za-z])\)?\W*", re.I)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text as it is compared: in lower case, without articles, a figure, a date or a label being one token."""
+
+    text: str
+    stream: tuple[str, ...]
+    """Its tokens with commas and other separators; a value is its kind and its key with a null character between."""
+    values: frozenset[tuple[str, str]]
+    """The kind and the key of each figure, date, place and label."""
+    lead: str
+    """`yes` or `no` if the text begins with one of them; `both` if it says both."""
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """Its words and values."""
+        return tuple(token for token in self.stream if token not in ",;/&'s")
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of its content words."""
+        return frozenset(stem(token) for token in self.tokens if "\0" not in token and is_content(token))
+
+    @cached_property
+    def sentences(self) -> list["Reading"]:
+        """Each of its sentences, read by itself."""
+        return [read_text(self.text[span.start : span.end]) for span in split_sentences(self.text)]
+
+    def count_changes(self) -> Counter[str]:
+        """Count the words that change what the text says, apart from a yes or no at its start."""
+        tokens = _split_words(_BOUNDS.sub(" ", self.text.lower()))
+        words = [part for token in tokens for part in re.split(r"[-'/]", token)]
+        return Counter(word for word in words[1 if self.lead else 0 :] if word in _CHANGES)
+
+
+@lru_cache(maxsize=4096)
+def read_text(text: str) -> Reading:
+    """Return a text as the kernel compares it."""
+    plain = unicodedata.normalize("NFKC", text)
+    for mark, usual in (*((mark, "-") for mark in "\u2010\u2011\u2012\u2212"), ("’", "'"), ("*", ""), ("`", "")):
+        plain = plain.replace(mark, usual)
+    for sign, code in _SIGNS.items():
+        plain = re.sub(rf"(?<!\w){re.escape(sign)}\s?(?=\d)", code, plain)
+    plain = _SPELT_AMOUNT.sub(_write_amount, write_plain_numbers(plain))
+    marks = sorted(_find_marks(plain))
+    stream: list[str] = []
+    at = 0
+    for start, end, kind, key in [*marks, (len(plain), len(plain), "", "")]:
+        stream += _split_words(plain[at:start])
+        if kind and (not stream or stream[-1] != f"{kind}\0{key}"):
+            stream.append(f"{kind}\0{key}")
+        at = max(at, end)
+    return Reading(plain, tuple(stream), frozenset((kind, key) for _, _, kind, key in marks), _find_lead(plain))
+
+
+def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the span, the kind and the key of each label and value."""
+    labels = list(_LABEL.finditer(plain))
+    for match in labels:
+        noun = (match["noun"] or "§").lower()
+        noun = {"art": "article", "para": "paragraph"}.get(noun, noun)
+        yield *match.span(), f"label {noun}", re.sub(r"\s", "", match["id"]).casefold()
+    for value in find_values(plain, numbers=True):
+        start, end = value.span
+        labelled = any(start < match.end() and match.start() < end for match in labels)
+        joined = value.kind == "number" and re.search(r"(?<!hundred)(?<!thousand)(?<!million)\sand\b", value.text, re.I)
+        if labelled or joined or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):  # joined: "between three and seven"
+            continue
+        kind, key = value.kind, _make_key(value)
+        if kind == "number" and (other := _OTHER_CURRENCY.search(plain, max(0, start - 4), start)):
+            kind, key = "amount", f"{other[1]} {key}"
+        yield start, end, kind, f"-{key}" if re.search(r"(?:^|\s)-$", plain[:start]) else key
+
+
+def _write_amount(match: re.Match[str]) -> str:
+    number = read_words(match["number"])
+    if match.string[: match.start()].rstrip().lower().endswith("half"):  # "one and a half million euros"
+        return match[0]
+    return f"{match['number'] if number is None else number} {_CURRENCIES[match['unit'].lower()]}"
+
+
+def _make_key(value: Value) -> str:
+    """Return a value's key, with a period of hours in days."""
+    number, _, unit = value.key.partition(" ")
+    return f"{(Decimal(number) / 24).normalize():f} day" if value.kind == "period" and unit == "hour" else value.key
+
+
+def _split_words(text: str) -> Iterator[str]:
+    for match in _WORD.finditer(text.lower()):
+        word = match[0].removesuffix("'")
+        if "n't" in word:
+            yield from (word.replace("n't", ""), "not")
+        elif word.endswith("'s"):
+            yield from filter(None, (word[:-2], "'s"))
+        elif word not in _ARTICLES:
+            yield _COMPANY.get(word, word)
+
+
+def _find_lead(text: str) -> str:
+    """Return the yes or no that a text says at the start of its sentences; `both` if it says one and the other."""
+    leads = set()
+    for number, span in enumerate(split_sentences(text)):
+        sentence = text[span.start : span.end].lower()
+        words = re.findall(r"[^\W\d_]+", sentence)[:4]
+        stop = re.match(r"\W*[^\W\d_]+\s*(?:[,.;:!–—-]|$|\sand\b|\sor\b)", sentence)
+        if words and (words[0] in _YES | _NO) and (stop or words[0] in _YES):
+            leads.add("yes" if words[0] in _YES else "no")
+            if not number:  # "yes and no", "yes, no, perhaps"
+                other = re.match(r"\W*[^\W\d_]+\W+(?:and |or |und |et )?([^\W\d_]+)\b(?=\W*$|\s*[,.;])", sentence)
+                leads |= {"yes" if other[1] in _YES else "no"} if other and other[1] in _YES | _NO else set()
+    return "both" if len(leads) > 1 else next(iter(leads), "")
+
+
+# ---------------------------------------------------------------- the decision
+
+
+@lru_cache(maxsize=1024)  # the outcome, its reason and the metrics ask for the same pair
+def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...] = ()) -> Decision:
+    """Decide whether a reply gives the expected answer; `gold` has the passages that support it."""
+    wanted, asked = read_text(_strip(expected)), read_text(question)
+    if not wanted.tokens and not wanted.lead:
+        return Decision(None, "There is no expected answer.")
+    answer = _without_questions(_strip(strip_reply(reply[:MAX_REPLY_CHARS])), question)
+    if head := _HEAD.match(answer):  # an answer before the passage that it quotes
+        before_quote = judge_answer(question, expected, head[1], gold)
+        if before_quote.right is not None:
+            return before_quote
+    letter, given_letter = _LETTER.fullmatch(expected), _LETTER.fullmatch(answer)
+    if letter and given_letter:
+        same = letter[1].lower() == given_letter[1].lower()
+        return Decision(same, f"The reply says {given_letter[1]}, expected is {letter[1]}.")
+    if not any(kind.startswith("label") and kind[6:] in _PARTS for kind, _ in wanted.values):
+        answer = _without_labels(answer)
+    given = read_text(answer)
+    if not given.tokens and not given.lead:
+        return Decision(False, "The reply repeats the question or has no words.")
+    if given.tokens == wanted.tokens and given.lead == wanted.lead:
+        return Decision(True, "The reply is the expected answer.")
+    longest = max(len(wanted.tokens), *(len(text.split()) for text in gold), 0)
+    if len(given.tokens) > 3 * longest + MAX_EXTRA_WORDS:
+        return Decision(None, "The reply is much longer than the expected answer.")
+    return (
+        _judge_yes_or_no(wanted, given, asked)
+        or _judge_values(wanted, given, asked)
+        or _judge_words(wanted, given, asked, [read_text(text[:MAX_REPLY_CHARS]) for text in gold])
+    )
+
+
+def _strip(text: str) -> str:
+    """Return an answer without citations, source marks such as `[doc 42]`, addresses and pages."""
+    text = rewrite_citations(without_places(text), lambda *_: " ")
+    text = BRACKETED.sub(lambda match: match[0] if match[0].strip("[]").isdigit() else " ", text)
+    return _PAGE.sub(" ", _URL.sub(" ", text)).strip()
+
+
+def _without_questions(answer: str, question: str) -> str:
+    """Return an answer without the sentences that are questions, and without the question that it repeats."""
+    answer, asked = answer.lstrip('"“ '), question.strip()
+    if asked and answer[: len(asked)].casefold() == asked.casefold():
+        answer = answer[len(asked) :]
+    sentences = (answer[span.start : span.end] for span in split_sentences(answer))
+    return " ".join(sentence for sentence in sentences if not sentence.rstrip('"” ').endswith("?"))
+
+
+def _without_labels(answer: str) -> str:
+    """Return an answer without the sections and clauses that it names as its source."""
+    pattern = rf"\(?(?:\b(?:see|in|under|per|pursuant to|according to|cf\.?)\s+)?{_LABEL.pattern}[,:]?\)?"
+    return re.sub(pattern, lambda m: " " if (m["noun"] or "§").lower() in _PARTS else m[0], answer)
+
+
+def _judge_yes_or_no(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
+    if not wanted.lead:
+        return Decision(None, f"The reply says {given.lead}, which was not expected.") if given.lead else None
+    if given.lead == "both":
+        return Decision(False, "The reply says yes and no.")
+    if given.lead and given.lead != wanted.lead:
+        return Decision(False, f"The reply says {given.lead}, expected is {wanted.lead}.")
+    if set(wanted.tokens) - _YES - _NO:
+        return None if given.lead else Decision(None, "The reply says neither yes nor no.")
+    if not given.lead:
+        return Decision(None, "The reply says neither yes nor no.")
+    first = given.sentences[0]
+    doubts = set(first.tokens[1:3]) & (_HEDGES | {"if", "unless", "sometimes"})
+    opposite = set(first.tokens[1:]) & _NO if given.lead == "yes" else set(given.tokens) & _YES
+    if doubts or opposite or _contradicts_itself(first, asked):
+        return Decision(None, f"The reply says {given.lead}, and doubts or denies it.")
+    return Decision(True, f"The reply says {given.lead}, as expected.")
+
+
+def _contradicts_itself(first: Reading, asked: Reading) -> bool:
+    """Return whether a sentence such as "Yes, the tenant may not sublet" repeats the question, but denies it."""
+    if len(asked.stems & first.stems) < 0.75 * len(asked.stems):
+        return False
+    denied, asked_denied = (bool(set(text.count_changes()) & _DENIALS) for text in (first, asked))
+    return denied != (asked_denied if first.lead == "yes" else not asked_denied)
+
+
+def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
+    """Return that a reply is wrong if it has another value of a kind and not the expected one."""
+    own = set(wanted.values - asked.values) or set(wanted.values)
+    for kind in sorted({kind for kind, _ in own}):
+        keys = {key for other, key in own if other == kind}
+        stated = {key for other, key in given.values if other == kind}
+        rivals = stated - keys - {key for other, key in asked.values if other == kind}
+        if not keys & stated and (rivals or (stated and len(own) == len(keys))):
+            reason = f"The reply says {min(rivals or stated)}, expected is {', '.join(sorted(keys))}."
+            scaled = kind in ("amount", "number") and _SCALES.search(asked.text)  # `in millions`
+            counted = kind == "number" and not _count_the_same(wanted, given)
+            return Decision(None if scaled or counted else False, reason)
+        if keys <= stated and rivals:
+            return Decision(None, f"The reply also says {min(rivals)}.")
+        if kind in ("amount", "period", "percentage") and not keys & stated and _has_other_unit(keys, given):
+            return Decision(False, f"The reply gives the number of {min(keys)} with another unit.")
+    return None
+
+
+def _pair_numbers(reading: Reading) -> list[tuple[str, str]]:
+    """Return each number with the word after it."""
+    pairs = zip(reading.tokens, [*reading.tokens[1:], ""], strict=True)
+    return [(token[7:], following) for token, following in pairs if token.startswith("number\0")]
+
+
+def _count_the_same(wanted: Reading, given: Reading) -> bool:
+    """Return whether two texts count the same noun, or the expected number is bare."""
+    nouns, stated = ({_fold(noun) for _, noun in _pair_numbers(reading)} for reading in (wanted, given))
+    return nouns == {""} or not nouns.isdisjoint(stated)
+
+
+def _has_other_unit(keys: Collection[str], given: Reading) -> bool:
+    """Return whether a reply has the number of an expected value before another noun: `5 million shares`."""
+    numbers = {part for key in keys for part in key.split() if part.replace(".", "").isdigit()}
+    return any(n in numbers and is_content(noun) and "\0" not in noun for n, noun in _pair_numbers(given))
+
+
+def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision:
+    """Decide by words: right if the reply has those of the expected answer in order, and nothing that changes them."""
+    needed = [token for token in wanted.tokens[1 if wanted.lead else 0 :] if token not in _FILLERS]
+    short = len(needed) <= MAX_NAME_WORDS
+    sentences = _find_sentences(given, needed, adjacent=short) if needed else []
+    if not sentences:
+        return Decision(None, "The reply has other words than the expected answer.")
+    if len(needed) >= MIN_QUOTE_WORDS and _is_quoted(needed, sentences, gold):
+        return Decision(True, "The reply quotes the expected answer.")
+    if fault := _find_change(wanted, given, sentences):
+        near = len(given.tokens) <= 1.5 * len(wanted.tokens) + 6
+        denied = fault.startswith("The reply denies") and near and not set(given.tokens) & (_EXCEPTIONS | _ALTERNATIVES)
+        return Decision(False if denied else None, fault)
+    known = asked.values.union(*(text.values for text in gold))
+    kinds, named = {kind for kind, _ in wanted.values}, any("\0" not in token for token in needed)
+    extra = {
+        (kind, key)
+        for kind, key in given.values - wanted.values - asked.values
+        if kind in kinds or (short and not kinds) or (named and kind != "number" and (kind, key) not in known)
+    }
+    if extra:
+        return Decision(None, f"The reply also says {min(extra)[1]}.")
+    if short and (fault := _find_candidates(given, needed, asked)):
+        return Decision(None, fault)
+    if short and not _are_quoted(sentences, gold):
+        known_words = _NEUTRAL | wanted.stems | asked.stems
+        if unknown := frozenset[str]().union(*(text.stems for text in sentences)) - known_words:
+            return Decision(None, f"What it says with {min(unknown)!r} is not known.")
+    if _find_run(asked.tokens, given.tokens):
+        return Decision(None, "The reply says no more than the question.")
+    return Decision(True, "The reply has the words of the expected answer.")
+
+
+def _is_quoted(needed: Sequence[str], sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
+    """Return whether sentences have the expected answer word for word, with no change beside it that gold lacks."""
+    tokens = [token for sentence in sentences for token in sentence.tokens if token not in _FILLERS]
+    run = _find_run(tokens, needed)
+    if run is None:
+        return False
+    before, after = tokens[: run[0]], tokens[run[1] :]
+    return _CHANGES.isdisjoint(before) and (_CHANGES.isdisjoint(after) or _are_quoted(sentences, gold))
+
+
+def _are_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
+    """Return whether the gold has each of the sentences word for word."""
+    texts = [[token for token in text.tokens if token not in _FILLERS] for text in gold]
+    return all(
+        any(_find_run(text, [token for token in sentence.tokens if token not in _FILLERS]) for text in texts)
+        for sentence in sentences
+    )
+
+
+def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) -> list[Reading]:
+    """Return the first sentences of a reply, at most four, that have the needed tokens in their order."""
+    for count in range(1, 2 if adjacent else 5):
+        for at in range(len(given.sentences) - count + 1):
+            parts = given.sentences[at : at + count]
+            tokens = [token for part in parts for token in part.tokens if token not in _FILLERS]
+            rest = map(_fold, tokens)
+            if _find_run(tokens, needed) if adjacent else all(_fold(token) in rest for token in needed):
+                return parts
+    return []
+
+
+def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] | None:
+    """Return where tokens have the needed ones next to each other."""
+    own, wanted, size = [*map(_fold, tokens)], [*map(_fold, needed)], len(needed)
+    return next(((at, at + size) for at in range(len(own) - size + 1) if own[at : at + size] == wanted), None)
+
+
+@lru_cache(maxsize=8192)
+def _fold(token: str) -> str:
+    plural = len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us"))  # a stem loses who acts
+    return token[:-1] if plural and "\0" not in token else token
+
+
+def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) -> str:
+    """Return which word or bound of the sentences changes what they say; empty if there is none.
+
+    A change that the expected answer has as well is no change.
+    """
+    own = wanted.count_changes() + Counter(_NO if wanted.lead == "no" else ())
+    for word in sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - own:
+        kind = "denies it" if word in _DENIALS else "has an exception, an alternative or a doubt"
+        return f"The reply {kind}: {word}."
+    for other in given.sentences:
+        shared = set(map(_fold, other.tokens)) & set(map(_fold, wanted.tokens))
+        if other not in sentences and 2 * len(shared) >= len(wanted.tokens) and other.count_changes() - own:
+            return "The reply says it and its opposite."
+    if _RETRACTION.search(given.text.lower()):
+        return "The reply retracts a statement."
+    before, after = wanted.text.lower(), " ".join(sentence.text.lower() for sentence in sentences)
+    lower, upper, more, less = (bool(b.search(text)) for text in (before, after) for b in (_LOWER, _UPPER))
+    if wanted.values and ((more and not lower) or (lower and less and not more) or (upper and more and not less)):
+        return "The reply bounds the figure in another way."
+    return ""
+
+
+def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
+    """Return why a reply with a short expected answer may state something else beside it; empty if it does not."""
+    items = [part for part in given.sentences if part.tokens and part.tokens[0] not in _YES | _NO]
+    if len(items) > 1 and all(len(part.tokens) <= 4 for part in items):
+        return "The reply is a list."
+    stream = [token for token in given.stream if token not in _FILLERS or token == "by"]
+    run = _find_run(stream, needed)
+    if run is None:
+        return ""
+    before, after = stream[: run[0]], stream[run[1] :]
+    listed = before and before[-1] in _SEPARATORS and not (len(before) == 2 and given.lead)
+    ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
+    joined = _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1])
+    if listed or joined:
+        return "The reply names others beside the expected answer."
+    if after[:1] == ["'s"] or (before and before[-1] in _LIMITS and "\0" in needed[0]):
+        return "The word beside the expected answer changes it."
+    if asked.tokens[1:2] == ("whom",) and f"{asked.tokens[0]} {needed[0]}" not in " ".join(given.stream):
+        return "The expected answer may have another part in the sentence."
+    if asked.tokens[:1] == ("who",) and before and stem(before[-1]) in asked.stems:
+        return "The expected answer may be the object of the sentence."
+    return ""

@@ -1,0 +1,286 @@
+"""Answers: whether they are right, contain the expected words, refuse where they should, and what a judge marks."""
+
+import json
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from exhibit.evaluation.answer_words import (
+    compare_words,
+    compute_multiset_f1,
+    score_against,
+    split_words,
+    without_citations,
+    without_named,
+)
+from exhibit.evaluation.judge import ask_marks, fence_text, read_system_prompt
+from exhibit.evaluation.label_choices import find_chosen_label
+from exhibit.evaluation.metrics import Case, K, Options, Values, list_gold_texts, metrics_of, once_per_case
+from exhibit.evaluation.metrics.parity import score_squad
+from exhibit.evaluation.outcomes import find_outcome
+from exhibit.law.refusals import is_refusal
+from exhibit.law.values import stands_in
+from exhibit.models.llms import Prompt
+from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
+from exhibit.schemas.run import Outcome
+
+metric = metrics_of("Answers")
+
+# ---------------------------------------------------------------- outcomes, in a run also by the judge's marks
+
+
+@once_per_case
+def _decide(case: Case) -> Outcome:
+    return find_outcome(case).outcome
+
+
+@metric(
+    title="Answered rightly",
+    meaning="answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
+    needs=("answer",),
+)
+def answered_rightly(case: Case) -> float | None:
+    return None if case.is_impossible else float(_decide(case) is Outcome.RIGHT)
+
+
+@metric(
+    title="Answered rightly, at most",
+    meaning="answerable questions whose answer is right or is not judged",
+    needs=("answer",),
+    short=False,
+    gate=False,
+)
+def answered_rightly_at_most(case: Case) -> float | None:
+    return None if case.is_impossible else float(_decide(case) in (Outcome.RIGHT, Outcome.NOT_JUDGED))
+
+
+@metric(title="Refused when impossible", meaning="impossible questions that were refused", needs=("answer",))
+def abstention_accuracy(case: Case) -> float | None:
+    return float(_decide(case) is Outcome.RIGHTLY_REFUSED) if case.is_impossible else None
+
+
+@metric(
+    title="Refused when answerable",
+    meaning="answerable questions that were refused",
+    higher_is_better=False,
+    needs=("answer",),
+)
+def false_refusal_rate(case: Case) -> float | None:
+    return None if case.is_impossible else float(_decide(case) is Outcome.WRONGLY_REFUSED)
+
+
+@metric(
+    title="Labels that are right",
+    meaning="replies that choose the label that the source gives",
+    needs=("answer", "label"),
+)
+def label_accuracy(case: Case) -> float:
+    return float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
+
+
+@metric(
+    title="Flagged for review",
+    meaning="answers whose confidence is below the one asked for",
+    higher_is_better=None,  # fewer flags are no merit of a system that is sure of everything
+)
+def flagged(case: Case, options: Options) -> float | None:
+    confidence = case.reply.confidence
+    return None if options.flag_below is None or confidence is None else float(confidence < options.flag_below)
+
+
+# ---------------------------------------------------------------- words
+
+
+@metric(
+    title="Expected words contained",
+    meaning="replies that contain the words of the expected answer, or every number, date, amount, name and term of "
+    "it; not whether they are right",
+    needs=("answer", "truth"),
+)
+def answer_contained(case: Case) -> float | None:
+    contained = says_expected(case, case.reply.answer or "")
+    return None if contained is None else float(contained)
+
+
+@metric(
+    title="Expected answer retrieved",
+    meaning="questions with a passage that has the expected answer, or every part of it",
+    needs=("truth", "passages"),
+    group="Retrieval",
+    short=False,
+)
+def answer_in_passages(case: Case) -> float | None:
+    return None if says_expected(case, "") is None else float(find_answer_passage(case) is not None)
+
+
+def says_expected(case: Case, text: str) -> bool | None:
+    """Return whether a text states the expected answer of a case; None if that cannot be decided, as for a bare yes."""
+    return stands_in(without_named(without_citations(case.truth)), text)
+
+
+def find_answer_passage(case: Case) -> int | None:
+    """Return the number (from 1) of the first context passage that states the expected answer; None if none does."""
+    numbers = case.reply.list_numbers_read(K)
+    return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
+
+
+@metric(
+    title="Answer overlap (F1)",
+    meaning="words that the answer shares with the expected one",
+    needs=("answer", "expected"),
+)
+def answer_f1(case: Case, options: Options) -> float | None:
+    if options.parity == "squad":
+        return score_squad(case, exact=False)
+    return score_against(case, [case.truth], compute_multiset_f1)
+
+
+@metric(title="Answer is the expected one", meaning="word for word", needs=("answer", "expected"), short=False)
+def answer_exact_match(case: Case, options: Options) -> float | None:
+    if options.parity == "squad":
+        return score_squad(case, exact=True)
+    return score_against(case, [case.truth], compare_words)
+
+
+@metric(
+    title="Answer overlap with the gold (F1)",
+    meaning="words that the answer shares with the gold passage most like it",
+    needs=("answer", "gold text"),
+    short=False,
+)
+def answer_gold_f1(case: Case) -> float | None:
+    return score_against(case, list_gold_texts(case), compute_multiset_f1)
+
+
+@metric(
+    title="Says what it must",
+    meaning="share of the words, figures and dates that the test set wants in the answer, and that are in it",
+    needs=("answer",),
+)
+def answer_must_contain(case: Case) -> float | None:
+    return _share_stated(case, MUST_CONTAIN, strict=False)
+
+
+@metric(
+    title="Says what it must not",
+    meaning="share of the words, figures and dates that the test set forbids, and that are in the answer",
+    higher_is_better=False,
+    needs=("answer",),
+)
+def answer_must_not(case: Case) -> float | None:
+    return _share_stated(case, MUST_NOT_CONTAIN, strict=True)
+
+
+def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
+    """Return the share of a label's items that the answer states; of an item with alternatives, one is enough."""
+    items = case.labels.get(label)
+    try:
+        items = json.loads(items) if isinstance(items, str) else items
+    except ValueError:
+        items = [items]
+    lists = [item if isinstance(item, list) else [item] for item in items] if isinstance(items, list) else []
+    texts = [own for item in lists if (own := [str(text) for text in item if str(text).strip()])]
+    stated = [any(_says_item(text, case.reply.answer or "", strict=strict) for text in own) for own in texts]
+    return sum(stated) / len(stated) if stated else None
+
+
+def _says_item(item: str, answer: str, *, strict: bool) -> bool:
+    """Return whether an answer has the words of an item in sequence or, unless `strict`, its terms and figures."""
+    wanted, words = split_words(item), split_words(answer)
+    if wanted and any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
+        return True
+    figured = any(character.isdigit() for character in item)
+    return bool(stands_in(item, answer)) if figured or not strict else False
+
+
+# ---------------------------------------------------------------- a judge's marks
+
+_MAX_SOURCE_CHARS = 24_000
+"""The judge reads at most this many characters of the passages, best first."""
+_VOTE_TEMPERATURE = 0.7
+"""The temperature for several votes: at 0 all votes would be the same."""
+
+
+@metric(
+    title="Groundedness",
+    meaning="how far the passages bear the answer out: a judge's mark from 1 to 5",
+    unit="mark",
+    needs=("answer", "passages", "judge"),
+    prompt_version="groundedness-1",
+)
+def groundedness(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    return _ask_judge("groundedness", cases, options, _make_groundedness_prompts)
+
+
+def _make_groundedness_prompts(case: Case) -> list[Prompt]:
+    # a refusal claims nothing, and an answer without passages cannot be supported
+    answer = case.reply.answer
+    passages = case.reply.read(len(case.reply.passages))
+    if not answer or not passages or is_refusal(answer):
+        return []
+    sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
+    return [_make_prompt("groundedness", SOURCES=sources[:_MAX_SOURCE_CHARS], ANSWER=answer)]
+
+
+@metric(
+    title="Relevance",
+    meaning="how far the answer answers the question: a judge's mark from 1 to 5",
+    unit="mark",
+    needs=("answer", "judge"),
+    prompt_version="relevance-1",
+)
+def relevance(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    def make_prompts(case: Case) -> list[Prompt]:
+        if not case.reply.answer or case.is_impossible:
+            return []
+        return [_make_prompt("relevance", QUESTION=case.question, ANSWER=case.reply.answer)]
+
+    return _ask_judge("relevance", cases, options, make_prompts)
+
+
+@metric(
+    title="Correctness",
+    meaning="how far the answer says what the expected one says: a judge's mark from 1 to 5",
+    unit="mark",
+    needs=("answer", "truth", "judge"),
+    prompt_version="answer_correctness-1",
+)
+def answer_correctness(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the mean mark of the votes; every second vote sees the two answers in reverse order, because judges
+    favour the text that they read first.
+    """
+
+    def make_prompts(case: Case) -> list[Prompt]:
+        if not case.reply.answer:
+            return []
+        texts = [("EXPERT'S ANSWER", case.truth), ("ANSWER TO JUDGE", case.reply.answer)]
+        prompts = []
+        for vote in range(options.votes):
+            shown = dict(texts if vote % 2 == 0 else texts[::-1])
+            # numbered, so that the cache does not return the first vote for all
+            seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
+            prompts.append(_make_prompt("answer_correctness", seat, QUESTION=case.question, **shown))
+        return prompts
+
+    return _ask_judge("answer_correctness", cases, options, make_prompts)
+
+
+def _make_prompt(name: str, behind: str = "", **texts: str) -> Prompt:
+    fenced = "\n\n".join(fence_text(title, text) for title, text in texts.items())
+    return Prompt(fenced + behind, system=read_system_prompt(name))
+
+
+def _ask_judge(
+    name: str, cases: Sequence[Case], options: Options, make_prompts: Callable[[Case], list[Prompt]]
+) -> dict[str, Values]:
+    """Return the judge's mean mark for each case, and the share of its replies that have no readable mark."""
+    prompts = [make_prompts(case) for case in cases]
+    temperature = _VOTE_TEMPERATURE if max(map(len, prompts), default=0) > 1 else 0.0
+    replies = iter(ask_marks([prompt for own in prompts for prompt in own], options, temperature=temperature))
+    marks = [[next(replies) for _ in own] for own in prompts]
+    readable = [[mark for mark in own if mark is not None] for own in marks]
+    return {
+        name: [fmean(own) if own else None for own in readable],
+        f"{name}_unjudged": [
+            1 - len(known) / len(own) if own else None for own, known in zip(marks, readable, strict=True)
+        ],
+    }

@@ -1,0 +1,336 @@
+"""Citations: the sources and the references that an answer cites, their form, and the terms that it uses.
+
+The references of a text are parsed (`law.references`): rules, directions, statutes, guide sections, and judgments by
+their neutral citation.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+
+from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, without_named
+from exhibit.evaluation.metrics import Case, Options, list_gold_files, metrics_of
+from exhibit.law.citations import BRACKETED, find_citations
+from exhibit.law.names import normalise_name, without_ending
+from exhibit.law.references import Reference, credit, find_references
+from exhibit.law.refusals import is_refusal
+
+metric = metrics_of("Citations")
+
+# ---------------------------------------------------------------- references
+
+
+@metric(
+    title="Expected rules cited",
+    meaning="rules and statutes of the truth that the answer gives",
+    needs=("answer", "truth"),
+)
+def statute_citation_accuracy(case: Case) -> float | None:
+    """Return the mean credit of the expected references; a coarser one (Part 36 for rule 36.5) earns half."""
+    expected = find_expected_references(case)
+    given = find_references(case.reply.answer or "", context=case.question)
+    credits = [max((credit(reference, other) for other in given), default=0.0) for reference in expected]
+    return sum(credits) / len(credits) if credits else None
+
+
+def find_expected_references(case: Case) -> list[Reference]:
+    """Return the provisions in the sentences of the expected answer, each once, without judgments."""
+    cited = find_references(without_named(case.truth), context=case.question)
+    return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))
+
+
+@metric(
+    title="Expected cases cited",
+    meaning="cases of the truth that the answer gives",
+    needs=("answer", "truth"),
+    short=False,
+)
+def case_law_citation_accuracy(case: Case) -> float | None:
+    # year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin)
+    expected = {reference for reference in find_references(case.truth) if reference.kind == "case"}
+    given = find_references(case.reply.answer or "")
+    return len(expected.intersection(given)) / len(expected) if expected else None
+
+
+@metric(
+    title="References that exist",
+    meaning="references of the answer that occur in the corpus",
+    needs=("answer", "corpus"),
+    short=False,
+)
+def references_exist(case: Case, options: Options) -> float | None:
+    given = set(find_references(case.reply.answer or "", context=case.question))
+    return sum(map(options.corpus.contains, given)) / len(given) if given and options.corpus else None
+
+
+@metric(
+    title="References that exist officially",
+    meaning="references of the answer that legislation.gov.uk or Find Case Law has",
+    needs=("answer", "registers"),
+    gate=False,  # a register may be away, or have grown
+)
+def references_official(case: Case, options: Options) -> float | None:
+    given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
+    outcomes = [options.officials.outcome(reference) for reference in given] if options.officials else []
+    decided = [outcome == "found" for outcome in outcomes if outcome in ("found", "absent")]
+    return sum(decided) / len(decided) if decided else None
+
+
+# ---------------------------------------------------------------- sources by name
+
+_DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
+
+
+@metric(title="Answers with a citation", meaning="answers that cite a source at all", needs=("answer",), short=False)
+def any_citation(case: Case) -> float | None:
+    """Return whether an answer cites anything in any form; a placeholder of a contract (`[amount]`) is no citation."""
+    answer = case.reply.answer or ""
+    if is_refusal(answer):
+        return None
+    files = {gold.filename for gold in case.gold} | {passage.filename for passage in case.reply.passages}
+    names = {name.casefold() for file in files if file for name in _list_file_names(file)}
+    brackets = (match.strip() for match in BRACKETED.findall(answer))
+    documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
+    return float(documents or bool(find_citations(answer)))
+
+
+@metric(
+    title="Expected sources cited",
+    meaning="share of the sources behind the truth that are cited",
+    needs=("answer", "truth"),
+    short=False,
+)
+def citations_matched(case: Case) -> float | None:
+    """Return the share of the gold files, or of the sources named in the truth, that are cited by number or name."""
+    named = [_normalise_both(name) for name in find_cited_names(case.truth)]
+    files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
+    expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named
+    given = {form for name in _list_given(case) for form in _normalise_both(name)}
+    return sum(bool(names & given) for names in expected) / len(expected) if expected else None
+
+
+@metric(
+    title="Sources matched by name", meaning="how near the names cited are to those expected", needs=("answer", "truth")
+)
+def precedent_matching(case: Case, options: Options) -> float | None:
+    scores = _score_sources(case, seed=options.parity == "seed")
+    return sum(scores) / len(scores) if scores else None
+
+
+@metric(title="Sources matched exactly", meaning="names that are equal", needs=("answer", "truth"), short=False)
+def precedent_matching_strict(case: Case, options: Options) -> float | None:
+    scores = _score_sources(case, seed=options.parity == "seed")
+    return sum(score == 1.0 for score in scores) / len(scores) if scores else None
+
+
+def _score_sources(case: Case, *, seed: bool) -> list[float]:
+    """Return the similarity of each source in the expected answer to the most similar source that the reply cites."""
+    given = [*find_cited_names(case.reply.answer or "")]
+    given += [name for file in find_cited_files(case) for name in _list_file_names(file)]
+    named = find_cited_names(case.truth)
+    files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
+    # if there are as many gold files as named sources, each file is a further name of the source at its position
+    others = files if len(files) == len(named) else [None] * len(named)
+    expected = [[name, *(_list_file_names(file) if file else ())] for name, file in zip(named, others, strict=True)]
+    return [
+        max((compare_sources(name, other, seed=seed) for name in names for other in given), default=0.0)
+        for names in expected
+    ]
+
+
+def _list_given(case: Case) -> list[str]:
+    return [*find_cited_names(case.reply.answer or ""), *find_cited_files(case)]
+
+
+def _list_file_names(file: str) -> tuple[str, str]:
+    return file, PurePath(file).stem
+
+
+def _normalise_both(name: str) -> set[str]:
+    return {normalise_source(name), normalise_source(name.partition("#page=")[0])}
+
+
+_PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
+CONTAINED = 0.95
+"""The similarity of two names where one contains the other."""
+_SHARED = 0.9
+"""The similarity of two names with the same words in another order; less in proportion when they share fewer words."""
+_SEED = 0.75
+"""The similarity that the seed project gives to names of one topic; also its minimum for names that share a word."""
+_TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))
+"""The topics that the seed project prints; it mentions further topics without a list of their words."""
+
+
+def normalise_source(name: str) -> str:
+    """Return a source's name as it is compared: without pages, file extension, case, accents and punctuation."""
+    text = _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip()))
+    return normalise_name(without_ending(text).replace("#page=", " # "))  # `PD 5#page=A Party` is not PD 5A
+
+
+def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
+    """Return the similarity of two source names, from 0 to 1.
+
+    The similarity is 1 for equal names and 0.95 if one name contains the other. Otherwise it is 0.9 times the
+    number of words in both names divided by the number of words in either name, without words such as `the`.
+
+    Args:
+        expected: The name that the expected answer cites.
+        given: The name that the reply cites.
+        seed: Reproduce the scores of another project (`--set parity=seed`): from 0.75 to 0.9 for names
+            that have a topic or a word in common, and 0 for other names.
+    """
+    one, other = normalise_source(expected).split(), normalise_source(given).split()
+    if not one or not other:
+        return 0.0
+    if one == other:
+        return 1.0
+    short, long = sorted((one, other), key=len)
+    if any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1)):
+        return CONTAINED
+    shared = len(_select_telling_words(one) & _select_telling_words(other)) / len(
+        _select_telling_words(one) | _select_telling_words(other)
+    )
+    if not seed:
+        return _SHARED * shared
+    return _SEED + (_SHARED - _SEED) * shared if shared or _find_topics(one) & _find_topics(other) else 0.0
+
+
+def _find_topics(words: list[str]) -> set[int]:
+    text = f" {' '.join(words)} "
+    return {at for at, topic in enumerate(_TOPICS) if any(f" {term} " in text for term in topic)}
+
+
+def _select_telling_words(words: list[str]) -> frozenset[str]:
+    """Return the words of a source's name without words such as `the` and `of`; all words if nothing else is left."""
+    kept = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
+    return kept or frozenset(words)
+
+
+# ---------------------------------------------------------------- the form of citations
+
+_CITED_DOCUMENT = re.compile(
+    r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I
+)
+_PINPOINT = re.compile(
+    r"(\[(?:1[89]|20)\d\d\][^\[\]\n]{2,40}?)(?:,?\s*(?:at|paras?\.?|paragraphs?)\s*)(?:\[\d+\](?:\s*[-–—,;&]\s*|\s+and\s+)?)+"
+)
+"""The paragraphs of a judgment in a citation: `[2024] EWCA Civ 123 at [45]-[48]`."""
+_RANGE = re.compile(r"\[\d{1,3}\]\s*[-–—]\s*\[\d{1,3}\]")
+_NUMBERS = r"\d{1,3}(?:\s{0,9},\s{0,9}\d{1,3}(?!\d)){1,99}(?:,?\s{0,9}(?:and|&)\s{0,9}\d{1,3})?"
+_BARE = re.compile(
+    rf"(?:(?<=[.!?…][)\"'”’ ])|(?<=[.!?…])|^)[^\S\n]{{0,9}}{_NUMBERS}[^\S\n]{{0,9}}\.?[^\S\n]{{0,9}}(?=$|\s[A-Z])",
+    re.MULTILINE,
+)
+_LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
+
+
+@metric(title="Citations well formed", meaning="valid citations among all", needs=("answer",), short=False)
+def citation_format_compliance(case: Case) -> float | None:
+    good, bad = count_citations(case.reply.answer or "")
+    return good / (good + bad) if good + bad else None
+
+
+def count_citations(text: str) -> tuple[int, int]:
+    """Return the numbers of well-formed and of malformed citations."""
+    text = _PINPOINT.sub(r"\1", text)
+    documents = len(_CITED_DOCUMENT.findall(text))
+    text, ranges = _RANGE.subn(" ", _CITED_DOCUMENT.sub(" ", text))
+    cited = find_citations(text)
+    good = sum(citation.well_formed for citation in cited)
+    bare = len(_BARE.findall(_LIST_NUMBER.sub("", text)))
+    return documents + good, len(cited) - good + ranges + bare
+
+
+# ---------------------------------------------------------------- terminology
+
+PENALTY = 0.5
+"""The factor by which each different US term reduces the score."""
+_UK = (
+    "claimants?", "defendants?", "solicitors?", "barristers?", "counsel", "judgments?", "disclosure",
+    "part 36 offers?", "qocs|qualified one-way costs shifting", "claim forms?", "particulars of claim",
+    "statements? of case", "defences?", "statements? of truth", "witness statements?", "witness summons(?:es)?",
+    "acknowledge?ment of service", "application notices?", "skeleton arguments?", "litigation friends?",
+    "litigants? in person", "costs budgets?|costs budgeting", "costs management", "summary assessment",
+    "detailed assessment", "small claims track", "fast track", "intermediate track", "multi[- ]?track",
+    "pre-action protocols?", r"practice directions?|pd ?\d\w*", "overriding objective", "pre-trial reviews?|ptr",
+    "case management conferences?|cc?mc", "freezing (?:injunction|order)s?", "search orders?", "interim injunctions?",
+    "without notice", "on notice", "in private", "permission to appeal", "group litigation orders?",
+    "judicial review", "quashing orders?", "charging orders?", "attachment of earnings", "third party debt orders?",
+    "district judges?", "masters?", "county court", "high court", "king's bench|queen's bench",
+    "requests? for further information", "str(?:ike|ikes|uck|iking) out", "default judgments?", "summary judgments?",
+)  # fmt: skip
+_US = (
+    "plaintiffs?", "attorneys?", "discovery", "judgements?", "interrogator(?:y|ies)", "subpoena(?:s|ed)?",
+    "appellees?", "pro se", "guardians? ad litem", "ex parte", "in camera", "temporary restraining orders?",
+    "class actions?", "defenses?", "trial briefs?",
+    r"motions? (?:to|for) (?:dismiss|compel|strike|summary|default|reconsider\w*|sanctions|a new)"
+    r"|(?:fil|mov)\w+ a motion",
+    r"(?:fil|serv)\w+ (?:a|the|its|his|her|their) complaint", "bench trials?", "writs? of certiorari",
+    "court docket|docket number",
+)  # fmt: skip
+_US_IN_SEED = (
+    "lawyers?", "settlement offers?",
+)  # fmt: skip
+_ALSO_ENGLISH = re.compile(
+    r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
+    |\battorneys?(?:[-\s]+general)\b|\b(?:patent|trade\s*mark)\s+attorneys?
+    |\bdiscovery\s+of\s+(?:the\s+|a\s+|any\s+)?(?:relevant\s+)?(?:fraud|concealment|mistake|damage|error|breach|facts?|defect|harm)
+    |\b(?:date|time)\s+of\s+(?:the\s+)?discovery|\b(?:value|moral|professional|business|commercial)\s+judgements?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Uses of US terms that are also English."""
+_QUOTED = re.compile(
+    # bounded: a quotation mark that is never closed begins no quotation
+    r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
+    r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
+    re.M,
+)
+_NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
+_NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
+_ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
+"""Terms that are not part of a name: "Plaintiff Smith" is a fault."""
+_CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
+
+
+def _compile_terms(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    # the words of a term may be on two lines
+    spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}
+    return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
+
+
+_UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
+_SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
+
+
+@metric(
+    title="Terminology", meaning="UK terms of the truth used, less for US ones", needs=("answer", "truth"), short=False
+)
+def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
+    """Return the share of the truth's UK terms in the reply, halved for each US term that the truth does not have."""
+    terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
+    expected, answer = find_uk_terms(case.truth), case.reply.answer or ""
+    if not expected:
+        return None
+    share = len(expected & find_uk_terms(answer)) / len(expected)
+    return float(share * PENALTY ** len(find_us_terms(answer, terms) - find_us_terms(case.truth, terms)))
+
+
+def find_uk_terms(text: str) -> set[str]:
+    """Return the UK terms that a text uses."""
+    straight = text.replace("’", "'")
+    return {term for term, pattern in _UK_TERMS.items() if pattern.search(straight)}
+
+
+def find_us_terms(text: str, terms: Mapping[str, re.Pattern[str]] = _US_TERMS) -> set[str]:
+    """Return the US terms that a text uses, except in quotations and names."""
+    own = _CASE_NAME.sub(" ", _ALSO_ENGLISH.sub(" ", _QUOTED.sub(" ", text)))
+    return {term for term, pattern in terms.items() if any(not _is_name(own, match) for match in pattern.finditer(own))}
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Return whether a capitalised term is next to another capitalised word, as in a name."""
+    if not match.group()[0].isupper() or match.group().lower() in _ROLES:
+        return False
+    before = text[max(0, match.start() - 40) : match.start()]
+    article = re.search(r"\b(?:The|An?|Any|Each|Under|In|Pre-trial)\s+$", before)
+    return bool(_NAME_AFTER.match(text, match.end()) or (_NAME_BEFORE.search(before) and not article))

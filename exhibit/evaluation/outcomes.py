@@ -1,0 +1,176 @@
+"""What became of each question: one outcome with its reason, and the shares that follow from the outcomes.
+
+Report, comparison, trend, review, exports, gates and exit codes are made from these outcomes and from `lost_at`
+(`evaluation.stages`). Where a judge has marked an answer, or the question asked for a label, that decides; else the
+kernel (`evaluation.judging.kernel`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Values, without_choices
+from exhibit.evaluation.judging.kernel import judge_answer
+from exhibit.evaluation.label_choices import find_chosen_label
+from exhibit.evaluation.metrics import K, list_gold_texts
+from exhibit.evaluation.metrics.retrieval import has_right_version
+from exhibit.evaluation.placement import find_first_gold, rank_found, touches
+from exhibit.evaluation.score_table import Table
+from exhibit.law.citations import find_citations
+from exhibit.law.refusals import is_refusal
+from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
+
+MARK = "answer_correctness"
+"""The metric with the judge's marks of answers."""
+GOOD_MARK = 4.0  # 4 means "it says what matters"; at 3 something of substance is missing
+"""A judge's mark of at least this much calls an answer right."""
+GOOD = frozenset({Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND})
+BAD = frozenset({Outcome.INVENTED, Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED, Outcome.MISSED})
+
+
+class Finding(NamedTuple):
+    """The outcome of a question, and the reason for it."""
+
+    outcome: Outcome
+    reason: str
+
+
+def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
+    """Return the outcome of a question.
+
+    `mark` is the judge's mark of the answer. `answers` says whether the system answers at all: where it does, a
+    missing answer is a refusal; where it never does, only its passages are judged.
+    """
+    reply = case.reply
+    if reply.error:
+        return Finding(Outcome.FAILED, reply.error)
+    if reply.answer is None and not answers:
+        return _judge_passages(case)
+    answer = reply.answer or ""
+    if case.choices and case.label is not None:
+        return _judge_label(case, answer)
+    refused = not answer.strip() or is_refusal(answer)
+    words = "The reply refuses." if answer.strip() else "The reply is empty."
+    if case.is_impossible:
+        if refused:
+            return Finding(Outcome.RIGHTLY_REFUSED, f"The documents do not answer it. {words}")
+        return Finding(Outcome.INVENTED, "The documents do not answer it, and the reply does.")
+    if mark is not None and (mark >= GOOD_MARK or not refused):
+        outcome = Outcome.RIGHT if mark >= GOOD_MARK else Outcome.WRONG
+        return Finding(outcome, f"The judge gave {mark:g} of 5.")
+    if refused:
+        return Finding(Outcome.WRONGLY_REFUSED, words)
+    decision = judge_answer(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
+    if decision.right is None:
+        return Finding(Outcome.NOT_JUDGED, decision.reason)
+    return Finding(Outcome.RIGHT if decision.right else Outcome.WRONG, decision.reason)
+
+
+def _judge_label(case: Case, answer: str) -> Finding:
+    chosen = find_chosen_label(answer, case.choices)
+    right = chosen == case.label
+    reason = f"The reply chooses {chosen}." if chosen else "The reply chooses no label."
+    if case.is_impossible:
+        return Finding(Outcome.RIGHTLY_REFUSED if right else Outcome.INVENTED, reason)
+    if not right and (not answer.strip() or is_refusal(answer)):
+        return Finding(Outcome.WRONGLY_REFUSED, reason)
+    return Finding(Outcome.RIGHT if right else Outcome.WRONG, reason)
+
+
+def _judge_passages(case: Case) -> Finding:
+    """Return the outcome for a system that gives passages and no answer: `found` if one of the first K finds gold."""
+    passages = case.reply.passages
+    if case.is_impossible:
+        return Finding(Outcome.NOT_JUDGED, "The documents do not answer it, and no answer was asked for.")
+    if not any(gold.worded for gold in case.gold):
+        return Finding(Outcome.NOT_JUDGED, "No words are known that the passages must contain.")
+    numbers = range(1, min(K, len(passages)) + 1)
+    first = find_first_gold(case, numbers)
+    if first is not None:
+        return Finding(Outcome.FOUND, f"With passage {first} at least half of the gold is found.")
+    if passages and not any(passage.tells for passage in passages):
+        return Finding(Outcome.NOT_JUDGED, "The words of its passages are in no document.")
+    version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
+    if version is not None:
+        return Finding(Outcome.MISSED, f"Passage {version} is that paragraph as of another day.")
+    return Finding(Outcome.MISSED, f"None of the first {len(numbers)} passages has half of the gold.")
+
+
+# ---------------------------------------------------------------- support
+
+
+def find_cited(case: Case) -> list[int]:
+    """Return the numbers of the passages that an answer cites, each once; numbers without a passage are left out."""
+    numbers = (number for citation in find_citations(case.reply.answer or "") for number in citation.numbers)
+    return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
+
+
+def find_support(case: Case) -> bool | None:
+    """Return whether a cited passage overlaps gold or, without citations, whether the passages read contain gold.
+
+    None if the question is impossible, or if it is unknown what its gold or its passages contain.
+    """
+    golds = [gold for gold in case.gold if gold.worded]
+    passages = case.reply.passages
+    if case.reply.error or case.is_impossible or not golds or not any(passage.tells for passage in passages):
+        return None
+    cited = find_cited(case)
+    if cited:
+        return any(_touches(passages[number - 1], gold) for number in cited for gold in golds)
+    return find_first_gold(case, case.reply.list_numbers_read(K)) is not None
+
+
+def _touches(passage: Passage, gold: GoldPassage) -> bool:
+    """Return whether a passage overlaps located gold, or contains half of the text of gold that is not located."""
+    if gold.places and passage.span is not None:
+        return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
+    return rank_found(gold, [passage]) is not None
+
+
+# ---------------------------------------------------------------- figures
+
+
+def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]) -> dict[str, Values]:
+    """Return the shares that follow from the outcomes of a system that answers, one value per question.
+
+    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
+    also where the reply failed, so that no system gains by not replying.
+    """
+
+    def share(*counted: Outcome, of_impossible: bool = False, failed: bool = False) -> Values:
+        return [
+            float(one in counted) if none is of_impossible and (failed or one is not Outcome.FAILED) else None
+            for one, none in zip(outcomes, impossible, strict=True)
+        ]
+
+    return {
+        ANSWERED_RIGHTLY: share(Outcome.RIGHT, failed=True),
+        AT_MOST: share(Outcome.RIGHT, Outcome.NOT_JUDGED, failed=True),
+        "abstention_accuracy": share(Outcome.RIGHTLY_REFUSED, of_impossible=True),
+        "false_refusal_rate": share(Outcome.WRONGLY_REFUSED),
+    }
+
+
+def describe_result(tables: Iterable[Table]) -> str:
+    """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
+
+    The range is that of the answers that are right for certain, and of those that are not judged as well. Of a system
+    that gives no answers, the result is how often it found the gold.
+    """
+    counts = Counter[Outcome]()
+    for table in tables:
+        # a failed question that the documents do not answer has no value, and is not counted
+        known = table.values.get(ANSWERED_RIGHTLY) or [0.0] * len(table.outcomes)
+        pairs = zip(table.outcomes, known, strict=True)
+        counts.update(one for one, value in pairs if value is not None or one in (Outcome.FOUND, Outcome.MISSED))
+    found, of = counts[Outcome.FOUND], counts[Outcome.FOUND] + counts[Outcome.MISSED]
+    if of:
+        return f"gold found for {found:,} of {of:,} questions, {100 * found / of:.0f}%"
+    right, most = counts[Outcome.RIGHT], counts[Outcome.RIGHT] + counts[Outcome.NOT_JUDGED]
+    answerable = most + sum(counts[one] for one in (Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED))
+    if not answerable:
+        return "no question was answered"
+    low, high = round(100 * right / answerable), round(100 * most / answerable)
+    if right == most:
+        return f"{right:,} of {answerable:,} answered correctly, {low}%"
+    return f"{right:,} to {most:,} of {answerable:,} answered correctly, {low} to {high}%"

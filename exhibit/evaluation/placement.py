@@ -1,0 +1,414 @@
+"""Where passages are in the documents, and at which rank a ranking has found a gold passage.
+
+`Documents` reads the documents of a dataset on demand, and searches them for passages by file name and by words.
+`rank_found` is the one rule for "found": the passages so far have at least half of the gold's characters.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+
+from exhibit.engine import Limits
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Place
+from exhibit.evidence import Document, Match, Span, fold, locate, subtract_spans
+from exhibit.evidence.fold import with_latin_letters
+from exhibit.evidence.locate import is_ambiguous, place_text, prefer_whole_words, spans_of
+from exhibit.evidence.place import PlacedPiece, Placement, letters_of
+from exhibit.evidence.read import read_within
+from exhibit.law.names import FileNames
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.layout import quote_parts
+from exhibit.storage.locations import Location
+
+_MAX_CACHED_TEXTS = 1 << 14
+"""The number of texts whose place is cached, about 15 MB: systems retrieve the same passages for many questions."""
+_PROBE_LETTERS = 32
+"""A document is searched for a passage only if it contains some piece of this many letters of it."""
+_PROBES = 23
+"""The number of such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters."""
+_ACCEPTED_SHARE = 0.5
+"""A reported file name is accepted without further search if the file has this share of the passage's letters."""
+_WHOLE_SHARE = 0.9
+"""The share below which a file has a passage in pieces only: a misread letter or a page header takes less away."""
+_SECOND_FILE_LETTERS = 200
+"""Letters that a second file must have, and the first lack, for a passage to be from both: more than a summary has."""
+_UNNAMED_SHARE = 0.25
+"""A passage without a file name must have this share of its letters in a file; fewer are phrases of any contract."""
+
+
+class Documents:
+    """The documents of a dataset by file name; each is read once, on demand. An unreadable one counts as missing."""
+
+    def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
+        self.files = dict(files)
+        self.faults: dict[str, str] = {}
+        """The reasons why documents could not be read, by file name."""
+        self._limits = limits or Limits()
+        self._read: dict[str, Document | None] = {}
+        self._placement = lru_cache(_MAX_CACHED_TEXTS)(self._find_placement)
+        self._holders = lru_cache(_MAX_CACHED_TEXTS)(self._find_holders)
+
+    def get(self, filename: str | None) -> Document | None:
+        """Return a document; None when the name is unknown or the file cannot be read."""
+        if filename is None or filename not in self.files:
+            return None
+        if filename not in self._read:
+            try:
+                self._read[filename] = read_within(self.files[filename], self._limits)
+            except DocumentError as error:
+                self._read[filename] = None
+                self.faults[filename] = str(error)
+        return self._read[filename]
+
+    def with_texts(self, texts: Mapping[str, Document]) -> "Documents":
+        """Return a copy of this collection in which `texts` replace the documents with the same file names."""
+        other = Documents(self.files, limits=self._limits)
+        other._read = {**self._read, **texts}
+        return other
+
+    def all(self) -> Iterator[Document]:
+        """Yield every readable document, in the order of the names."""
+        for name in sorted(self.files):
+            document = self.get(name)
+            if document is not None:
+                yield document
+
+    # ---------------------------------------------------------------- names
+
+    def named(self, name: str) -> str | None:
+        """Return the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
+        return self._names.find(name)
+
+    @cached_property
+    def _names(self) -> FileNames:
+        return FileNames(sorted(self.files))
+
+    # ---------------------------------------------------------------- words
+
+    def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
+        """Return a passage with its file, spans and page, as far as its file name and its text determine them."""
+        name = passage.told_filename or passage.filename or ""
+        passage = replace(passage, told_filename=name)
+        filename = self.named(name) if name else None
+        if filename and passage.span and self._stands_at_span(passage, self.get(filename)):
+            return self._set_place(passage, filename, (passage.span,))
+        if not passage.text.strip():
+            return replace(passage, filename=filename, span=None)
+        own = self._placement(passage.text, filename) if filename else None
+        others: list[str] = []
+        if own is None or (own.share < _ACCEPTED_SHARE and not self._has(passage.text, filename)):
+            least = _UNNAMED_SHARE if own is None else max(_ACCEPTED_SHARE, 2 * own.share)
+            others = [
+                file for file in self._holders(passage.text) if self._placement(passage.text, file).share >= least
+            ]
+        elif own.share < _WHOLE_SHARE and _has_gaps(own):
+            others = [one.filename for one in self._find_likely(passage.text)[0] if one.filename != filename]
+        files = others or ([filename] if filename else [])
+        if not files:
+            return replace(passage, filename=None, span=None, unplaced=bool(self.files))
+        file, spans = self._find_likeliest(passage, files, golds)
+        if not spans:
+            return replace(passage, filename=filename, span=None, unplaced=self.get(file) is not None)
+        passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=bool(filename and others))
+        if len(files) == 1:
+            return self._set_place(passage, file, spans)
+        others = sorted({*files} - {file})
+        return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
+
+    def find_all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
+        """Return the spans in a file at which parts of a text occur, such as parts of a chunk."""
+        pieces = self._placement(words, filename).pieces
+        return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
+
+    def _find_likeliest(
+        self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
+    ) -> tuple[str, tuple[Span, ...]]:
+        """Return the most likely file of a passage, and the spans of the passage in it."""
+        with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
+        for file, gold in with_gold:
+            spans = self._find_spans(passage, file, gold) if file else ()
+            if file and any(touches(span, gold) for span in spans):
+                return file, spans
+        first = next((file for file, _ in with_gold if file), files[0])
+        return first, self._find_spans(passage, first, None)
+
+    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
+        """Return the spans of a passage in a file."""
+        document, page = self.get(filename), passage.told_page
+        if document is None:
+            return ()
+        placement = self._placement(passage.text, filename)
+        if page is not None:
+            there = [_keep_on_page(piece, page, document) for piece in placement.pieces]
+            placement = replace(placement, pieces=tuple(there))
+        return spans_of(
+            placement, document, wanted=lambda place: gold is not None and any(touches(span, gold) for span in place)
+        )
+
+    def _set_place(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
+        document = self.get(filename)
+        if document is None or not spans:
+            return replace(passage, filename=filename, span=None)
+        pages = tuple(dict.fromkeys(page for span in spans for page in document.pages_of(span)))
+        page = next(iter(pages), passage.page)
+        text = passage.text or document.text[spans[0].start : spans[0].end]
+        return replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
+
+    def _stands_at_span(self, passage: Passage, document: Document | None) -> bool:
+        span = passage.span
+        if document is None or span is None or span.end > len(document.text):
+            return False
+        there = document.text[span.start : span.end]
+        return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
+
+    def _has(self, words: str, filename: str | None) -> bool:
+        """Return whether a file contains the whole text, comparing letters and digits only."""
+        document = self.get(filename)
+        return document is not None and letters_of(words).text in document.letters.text
+
+    def _find_placement(self, words: str, filename: str) -> Placement:
+        """Return the fragments of a text that a file contains, with their positions in the file."""
+        document = self.get(filename)
+        if document is None:
+            return Placement((), (), 0)
+        placement, latin = place_text(words, document), with_latin_letters(words)
+        if latin == words or placement.share >= _ACCEPTED_SHARE:
+            return placement
+        return max(placement, place_text(latin, document), key=lambda one: one.share)
+
+    def _find_holders(self, words: str) -> list[str]:
+        """Return the files that contain the largest share of a text."""
+        whole, part = self._find_likely(words)
+        if not whole:
+            more, others = self._find_likely(with_latin_letters(words))
+            whole, part = more, part or others
+        shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
+        best = max(shares.values(), default=0.0)
+        files = [name for name, share in shares.items() if share and share >= best]
+        for name in sorted(shares, key=lambda name: -shares[name]) if files else ():
+            lacking = self._placement(words, files[0]).added
+            pieces = self._placement(words, name).pieces
+            shared = sum(max(0, min(a.end, b.end) - max(a.start, b.start)) for a in lacking for b in pieces)
+            files += (
+                [name] if name not in files and shared >= _SECOND_FILE_LETTERS else []
+            )  # a passage of several documents
+        return files
+
+    def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
+        """Return the matches of a text, each with its file name."""
+        if filename is not None:
+            document = self.get(filename)
+            return _find_best(words, [document] if document else [])
+        whole, part = self._find_likely(words)
+        return _find_best(words, whole) or _find_best(words, part)
+
+    def _find_likely(self, words: str) -> tuple[list[Document], list[Document]]:
+        """Return the documents that contain the whole text, and those that contain only a part of it."""
+        needle = letters_of(words).text
+        whole: list[Document] = []
+        part: list[Document] = []
+        if not needle:
+            return whole, part
+        starts = range(
+            0, max(1, len(needle) - _PROBE_LETTERS + 1), max(1, (len(needle) - _PROBE_LETTERS) // _PROBES or 1)
+        )
+        probes = [needle[start : start + _PROBE_LETTERS] for start in starts]
+        for document in self.all():
+            text = document.letters.text
+            if needle in text:
+                whole.append(document)
+            elif any(probe in text for probe in probes):
+                part.append(document)
+        return whole, part
+
+
+def _has_gaps(placement: Placement) -> bool:
+    """Return whether some words of the passage are not in the file, although the text before and after them is."""
+    if not placement.pieces:
+        return False
+    first, last = placement.pieces[0].end, placement.pieces[-1].start
+    return any(first <= span.start and span.end <= last for span in placement.added)
+
+
+def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
+    """Return a fragment with only its occurrences on a page; with all of them if none is on that page."""
+    there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
+    return piece._replace(places=tuple(there)) if there else piece
+
+
+def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
+    """Return the matches of a text in the documents with the best match score; other documents are left out."""
+    places = [
+        (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
+    ]
+    best = max((match.score for _, match in places), default=0.0)
+    files = {name for name, match in places if match.score == best}
+    return [(name, match) for name, match in places if name in files]
+
+
+def touches(span: Span, gold: GoldPassage) -> bool:
+    """Return whether a span overlaps a gold passage at any location of the gold passage."""
+    return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
+
+
+# ---------------------------------------------------------------- gold of few words at many places
+
+_NEAR_CHARS = 600
+"""Two gold passages of one question count as one paragraph when at most this many characters lie between them."""
+_SENTENCE_CHARS = 1000
+"""The ends of a sentence are searched within this many characters."""
+_SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
+
+
+def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list[GoldPassage]:
+    """Return a question's gold passages, with the ambiguous ones resolved to one position or marked as ambiguous."""
+    sure = [gold for gold in golds if not is_ambiguous(gold.text or "", len(gold.places))]
+    return [gold if gold in sure else _settle(gold, sure, documents) for gold in golds]
+
+
+def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
+    beside = [other.places[0] for other in sure if other.filename == gold.filename and len(other.places) == 1]
+    gaps = (
+        sorted((min(_measure_gap(place, other) for other in beside), place) for place in gold.places) if beside else []
+    )
+    document = documents.get(gold.filename)
+    if not gaps or gaps[0][0] > _NEAR_CHARS or document is None or (len(gaps) > 1 and gaps[0][0] == gaps[1][0]):
+        return replace(gold, ambiguous=True)
+    span = _find_sentence(gaps[0][1], document.text)
+    return replace(gold, places=((span,),), pages=tuple(document.pages_of(span)))
+
+
+def _measure_gap(place: Place, other: Place) -> int:
+    return max(place[0].start, other[0].start) - min(place[-1].end, other[-1].end)
+
+
+def _find_sentence(place: Place, text: str) -> Span:
+    """Return the span of the sentence that contains a place (one or more spans) in a text."""
+    start, end = place[0].start, place[-1].end
+    low = max(0, start - _SENTENCE_CHARS)
+    before = [match.end() for match in _SENTENCE_END.finditer(text, low, start)]
+    after = _SENTENCE_END.search(text, max(end - 1, 0), end + _SENTENCE_CHARS)
+    words = text[before[-1] if before else low : after.end() if after else end]
+    first = (before[-1] if before else low) + len(words) - len(words.lstrip())
+    return Span(min(first, start), max(first + len(words.strip()), end))
+
+
+# ---------------------------------------------------------------- found
+
+_MIN_EDGE_CHARS = 16
+"""A cut passage is recognised by at least this many characters at its end; fewer would match by accident."""
+
+Held = tuple[int, Span]
+"""A rank, and the characters that the passage at this rank has."""
+
+
+def golds_of(case: Case) -> list[GoldPassage]:
+    """Return the golds that have a position or a text to compare; the same text in the same file counts once."""
+    distinct: dict[tuple[object, ...], GoldPassage] = {}
+    for gold in case.gold:
+        if not gold.located and not _fold_cached(gold.text or ""):
+            continue  # nothing to compare is left of a gap or a mark
+        distinct.setdefault(_make_identity(gold), gold)
+    return list(distinct.values())
+
+
+def _make_identity(gold: GoldPassage) -> tuple[object, ...]:
+    return gold.filename, (_fold_cached(gold.text) if gold.text else "") or gold.places
+
+
+def find_gold_ranks(case: Case) -> list[int | None]:
+    """Return the rank, from 1, at which each gold passage of a case is found; None for one that is not found."""
+    return [rank_found(gold, case.reply.passages) for gold in golds_of(case)]
+
+
+def find_first_gold(case: Case, numbers: Sequence[int]) -> int | None:
+    """Return the lowest passage number at which a gold passage is found; None if no gold passage is found."""
+    passages = [case.reply.passages[number - 1] for number in numbers]
+    ranks = (rank_found(gold, passages) for gold in golds_of(case) if gold.worded)
+    return min((numbers[rank - 1] for rank in ranks if rank is not None), default=None)
+
+
+def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
+    """Return the lowest k for which the first k passages contain at least half of a gold passage's characters."""
+    placed: list[Held] = []
+    worded: list[tuple[int, str]] = []
+    for rank, passage in enumerate(passages, 1):
+        if gold.filename is not None and not _may_be_from(passage, gold.filename):
+            continue
+        if gold.places and passage.span is not None and passage.source is not None:
+            placed += [(rank, span) for span in passage.spans]
+        else:
+            worded.append((rank, passage.text))
+    ranks = [_find_half(place, placed) for place in gold.places] if placed else []
+    if worded and gold.text:
+        line, held = _match_words(gold.text, worded)
+        ranks.append(_find_half(line, held))
+    return min((rank for rank in ranks if rank is not None), default=None)
+
+
+def _may_be_from(passage: Passage, filename: str) -> bool:
+    if passage.span is not None and passage.source is not None:
+        return passage.source == filename
+    return filename in passage.also_in if passage.also_in else passage.filename in (None, filename)
+
+
+def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
+    """Return the first rank at which the passages up to this rank cover half of a gold passage."""
+    left = [span for span in place if span.start < span.end]
+    whole = missing = sum(span.end - span.start for span in left)
+    if not whole:
+        return None
+    for rank, span in held:
+        left = subtract_spans(left, [span])
+        missing = sum(gap.end - gap.start for gap in left)
+        if 2 * missing <= whole:
+            return rank
+    return None
+
+
+# ---------------------------------------------------------------- by words
+
+
+def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
+    """Find the parts of a gold quote in passages; `passages` has the rank and the text of each passage."""
+    line: list[Span] = []
+    held: list[Held] = []
+    start = 0
+    texts = [(rank, _fold_cached(text)) for rank, text in passages]
+    for part in filter(None, map(_fold_cached, quote_parts(gold))):
+        line.append(Span(start, start + len(part)))
+        held += [
+            (rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _find_shared(part, text)
+        ]
+        start += len(part)
+    return line, sorted(held, key=lambda pair: pair[0])
+
+
+def _find_shared(part: str, text: str) -> Iterator[Span]:
+    """Yield the spans of a gold part that a text contains."""
+    if part in text:
+        yield Span(0, len(part))
+        return
+    place = part.find(text)
+    if place >= 0:
+        yield Span(place, place + len(text))
+        return
+    anchor = min(_MIN_EDGE_CHARS, (len(part) + 1) // 2)
+    place = text.find(part[:anchor])
+    while place >= 0:
+        if part.startswith(text[place:]):
+            yield Span(0, len(text) - place)
+            break
+        place = text.find(part[:anchor], place + 1)
+    place = text.rfind(part[-anchor:])
+    while place >= 0:
+        if part.endswith(text[: place + anchor]):
+            yield Span(len(part) - place - anchor, len(part))
+            break
+        place = text.rfind(part[-anchor:], 0, place + anchor - 1)
+
+
+@lru_cache(maxsize=16384)
+def _fold_cached(text: str) -> str:
+    return fold(text, loose=True)

@@ -1,0 +1,515 @@
+"""Read answers and passages from what systems return: servers' replies, functions' results, rows of predictions.
+
+The parts of a reply are at the JMESPaths that a system's file states (`ReplyPaths`), else at the known keys below.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from exhibit.evaluation.cases import Passage, Reply
+from exhibit.evaluation.templates import JmesPath
+from exhibit.evidence import Span
+from exhibit.law.names import split_page
+from exhibit.storage.http import Event, HttpError
+
+# ---------------------------------------------------------------- known keys
+
+ANSWERS = (
+    "generated_answer", "answer", "answer.text", "answer.content", "response.response", "response", "result",
+    "output_text", "choices[0].message.content", "choices[0].delta.content", "message.content", "answers[0].data",
+    "answers[0].answer", "replies[0].content[0].text", "replies[0].content", "replies[0].text", "replies[0]", "output",
+    "reply", "final_answer", "text",
+)  # fmt: skip
+PASSAGES = (
+    "source_nodes", "generated_contexts", "source_documents", "citations.results",
+    "choices[0].message.context.citations", "choices[0].message.context.documents", "context.data_points.text",
+    "context.data_points", "passages", "contexts", "retrieved_passages", "retrieved_contexts", "context", "sources",
+    "retrieved_chunks", "retrieved_docs", "retrieved_documents", "documents", "answers[0].documents", "hits", "chunks",
+    "results", "evidence", "citations", "references", "matches", "source_chunks", "supporting_passages", "retrieved",
+)  # fmt: skip
+"""The JMESPaths where systems have the answer and the passages; the first with a value counts."""
+EXPECTED = ("truth", "ground_truth", "reference", "expected_answer")
+"""Fields with the expected answer, which are never read as a reply."""
+NAMES: dict[str, tuple[str, ...]] = {
+    # of a row in a file of predictions
+    "question": ("question", "query", "user_input", "input"),
+    "id": ("id", "query_id", "question_id"),
+    # of a reply: what it may be wrapped in, and what it reports of itself
+    "wrapper": ("message", "context", "metadata", "meta", "result", "output", "data"),
+    "confidence": ("confidence", "confidence_score"),
+    "usage": ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata"),
+    "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
+    "tokens_out": ("completion_tokens", "output_tokens", "tokens_out", "completionTokens", "completion_token_count"),
+    "cost": ("cost", "total_cost", "cost_usd"),
+    # of a passage; the fields of the objects inside it are its own: LlamaIndex's node, Haystack's meta
+    "inside": ("node", "document", "metadata", "meta", "extra_info", "content_metadata", "kwargs"),
+    "text": (
+        "text", "content", "passage", "page_content", "chunk", "snippet", "excerpt", "preview", "clause_text",
+        "chunk_text", "quote", "quoted_text", "passage_text", "evidence_text", "highlight", "body", "description",
+    ),
+    "file": (
+        "filename", "file_name", "file", "file_path", "document_name", "document", "docnm_kwd", "sourcefile",
+        "sourcepage", "source", "title", "document_title", "doc_name", "pdf_name", "contract_name", "url",
+        "document_id", "doc_id", "contract_id", "law_id", "source_id", "id",
+    ),
+    "page": ("page_number", "page_label", "page", "page_num", "page_no", "page_numbers", "pages"),
+    "score": ("score", "similarity", "relevance_score", "similarity_score", "rerank_score", "relevance"),
+    "start": ("start", "start_char_idx", "start_index", "start_char", "char_start"),
+    "end": ("end", "end_char_idx", "end_index", "end_char", "char_end"),
+}  # fmt: skip
+STAGE_LISTS = ("retrieved", "reranked", "context")
+"""The fields of a reply with the passages of a stage: before the reranker, after it, and in the context."""
+
+Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""The first path with a value counts; an empty path means that there is no such value."""
+
+
+class ReplyPaths(BaseModel):
+    """Where a reply, or an event of a streamed reply, has its parts; without a path they are read by known keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    answer: Paths | None = None
+    passages: Paths | None = None
+    retrieved: Paths = ()
+    reranked: Paths = ()
+    context: Paths = ()
+    """The passages before the reranker, behind it, and in the context, where a reply has several lists."""
+    fields: dict[str, JmesPath] = {}
+    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have other names."""
+    usage: dict[str, JmesPath] = {}
+    pages_from: int = 1
+    selected: bool = False
+    """Whether the passages of the reply are those that the answer was made from."""
+    error: JmesPath = ""
+    failed: str = ""
+    """The text that marks an answer as an error."""
+    end: JmesPath = ""
+    """What the last event of a stream has."""
+
+
+KNOWN = ReplyPaths()
+"""Every part is read by known keys."""
+
+
+def unwrap(reply: Any) -> Any:
+    """Return the reply inside a wrapper: `output`, `data`, `[reply]` or the components of a Haystack pipeline."""
+    if isinstance(reply, list) and len(reply) == 1:
+        reply = reply[0]
+    if not isinstance(reply, Mapping):
+        return reply
+    for key in ("output", "data", "result", "response", "reply"):
+        inner = reply.get(key)
+        if isinstance(inner, Mapping) and not {"answer", "message", "choices", "source_nodes"} & reply.keys():
+            return unwrap(inner)
+    if "generated_answer" in reply:  # NVIDIA's results, whose `answer` and `contexts` are the expected ones
+        joined = _join_nvidia_passages(reply) or reply.get("generated_contexts")
+        return {**reply, "answer": None, "contexts": None, "generated_contexts": joined}
+    inside = [part for part in reply.values() if isinstance(part, Mapping)]
+    if any({"replies", "answers", "documents"} & part.keys() for part in inside):
+        return {**reply, **{key: value for part in inside for key, value in part.items()}}
+    return reply
+
+
+def _join_nvidia_passages(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the passages of NVIDIA's results, which have texts and names in two lists; `a.pdf_3` is page 3."""
+    texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
+    if not isinstance(texts, list) or not isinstance(names, list) or len(texts) != len(names):
+        return None
+    passages = []
+    for text, name in zip(texts, names, strict=True):
+        match = re.fullmatch(r"(.+)_(\d+)", str(name))
+        source = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
+        passages.append({**source, "text": text})
+    return passages
+
+
+# ---------------------------------------------------------------- values
+
+
+def search(path: str, fields: Any) -> Any:
+    """Return the value at a JMESPath; None if there is none, or if the path cannot be applied to the value."""
+    try:
+        return _compile_path(path).search(fields)
+    except (JMESPathError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _compile_path(path: str) -> Any:
+    return jmespath.compile(path)
+
+
+def find_text(paths: Iterable[str], fields: Any) -> str | None:
+    """Return the first text that is not blank at one of the JMESPaths; None if there is none."""
+    values = (search(path, fields) for path in paths if path)
+    return next((text for text in values if isinstance(text, str) and text.strip()), None)
+
+
+def find_list(paths: Iterable[str], fields: Any) -> Any:
+    """Return the first value at one of the JMESPaths that is not empty, else the first value, else None."""
+    values = [value for path in paths if path and (value := search(path, fields)) not in (None, False)]
+    return next((value for value in values if _holds_any(value)), values[0] if values else None)
+
+
+def _holds_any(value: Any) -> bool:
+    return any(map(_holds_any, value.values())) if isinstance(value, Mapping) else bool(value)
+
+
+def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
+    """Return the value of the first field whose name is a known name of `name` and whose type is `kind`."""
+    values = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
+    return next((value for value in values if isinstance(value, kind)), None)
+
+
+def describe(value: Any, *, depth: int = 4) -> str:
+    """Return the structure of a reply in one line, such as `{result: text, sources: [3 × {page: number}]}`."""
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return "{…}"
+        parts = [f"{key}: {describe(inner, depth=depth - 1)}" for key, inner in list(value.items())[:12]]
+        return "{" + ", ".join([*parts, "…"] if len(value) > 12 else parts) + "}"
+    if isinstance(value, list):
+        inside = f"{len(value)} × {describe(value[0], depth=depth - 1)}" if value and depth else "…" if value else ""
+        return f"[{inside}]"
+    names = {str: "text", bool: "true or false", int: "number", float: "number"}
+    return "null" if value is None else names.get(type(value), "value")
+
+
+def read_number(value: Any) -> float | None:
+    """Return a finite number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _read_count(value: Any) -> int | None:
+    """Return a whole number from 0, given as a number or as digits; None for anything else."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _read_usage(reply: Any) -> dict[str, float]:
+    """Return the token counts and the cost of a reply, without zeros: `tokens_in`, `tokens_out` and `cost`."""
+    usage: dict[str, float] = {}
+    for fields in _list_usage(reply):
+        for name in ("tokens_in", "tokens_out", "cost"):
+            number = next((read_number(fields[key]) for key in NAMES[name] if fields.get(key)), None)
+            if number is not None and number > 0:
+                usage.setdefault(name, number)
+    return usage
+
+
+def _list_usage(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
+    """Return the nested objects of a reply that may contain token counts and costs, the outermost first."""
+    if not isinstance(reply, Mapping) or not depth:
+        return []
+    inside = [reply[key] for key in NAMES["usage"] if isinstance(reply.get(key), Mapping)]
+    first = find_list(("replies[:1]", "choices[:1]"), reply) or []
+    parts = [*inside, *first, reply.get("answer")]
+    return [*inside, *(fields for part in parts for fields in _list_usage(part, depth - 1))]
+
+
+def read_confidence(reply: Any, depth: int = 2) -> float | None:
+    """Return the confidence, from 0 to 1, of a reply or of one of its events; None where there is none."""
+    if isinstance(reply, list):
+        return next((sure for event in reply if (sure := read_confidence(event)) is not None), None)
+    if not isinstance(reply, Mapping):
+        return None
+    number = read_number(first_of(reply, "confidence", (int, float)))
+    if number is not None and 0 <= number <= 1:
+        return number
+    inner = (read_confidence(reply.get(name), depth - 1) for name in NAMES["wrapper"] if depth)
+    return next((sure for sure in inner if sure is not None), None)
+
+
+# ---------------------------------------------------------------- passages
+
+_MAX_NAME_CHARS = 255  # the limit of file systems
+_PAGE = re.compile(r"#page=(\d{1,9})$")
+
+FileNamer = Callable[[str], str | None]
+"""Returns the corpus file that a name means; None where it means none."""
+
+
+class ReplyError(HttpError):
+    """A reply, or a part of it, is missing or has another form."""
+
+    def __init__(self, message: str, reply: Any = None) -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple[Passage, ...]:
+    """Return passages in order; raise ReplyError where the value is not a list of passages."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        given = [given]
+    elif isinstance(given, Mapping):
+        # both {"text": […]} and {"part-36.pdf": "…"} occur
+        texts = find_list(("text", "passages", "documents"), given)
+        if not isinstance(texts, list) and all(isinstance(value, Mapping) for value in given.values()):
+            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by number
+        named = [{"filename": key, "text": value} for key, value in given.items()]
+        given = texts if isinstance(texts, list) else named
+    if not isinstance(given, list):
+        raise ReplyError(f"passages are {type(given).__name__}, not a list")
+    return tuple(_make_passage(item, names, pages_from) for item in given)
+
+
+def _make_passage(given: Any, names: FileNamer, pages_from: int) -> Passage:
+    if isinstance(given, str):
+        return _parse_string(given, names)
+    if not isinstance(given, Mapping):
+        raise ReplyError(f"a passage is {type(given).__name__}, not a string or an object")
+    fields = _flatten(given)
+    named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
+    stated, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
+    page = _read_page(fields, named, pages_from)
+    return Passage(
+        text=first_of(fields, "text", str) or "",
+        filename=known or stated or None,
+        told_filename=stated,
+        span=_read_span(fields) if known else None,
+        score=read_number(first_of(fields, "score")),
+        page=page,
+        told_page=page,
+    )
+
+
+def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
+    """Return a passage's fields with those of its nested objects; the passage's own fields take precedence."""
+    inside: dict[str, Any] = {}
+    for key in NAMES["inside"]:
+        if depth and isinstance(given.get(key), Mapping):
+            inside = {**_flatten(given[key], depth - 1), **inside}
+    return {**inside, **{key: value for key, value in given.items() if value is not None}}
+
+
+def _parse_string(given: str, names: FileNamer) -> Passage:
+    """Parse a passage from `nda.pdf#page=3: TEXT`, from a file name alone, or from a text without a file name."""
+    for match in re.finditer(r":\s", given[:_MAX_NAME_CHARS]):
+        name = given[: match.start()].strip()
+        if filename := names(name):
+            page = _PAGE.search(name)
+            number = int(page[1]) if page else None
+            return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
+    text = given.strip()
+    for name, number in (split_page(text), (text, None)) if len(given) <= _MAX_NAME_CHARS else ():
+        if name and (filename := names(name.strip(" []()*_`"))):
+            return Passage("", filename, page=number, told_page=number, told_filename=text)
+    return Passage(given)
+
+
+def _read_span(fields: Mapping[str, Any]) -> Span | None:
+    ends = fields.get("span")
+    if not isinstance(ends, list):
+        ends = [first_of(fields, "start"), first_of(fields, "end")]
+    whole = len(ends) == 2 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
+    return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
+
+
+def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
+    # LangChain's loaders count `page` from 0; a label is the number printed on the page
+    first = 0 if "page_content" in fields else pages_from
+    for key in NAMES["page"]:
+        value = fields.get(key)
+        number = _read_count(value[0] if isinstance(value, list) and value else value)
+        if number is not None:
+            number += 1 - first if key == "page" else 0
+            return number if number > 0 else None
+    match = next((match for name in named if (match := _PAGE.search(name))), None)
+    return int(match[1]) if match else None
+
+
+# ---------------------------------------------------------------- a whole reply
+
+
+@dataclass
+class Parts:
+    """The parts of a reply, as far as they were recognised."""
+
+    raw: Any = None
+    answer: str | None = None
+    passages: Any = None
+    """The passages in the system's own form; None where there are none."""
+    stages: dict[str, list[Any]] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
+    selected: int | None = None
+    """The number of passages that the answer was made from, where it is known."""
+    ended: bool | None = None
+    """Whether a stream had its end mark; None for a reply that is not a stream."""
+
+
+def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
+    """Return the parts of a reply."""
+    fields = unwrap(reply)
+    answer = find_text(ANSWERS, fields) if paths.answer is None else find_text(paths.answer, reply)
+    if isinstance(reply, str) and paths.answer is None:
+        answer = reply if reply.strip() else None
+    source = fields if paths.passages is None else reply
+    passages = find_list(PASSAGES if paths.passages is None else paths.passages, source)
+    if paths.passages is None and isinstance(passages, str) and passages == answer:
+        passages = None
+    stages = {}
+    for name in STAGE_LISTS:
+        value = find_list(getattr(paths, name) or (name,), source)
+        # servers repeat empty lists that they never fill
+        if isinstance(value, list) and value and value is not passages:
+            stages[name] = _rename(value, paths)
+    numbers = {name: read_number(search(path, reply)) for name, path in paths.usage.items()}
+    usage = {name: number for name, number in numbers.items() if number}
+    return Parts(reply, answer, _rename(passages, paths), stages, usage or _read_usage(fields) or _read_usage(reply))
+
+
+def _rename(items: Any, paths: ReplyPaths) -> Any:
+    """Return passages whose fields have known names."""
+    if not isinstance(items, list) or not paths.fields:
+        return items
+    return [_rename_fields(item, paths.fields) if isinstance(item, Mapping) else item for item in items]
+
+
+def _rename_fields(passage: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
+    named = {name: search(path, passage) for name, path in paths.items()}
+    return {**passage, **{name: value for name, value in named.items() if value is not None}}
+
+
+def read_stages(parts: Parts, passages: Sequence[Passage], *, names: FileNamer, pages_from: int = 1) -> dict[str, Any]:
+    """Return the values for the fields `retrieved`, `reranked` and `context` of a `Reply`; None where unknown."""
+    before = parts.stages.get("retrieved")
+    return {
+        "retrieved": None if before is None else read_passages(before, names=names, pages_from=pages_from),
+        "reranked": _number_passages(parts.stages.get("reranked"), passages, names),
+        "context": _number_passages(parts.stages.get("context"), passages, names),
+    }
+
+
+def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
+    """Return the numbers, from 1, of the passages that a list of numbers or of passages refers to."""
+    if not isinstance(given, list):
+        return None
+    numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
+    try:
+        listed = [
+            item if type(item) is int else numbers.get(read_passages([item], names=names)[0].text.strip())
+            for item in given
+        ]
+    except ReplyError:
+        return None
+    known = tuple(number for number in listed if number is not None and 1 <= number <= len(passages))
+    return known if known or not given else None
+
+
+def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
+    """Return the reply in a row of predictions or in a function's result; if it cannot be read, one with an error."""
+    parts, fields = find_parts(row), unwrap(row)
+    if fields.get("error"):
+        return Reply(error=str(fields["error"]))
+    if fields.get("latency") == -1:  # evaltools writes an error as the answer, with a latency of -1
+        return Reply(error=parts.answer or "the row is marked as failed")
+    try:
+        passages = read_passages(parts.passages, names=names)
+        stages = read_stages(parts, passages, names=names)
+    except ReplyError as error:
+        return Reply(error=str(error))
+    if parts.answer is None and not passages:
+        return Reply(error="neither an answer nor passages")
+    seconds = read_number(fields.get("seconds", fields.get("latency")))
+    return Reply(
+        answer=parts.answer,
+        passages=passages,
+        selected=_read_count(fields.get("selected")),
+        seconds=None if seconds is None or seconds < 0 else seconds,
+        usage=parts.usage,
+        confidence=read_confidence(fields),
+        **stages,
+    )
+
+
+# ---------------------------------------------------------------- a streamed reply
+
+_PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content", "data")
+"""Paths of a piece of the answer in an event of a stream."""
+_ANSWER_EVENTS = frozenset(
+    {"", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token"}
+)
+"""The words in the names of events that have a piece of the answer; other events have a status, steps or sources."""
+
+
+def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any, str], None]) -> Parts:
+    """Return the parts of a streamed reply; `check` raises an error for an event that reports one."""
+    joined = Parts([], ended=False)
+    pieces: list[str] = []
+    answers = [path for path in (_PIECES if paths.answer is None else paths.answer) if path]
+    for name, event, done in events:
+        joined.ended = joined.ended or done or bool(paths.end and search(paths.end, event))
+        if done:
+            continue
+        check(event, name)
+        joined.raw += [event] if len(joined.raw) < 3 else []
+        values = (search(path, event) for path in answers)
+        piece = event if isinstance(event, str) else next((v for v in values if isinstance(v, str) and v), None)
+        if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", _find_kind(name, event))):
+            pieces.append(piece)
+        parts = find_parts(event, paths)
+        passages = event if paths.passages is None and isinstance(event, list) else parts.passages
+        # servers repeat an empty default in every later event
+        if isinstance(passages, list | Mapping) and len(passages) > len(joined.passages or ()):
+            joined.passages = passages
+        joined.stages |= parts.stages
+        joined.usage |= parts.usage
+    # many servers end with an event that repeats the whole answer
+    if len(pieces) > 1 and "".join(pieces[:-1]).strip() == pieces[-1].strip():
+        pieces.pop()
+    joined.answer = "".join(pieces) if "".join(pieces).strip() else None
+    return joined
+
+
+def _find_kind(name: str, event: Any) -> str:
+    """Return the kind of an event: its SSE name (`event:`) or, without one, its field `type`."""
+    fields = event if isinstance(event, Mapping) else {}
+    stated = [fields[key] for key in ("type", "event", "kind", "event_type") if isinstance(fields.get(key), str)]
+    return (name if name and name != "message" else next(iter(stated), name)).casefold()
+
+
+# ---------------------------------------------------------------- what a reply looks like
+
+
+def describe_parts(reply: Any) -> str:
+    """Return which fields of a reply are read as the answer and as the passages, and which are not read."""
+    fields = unwrap(reply)
+    answer = next((path for path in ANSWERS if find_text([path], fields)), None)
+    passages = next((path for path in PASSAGES if find_list([path], fields)), None)
+    names = (*EXPECTED, *(("answer", "contexts") if answer == "generated_answer" else ()))
+    expected = [name for name in names if isinstance(fields, Mapping) and name in fields]
+    note = f"; {', '.join(expected)} is the expected answer: not read" if expected else ""
+    return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}{note}"
+
+
+def list_values(value: Any, path: str = "", depth: int = 6) -> Iterator[tuple[str, Any]]:
+    """Yield every value of a reply with its JMESPath; only the first two items of a list."""
+    if path:
+        yield path, value
+    if not depth:
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            name = str(key) if re.fullmatch(r"[A-Za-z_]\w*", str(key), re.ASCII) else json.dumps(str(key))
+            yield from list_values(inner, f"{path}.{name}" if path else name, depth - 1)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value[:2]):
+            yield from list_values(inner, f"{path}[{index}]", depth - 1)

@@ -1,0 +1,594 @@
+"""A server under test: one request template, JMESPaths for the parts of a reply, retries, uploads.
+
+With only an address, the server's `openapi.json` names the field of the question; else three common bodies are tried,
+and a reply is read by known keys (`evaluation.replies`). A TOML file describes any other server: docs/targets.md.
+"""
+
+import json
+import logging
+import os
+import re
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+
+from exhibit.evaluation import replies
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, ReplyPaths, search
+from exhibit.evaluation.targets import (
+    SYSTEMS,
+    Ingestion,
+    NumberedReply,
+    TargetOptions,
+    ask_all,
+    count_only,
+    list_systems,
+)
+from exhibit.evaluation.templates import (
+    JmesPath,
+    UrlPath,
+    fill,
+    fill_path,
+    list_common_bodies,
+    make_body,
+    read_template,
+)
+from exhibit.evaluation.uploads import Collection, DocumentInterface
+from exhibit.runtime.secrets import HIDDEN, is_secret_name
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml
+from exhibit.storage.http import (
+    STREAMED,
+    Deadline,
+    HttpClient,
+    HttpError,
+    Response,
+    Retries,
+    Secrets,
+    UnreachableError,
+    read_events,
+    strip_address,
+)
+
+_DESCRIPTION_SECONDS = 10.0
+"""For `openapi.json`; a server that is slower is asked without it."""
+_MAX_PROBED = 5
+"""A server is rejected when this many questions from all parts of the dataset fail: a filter may refuse one."""
+_REFUSED = (401, 403, 407)
+_ABSENT = (404, 405, 410)
+_log = logging.getLogger(__name__)
+
+# ---------------------------------------------------------------- the file that describes a server
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TargetSetting(_Part):
+    """A setting of a server: `--set target_NAME=VALUE`."""
+
+    default: Any = ""
+    help: str = ""
+    required: bool = False
+
+
+class Ask(_Part):
+    """The request that asks a question; `{question}`, `{history}` and the settings are filled in."""
+
+    method: str = "POST"
+    path: UrlPath = ""
+    body: Any = None
+
+
+class System(_Part):
+    """The content of a server's TOML file."""
+
+    url: str = ""
+    key: Annotated[str, Field(pattern=r"^(EXHIBIT_TARGET_[A-Z0-9_]+)?$")] = ""
+    """The environment variable with the server's key, where `target_key` names none; never another service's key."""
+    key_header: str = "Authorization: Bearer {key}"
+    plain_collection: bool = False
+    """Whether the name of a collection may have only letters, digits and underscores."""
+    settings: dict[str, TargetSetting] = {}
+    ask: Ask = Ask()
+    reply: ReplyPaths = ReplyPaths()
+    ingest: DocumentInterface | None = None
+
+
+def read_system(wanted: str) -> System:
+    """Return a server's description, by name or file."""
+    if wanted == "http":
+        return System()
+    path = SYSTEMS / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
+    try:
+        content = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
+    except BundleError as error:
+        raise ToolkitError(f"{error}; the systems are {', '.join(list_systems())}") from error
+    try:
+        return System.model_validate(content)
+    except ValidationError as error:
+        faults, key = format_faults(error, most=5), content.get("key")
+        if any(fault["loc"] == ("key",) for fault in error.errors()):
+            faults += (
+                f"; a target file may use only variables named EXHIBIT_TARGET_…; to allow {key}, add "
+                f"--set target_key={key}"
+            )
+        raise ToolkitError(f"{path}: {faults}") from error
+
+
+def _parse_pairs(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return value
+    pairs = [value] if isinstance(value, str) else value
+    return dict(parse_pair(pair, example="Authorization=TOKEN") for pair in pairs)
+
+
+class ServerSettings(BaseModel):
+    """The settings of every server under test."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str = Field("", description="the server's address; for http, the address to which questions are posted")
+    key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
+    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
+        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment; repeat for several"
+    )
+    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
+        {}, description="JSON for the system's own settings, sent with every question"
+    )
+
+
+class HttpSettings(ServerSettings):
+    """The settings of a server that no TOML file describes."""
+
+    request: Annotated[Any, BeforeValidator(read_template)] = Field(
+        "", description="the request body, as JSON or a JSON file, with {question}, {history}, {session}, {as_of}"
+    )
+    response_answer_jmespath: JmesPath | None = Field(None, description="the path of the answer; '' = no answer")
+    response_context_jmespath: JmesPath | None = Field(None, description="the path of the passages; '' = no passages")
+
+
+def settings_of(wanted: str) -> type[ServerSettings]:
+    """Return a model of the settings that a server's TOML file declares."""
+    if wanted == "http":
+        return HttpSettings
+    fields: dict[str, Any] = {
+        name: (type(setting.default), Field(setting.default, description=setting.help))
+        for name, setting in read_system(wanted).settings.items()
+    }
+    return create_model(f"{Path(wanted).stem.title()}Settings", __base__=ServerSettings, **fields)
+
+
+def _read_headers(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return HTTP headers with values from environment variables; an error names variables, never their values."""
+    missing = sorted(variable for variable in variables.values() if variable not in os.environ)
+    if missing:
+        raise ToolkitError(
+            f"target_header: the environment has no variable {', '.join(missing)}; set it before the run"
+        )
+    values = {name: os.environ[variable] for name, variable in variables.items()}
+    odd = sorted(variables[name] for name, value in values.items() if not (value.isprintable() and value.isascii()))
+    if odd:
+        raise ToolkitError(f"target_header: the value of {', '.join(odd)} is not printable ASCII and cannot be sent")
+    return values
+
+
+# ---------------------------------------------------------------- the server
+
+
+class Server:
+    """A server under test; every failure becomes a reply with an error, and the run continues."""
+
+    exact = False
+
+    def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
+        self._options = options
+        self.values, self._given = settings.model_dump(), settings.model_fields_set
+        self.system = system = read_system(wanted)
+        name = Path(wanted).stem
+        for key, declared in system.settings.items():
+            if declared.required and not self.values[key]:
+                raise ToolkitError(f"--target {name} needs --set target_{key}=VALUE: {declared.help}")
+        url = _parse_url(settings.url or argument or system.url)
+        self.url = str(url.copy_with(username=None, password=None))
+        # an address may contain a password or a key
+        self.name = f"{name}:{strip_address(self.url)}"
+        headers = _read_headers(settings.header)
+        if key_variable := settings.key or system.key:
+            header, _, form = system.key_header.partition(":")
+            headers = {header: form.strip().format(key=_read_headers({header: key_variable})[header]), **headers}
+        hidden = _find_secrets(str(url), settings.model_dump(mode="json", exclude={"header", "key"}))
+        if url.userinfo:
+            headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
+        self.client = HttpClient(headers, connections=options.threads, secrets=Secrets([*headers.values(), *hidden]))
+        self.paths, self._body = system.reply, system.ask.body
+        if wanted == "http":
+            paths = {"answer": "response_answer_jmespath", "passages": "response_context_jmespath"}
+            given = {part: path for part, key in paths.items() if (path := self.values[key]) is not None}
+            self.paths, self._body = ReplyPaths.model_validate(given), self.values["request"] or None
+        self._get = system.ask.method == "GET" or "{question}" in self.url
+        self._searches_body = self._body is None and not self._get
+        """Whether the body that the server wants is not known yet."""
+        self._described: list[str] = []
+        """The paths that the server's description has."""
+        self._probed = self._marks_end = False
+        self._answers: bool | None = None
+        """Whether the server answers, or only retrieves; None until a reply has shown it."""
+
+    # ---------------------------------------------------------------- one question
+
+    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Parts:
+        """Ask a question once and return the parts of the reply; raise an error where there is no valid reply."""
+        values = {
+            **self.values,
+            "question": case.question,
+            "history": [turn._asdict() for turn in case.history],
+            "session": case.session or str(case.id),
+            "conversation": case.session,
+            "as_of": case.labels.get("as_of"),
+            "collection": collection,
+        }
+        ask, body = self.system.ask, self._body if self._body is not None else self._list_bodies(case)[0]
+        with self._send(
+            fill_path(ask.path, values), None if self._get else fill(body, values), deadline=deadline,
+            method="GET" if self._get else ask.method, url=fill_path(self.url, values),
+        ) as response:  # fmt: skip
+            parts = self._read(response)
+        if self.paths.selected and parts.answer and isinstance(parts.passages, list):
+            parts.selected = len(parts.passages)
+        return parts
+
+    def _read(self, response: Response) -> Parts:
+        """Return the parts of a response; raise an error if it reports one, has no answer, or is incomplete."""
+        paths = self.paths
+        if response.kind in STREAMED:
+            parts = replies.join_events(read_events(response.lines()), paths, self._check)
+        else:
+            data = response.read()
+            if data.lstrip().startswith(b"data:"):  # a stream with another content type
+                events = read_events(data.decode("utf-8", "replace").split("\n"))
+                parts = replies.join_events(events, paths, self._check)
+            else:
+                reply = self._parse(data)
+                self._check(reply)
+                parts = replies.find_parts(reply, paths)
+        self._marks_end |= parts.ended is True
+        if parts.ended is False and self._marks_end:
+            raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
+        if parts.answer is None:
+            wanted = paths.answer
+            if wanted != ("",) and not (parts.passages and not self._answers and not wanted):
+                asked = f" at {wanted[0]}" if wanted and len(wanted) == 1 else ""
+                raw = parts.raw[0] if parts.ended is not None and parts.raw else parts.raw
+                raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(raw)}", raw)
+        elif paths.failed and paths.failed in parts.answer:
+            raise self._make_error(parts.answer[:200], transient=True)
+        return parts
+
+    def _parse(self, data: bytes) -> Any:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            words = self.client.secrets.words(data)
+            raise HttpError(f"the reply is not JSON: {words}" if data.strip() else "the reply is empty") from None
+
+    def _check(self, reply: Any, event: str = "") -> None:
+        """Raise an error if the reply itself, or an event of a stream, reports one."""
+        stated = reply if event == "error" else search(self.paths.error, reply) if self.paths.error else None
+        if error := stated or (reply.get("error") if isinstance(reply, Mapping) else None):
+            raise self._make_error(error, transient=event == "error")
+
+    def _make_error(self, error: Any, *, transient: bool = False) -> HttpError:
+        text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
+        return HttpError(f"the server reports an error: {text}", transient=transient)
+
+    def reply(self, case: Case, deadline: Deadline, collection: str, names: FileNamer) -> Reply:
+        """Ask a question once; raise an error if the reply cannot be read, so that only this question fails."""
+        began = time.monotonic()
+        try:
+            parts = self.exchange(case, deadline, collection)
+            seconds = time.monotonic() - began
+            passages = replies.read_passages(parts.passages, names=names, pages_from=self.paths.pages_from)
+            stages = replies.read_stages(parts, passages, names=names, pages_from=self.paths.pages_from)
+        except ToolkitError:
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            _log.debug("a reply that cannot be read", exc_info=error)
+            why = self.client.secrets.strip(" ".join(f"{type(error).__name__}: {error}".split()))
+            raise HttpError(f"the reply cannot be read ({why[:200]})") from error
+        confidence = replies.read_confidence(parts.raw)
+        return Reply(
+            parts.answer, passages, selected=parts.selected, seconds=seconds, usage=parts.usage, confidence=confidence,
+            **stages,
+        )  # fmt: skip
+
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
+        """Yield replies as they arrive; several questions are asked at the same time."""
+        names, collection = dataset.documents.named, self.collection(dataset)
+        try:
+            yield from ask_all(
+                cases, lambda case, deadline: self.reply(case, deadline, collection, names), self._options
+            )
+        finally:
+            self.client.close()
+
+    # ---------------------------------------------------------------- probing
+
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        """Ask a few questions, once per run; if documents are to be uploaded first, only list the documents."""
+        if self._probed:
+            return []
+        self._probed = True
+        uploads = self._options.ingest in ("auto", "fresh")
+        documents = self.documents(self.collection(dataset)) if uploads or self._options.delete_collection else None
+        if documents is None and (uploads or self._options.delete_collection):
+            raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
+        if documents is None or not uploads:
+            return self._ask_some(dataset, cases)
+        try:
+            documents.listed(Deadline(self._options.timeout, flag="--timeout"))
+        except UnreachableError as error:
+            raise ToolkitError(f"{error}. Is the server running, and is its address right?") from error
+        except HttpError as error:
+            raise ToolkitError(f"{self.name}: its documents cannot be listed: {error}") from error
+        return []
+
+    def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        """Ask a few questions and return notes on the replies; raise one error if none is answered."""
+        collection, notes = self.collection(dataset), self._note_conversations(cases)
+        errors: list[HttpError] = []
+        answered: list[Parts] = []
+        positions = {round(number * (len(cases) - 1) / (_MAX_PROBED - 1)) for number in range(_MAX_PROBED)}
+        for case in (cases[position] for position in sorted(positions)):
+            try:
+                answered.append(self._ask_first(case, collection, notes, retry=not errors))
+            except UnreachableError as error:
+                raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
+            except HttpError as error:
+                errors.append(error)
+                continue
+            if answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1:
+                break
+        if not answered:
+            raise ToolkitError(self._explain(errors)) from errors[0]
+        best = next((parts for parts in answered if parts.passages), answered[-1])
+        self._answers = best.answer is not None
+        if self.paths.answer is None and best.ended is None:
+            notes.append(f"{self.name}: {replies.describe_parts(best.raw)}")
+        if best.answer is None:
+            notes.append(f"{self.name}: the replies have passages but no answer: only retrieval is measured")
+        return notes + self._check_passages(best, dataset.documents.named)
+
+    def _ask_first(self, case: Case, collection: str, notes: list[str], *, retry: bool) -> Parts:
+        """Ask a question of the probe; find out which body the server wants, where no setting states it."""
+        if not self._searches_body:
+            return self._ask_with_retries(case, collection, retry=retry)
+        described = self._read_description()
+        bodies = [described] if described else self._list_bodies(case)
+        errors: list[HttpError] = []
+        for body in bodies:
+            self._body = body
+            try:
+                parts = self._ask_with_retries(case, collection, retry=retry)
+            except UnreachableError:
+                raise
+            except HttpError as error:
+                if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != 500):
+                    raise
+                errors.append(error)
+                continue
+            self._searches_body = False
+            if described or body is not bodies[0]:
+                source = "as its /openapi.json says" if described else "as many servers expect it"
+                notes.append(f"{self.name}: asked {source}: {json.dumps(body, ensure_ascii=False)[:300]}")
+            return parts
+        self._body = None
+        raise _choose_error(errors)
+
+    def _list_bodies(self, case: Case) -> list[Any]:
+        conversation = bool(case.history) or case.session is not None
+        return list_common_bodies(self.values["parameters"], conversation=conversation)
+
+    def _read_description(self) -> Any:
+        parts = urlsplit(self.url)
+        try:
+            openapi = self.fetch(
+                "/openapi.json", deadline=Deadline(_DESCRIPTION_SECONDS), method="GET",
+                url=f"{parts.scheme}://{parts.netloc}",
+            )  # fmt: skip
+        except HttpError:  # a server that does not answer is reported with the address of the questions
+            return None
+        self._described = [path for path, methods in (search("paths", openapi) or {}).items() if "post" in methods]
+        return make_body(openapi, parts.path.rstrip("/") + self.system.ask.path)
+
+    def _ask_with_retries(self, case: Case, collection: str, *, retry: bool) -> Parts:
+        deadline = Deadline(self._options.timeout, flag="--timeout")
+
+        def ask_once() -> Parts:
+            try:
+                return self.exchange(case, deadline, collection)
+            except UnreachableError as error:
+                error.transient = False
+                raise
+
+        # only the first question waits for a busy server: if it stays busy, waiting again would not help
+        return Retries(self._options.retries if retry else 0, self._options.backoff)(ask_once, deadline=deadline)
+
+    def _explain(self, errors: Sequence[HttpError]) -> str:
+        """Return a message with what was sent, what came back, and the settings that may help."""
+        error = _choose_error(errors)
+        if error.status in _REFUSED:
+            flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
+            return f"{self.name}: the server does not accept the key: {error}. Set one with {flags}"
+        if error.status in _ABSENT:
+            others = f"; it has {', '.join(self._described[:10])}" if self._described else ""
+            return f"{self.name}: no endpoint for questions at this address: {error}{others}. Check --target-url"
+        bodies = [self._body] if self._body is not None else list_common_bodies(self.values["parameters"])
+        sent = " or ".join(json.dumps(body, ensure_ascii=False)[:200] for body in bodies)
+        advice = ""
+        if "request" in self.values:
+            values = replies.list_values(getattr(error, "reply", None))
+            texts = [(path, value) for path, value in values if isinstance(value, str) and " " in value]
+            answer = max(texts, key=lambda pair: len(pair[1]), default=("PATH", ""))[0]
+            advice = (
+                f'. Write the body as --set target_request=\'{{"question": "{{question}}"}}\' and the path of the '
+                f"answer as --set target_response_answer_jmespath='{answer}'"
+            )
+        return f"{self.name}: no question was answered. Sent: {sent}. Came back: {error}{advice}"
+
+    def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
+        """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
+        if self.paths.passages == ("",):
+            return []
+        if not parts.passages:
+            form = replies.describe(parts.raw)
+            if self.values.get("response_context_jmespath") and parts.passages is None and self.paths.passages:
+                raise ToolkitError(f"{self.name}: no passages at {self.paths.passages[0]} in the reply: {form}")
+            return [f"{self.name}: the reply has no passages ({form}): metrics that need passages cannot be measured"]
+        try:
+            passages = replies.read_passages(parts.passages, names=names)
+        except ReplyError:
+            return []  # each question reports this itself
+        if any(passage.text.strip() or passage.span for passage in passages):
+            return []
+        keys = replies.describe(parts.passages[0] if isinstance(parts.passages, list) else parts.passages)
+        if not any(passage.filename and names(passage.filename) for passage in passages):
+            fault = f"passages without text, of the form {keys}: name their fields in a target file (docs/targets.md)"
+            raise ToolkitError(self._explain([ReplyError(fault, parts.raw)]))
+        return [f"{self.name}: the passages have file names but no text ({keys}): only document metrics are measured"]
+
+    def _note_conversations(self, cases: Sequence[Case]) -> list[str]:
+        count = sum(bool(case.history) or case.session is not None for case in cases)
+        body = json.dumps(self._body)
+        if (
+            not count
+            or self._searches_body
+            or any(name in body for name in ("{history}", "{session}", "{conversation}"))
+        ):
+            return []
+        return [
+            f"{count} questions are part of a conversation, but the request has neither {{history}} nor {{session}}: "
+            "they are asked without the earlier turns"
+        ]
+
+    # ---------------------------------------------------------------- documents
+
+    def documents(self, collection: str) -> Collection | None:
+        """Return the collection to which documents are uploaded; None if the system has no interface for them."""
+        ingest = self.system.ingest
+        if not ingest:
+            return None
+        url = self.url
+        if setting := ingest.setting:
+            # the file's own default does not count: documents and keys go only to hosts that the user has named
+            if setting not in self._given:
+                raise ToolkitError(f"{self.name}: documents are uploaded to another server: --set target_{setting}=URL")
+            url = str(_parse_url(self.values[setting]))
+        return Collection(self.fetch, ingest, collection, self._options, self.values, url)
+
+    def collection(self, dataset: Dataset) -> str:
+        """Return the name of the collection that holds a dataset's documents in the system."""
+        named = str(self.values.get("collection") or "")
+        return named or (re.sub(r"\W", "_", dataset.name) if self.system.plain_collection else dataset.name)
+
+    def ingest(self, dataset: Dataset) -> Ingestion:
+        """Upload the documents if requested; else record which files the server has, or only the corpus size."""
+        documents = self.documents(self.collection(dataset)) if self._options.ingest else None
+        if documents is None:
+            return count_only(dataset, self._options)
+        if self._options.ingest == "never":
+            return documents.compare(dataset)
+        done = documents.bring_in(dataset)
+        return done.model_copy(update={"notes": self._ask_some(dataset, dataset.cases)})
+
+    def forget(self, dataset: Dataset) -> None:
+        """Delete the dataset's documents from the server."""
+        documents = self.documents(self.collection(dataset))
+        if documents is not None:
+            documents.remove(dataset)
+
+    # ---------------------------------------------------------------- requests
+
+    @contextmanager
+    def _send(
+        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str = "", **given: Any
+    ) -> Iterator[Response]:
+        """Send a request and yield a successful response; an HTTP error is raised with the path that failed."""
+        base = (url or self.url).rstrip("/") if path else url or self.url
+        version = re.match(r"/v\d+(?=/)", path)  # not repeated: …/v1 and /v1/x
+        address = base + (path[version.end() :] if version and base.endswith(version[0]) else path)
+        try:
+            with self.client.send(method, address, body, deadline=deadline, **given) as response:
+                response.check()
+                yield response
+        except HttpError as error:
+            named = path.partition("?")[0]
+            if named and error.status is not None and not str(error).startswith(named):
+                error.args = (f"{named}: {error}",)
+            raise
+
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
+        """Send a request and return the reply's JSON; None if the reply is empty."""
+        with self._send(path, body, deadline=deadline, method=method, **given) as response:
+            data = response.read()
+        reply = self._parse(data) if data.strip() else None
+        self._check(reply)
+        return reply
+
+
+def _choose_error(errors: Sequence[HttpError]) -> HttpError:
+    """Return the first error about a reply that came back, else the first error."""
+    return next((error for error in errors if isinstance(error, ReplyError)), errors[0])
+
+
+def _parse_url(address: str) -> httpx.URL:
+    """Return the parsed address of a server; raise ToolkitError for an invalid address."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ToolkitError(f"--target-url {address!r} is not an address; an example is http://localhost:8000/ask")
+    return url
+
+
+# ---------------------------------------------------------------- secrets in settings
+
+
+def _find_secrets(url: str, settings: Any) -> list[str]:
+    """Return the user name, password and query of an address, and the settings whose names mark a secret."""
+    parts = urlsplit(url)
+    known = [part for part in (parts.username, parts.password) if part] + [v for _, v in parse_qsl(parts.query)]
+    return known + _find_hidden_values(settings)
+
+
+def _find_hidden_values(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        hidden = [inner for key, inner in value.items() if is_secret_name(str(key)) and isinstance(inner, str)]
+        return hidden + [secret for inner in value.values() for secret in _find_hidden_values(inner)]
+    return [secret for inner in value for secret in _find_hidden_values(inner)] if isinstance(value, list) else []
+
+
+def hide_secrets(value: Any) -> Any:
+    """Return settings with their secrets hidden, and addresses without password and query."""
+    if isinstance(value, Mapping):
+        # a header is given by the name of the variable that holds its value
+        named = {"header": value["header"]} if "header" in value else {}
+        hidden = {
+            key: HIDDEN if is_secret_name(str(key)) and isinstance(inner, str) else hide_secrets(inner)
+            for key, inner in value.items()
+        }
+        return {**hidden, **named}
+    if isinstance(value, list | tuple):
+        return [hide_secrets(inner) for inner in value]
+    return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -1,0 +1,182 @@
+"""Request templates: placeholders such as `{question}`, and the body that a server wants.
+
+The body comes from the server's `openapi.json`; a server without one is tried with three common bodies.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import jmespath
+from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from pydantic import AfterValidator, Field
+
+from exhibit.schemas.parsing import read_regular
+
+_MAX_PATH_CHARS = 2000
+_MAX_PATH_STEPS = 200
+"""The most steps of a JMESPath: each is a nested call, and Python allows a thousand."""
+
+
+def check_path(path: str) -> str:
+    """Return a JMESPath unchanged; raise ValueError if it is invalid, too long or nested too deeply."""
+    if len(path) > _MAX_PATH_CHARS or sum(map(path.count, ".[({|&!")) > _MAX_PATH_STEPS:
+        raise ValueError(f"a JMESPath of {len(path)} characters is too long, or has too many nested steps")
+    try:
+        if path:
+            jmespath.compile(path).search({})
+    except JMESPathTypeError:  # a function that does not accept null is valid
+        pass
+    except JMESPathError as error:
+        raise ValueError(f"{path!r} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
+    return path
+
+
+def read_template(value: Any) -> Any:
+    """Return a JSON template for a request, parsed from JSON or from the JSON file that `value` names."""
+    if not isinstance(value, str) or value.strip() in ("", "{question}"):
+        return value
+    text = value
+    if not value.lstrip().startswith(("{", "[")):
+        try:
+            text = read_regular(Path(value)).decode("utf-8")
+        except OSError as error:
+            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a JSON file's name") from error
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the value, or the file that it names, is not JSON: {error}; correct it") from error
+
+
+JmesPath = Annotated[str, AfterValidator(check_path)]
+UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]
+"""The path after the server's address; the leading slash prevents a change of the host."""
+
+
+# ---------------------------------------------------------------- templates
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """Return a template with its placeholders replaced by values.
+
+    A text that is only a placeholder becomes the value itself, of any type; a field whose value is None or {} is left
+    out. A placeholder in a list that stands for a list is replaced by its items, and the fields of an object under
+    the key `...` are merged.
+    """
+    if isinstance(template, str):
+        whole = _PLACEHOLDER.fullmatch(template)
+        if whole and whole[1] in values:
+            return values[whole[1]]
+        return _PLACEHOLDER.sub(lambda match: _format_value(values, match), template)
+    if isinstance(template, Mapping):
+        filled: dict[str, Any] = {}
+        for key, value in template.items():
+            inner = fill(value, values)
+            if key == "...":
+                filled |= inner if isinstance(inner, Mapping) else {}
+            elif inner is not None and (inner != {} or value == {}):
+                filled[key] = inner
+        return filled
+    if isinstance(template, list):
+        items: list[Any] = []
+        for value in template:
+            inner = fill(value, values)
+            items += inner if isinstance(inner, list) and isinstance(value, str) else [inner]
+        return items
+    return template
+
+
+def fill_path(template: str, values: Mapping[str, Any]) -> str:
+    """Return a path or an address with its placeholders replaced by percent-encoded values."""
+    return _PLACEHOLDER.sub(lambda match: quote(_format_value(values, match), safe=""), template)
+
+
+def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
+    if match[1] not in values:
+        return match[0]
+    value = values[match[1]]
+    if isinstance(value, list):  # the earlier turns as text
+        return "\n".join(f"{turn['role']}: {turn['content']}" for turn in value)
+    return "" if value is None else str(value)
+
+
+# ---------------------------------------------------------------- the body that a server wants
+
+_MESSAGES = ["{history}", {"role": "user", "content": "{question}"}]
+_QUESTION_FIELDS = (
+    "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
+)  # fmt: skip
+_HISTORY_FIELDS = ("history", "chat_history", "messages", "conversation")
+_MAX_REFERENCES = 8
+"""The number of nested references that are followed: a description may refer to itself."""
+
+
+def list_common_bodies(parameters: Mapping[str, Any], *, conversation: bool = False) -> list[Any]:
+    """Return the bodies to try on a server that has no description.
+
+    With parameters the first is the one that evaltools sends; in a conversation it is the one that has the history.
+    """
+    chat = {"messages": _MESSAGES, "context": "{parameters}"}
+    plain = [{"question": "{question}", "...": "{parameters}"}, {"query": "{question}", "...": "{parameters}"}]
+    return [chat, *plain] if parameters or conversation else [*plain, chat]
+
+
+def make_body(openapi: Any, path: str) -> Any:
+    """Return the request template that an OpenAPI description defines for a path; None without a question's field."""
+    paths = openapi.get("paths") if isinstance(openapi, Mapping) else None
+    schema: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
+    for key in ("post", "requestBody", "content", "application/json", "schema"):
+        schema = schema.get(key) if isinstance(schema, Mapping) else None
+    template = _make_template(schema, openapi) if schema else None
+    return template if isinstance(template, Mapping) else None
+
+
+def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFERENCES) -> Any:
+    schema = _resolve(schema, root, depth)
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping) or not depth:
+        return "{question}" if schema.get("type") == "string" else None
+    template: dict[str, Any] = {}
+    asked = False
+    ranks = {name: rank for rank, name in enumerate(_QUESTION_FIELDS)}
+    for name in sorted(fields, key=lambda name: ranks.get(name, len(ranks))):
+        inner = _resolve(fields[name], root, depth)
+        if name in _HISTORY_FIELDS and inner.get("type") == "array":
+            template[name] = _MESSAGES if name == "messages" and not asked else ["{history}"]
+            asked = asked or name == "messages"
+        elif name in ranks and not asked and (body := _make_template(inner, root, depth - 1)) is not None:
+            template[name], asked = body, True
+        elif name in (schema.get("required") or ()):
+            template[name] = _choose_value(inner)
+    return template if asked and None not in template.values() else None
+
+
+def _choose_value(schema: Mapping[str, Any]) -> Any:
+    """Return a value for a required field: its default, constant, listed value or example, else an empty one."""
+    listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
+    choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
+    empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
+    return next((value for value in choices if value is not None), empty.get(schema.get("type")))
+
+
+def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    """Return a schema with its references resolved; of several alternatives, the first that is not null."""
+    for _ in range(depth):
+        if not isinstance(schema, Mapping):
+            return {}
+        several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+        if isinstance(schema.get("$ref"), str):
+            inner: Any = root
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                inner = inner.get(part) if isinstance(inner, Mapping) else None
+            schema = inner
+        elif isinstance(several, list) and several:
+            schema = next((one for one in several if isinstance(one, Mapping) and one.get("type") != "null"), {})
+        else:
+            return schema
+    return {}

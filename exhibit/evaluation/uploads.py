@@ -1,0 +1,211 @@
+"""Upload a corpus to a server as the server's TOML file describes, and compare it with the files that it lists."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+
+from exhibit.engine import track
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.replies import describe, search
+from exhibit.evaluation.targets import TargetOptions, count_only
+from exhibit.evaluation.templates import JmesPath, UrlPath, fill, fill_path
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import Ingestion
+from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
+from exhibit.storage.locations import fetch_file
+
+_UPLOAD_SECONDS = 600.0
+"""For one file: systems that parse it before they answer take minutes for a long one."""
+_READY_SECONDS = 3600.0
+"""Until the server lists all uploaded files."""
+_MAX_PAUSE_SECONDS = 5.0
+"""The longest pause between two requests for the list of documents."""
+_REFUSED = (401, 403, 407)  # HTTP: not authorised
+
+
+class Step(BaseModel):
+    """One request to a server's interface for documents; the JMESPaths find values in its reply."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: UrlPath
+    method: str = "GET"
+    body: Any = None
+    file: str = ""
+    """The field of the form that takes the file."""
+    form: dict[str, Any] = {}
+    items: JmesPath = ""
+    name: JmesPath = "name"
+    error: JmesPath = ""
+    """The reason why an upload failed although its status is good."""
+
+
+class DocumentInterface(BaseModel):
+    """A server's interface for documents: the requests to upload, list and delete them; only `add` is required."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    setting: str = ""
+    """The setting with the address of another server for documents; empty: they go to the same server."""
+    find: Step | None = None
+    """Lists the collections, where there are several."""
+    create: Step | None = None
+    list: Step | None = None
+    add: Step
+    delete_each: Step | None = None
+    delete: Step | None = None
+
+
+class Collection:
+    """A named collection of documents in a server; a dataset's files are uploaded, listed and deleted in it."""
+
+    def __init__(
+        self,
+        fetch: Callable[..., Any],
+        ingest: DocumentInterface,
+        name: str,
+        options: TargetOptions,
+        settings: Mapping[str, Any],
+        url: str,
+    ) -> None:
+        """Store the function that sends requests and returns JSON, and the server's interface for documents."""
+        self._fetch, self._ingest, self._name, self._options, self._url = fetch, ingest, name, options, url
+        self._settings = dict(settings)
+
+    # ---------------------------------------------------------------- requests
+
+    def _call(self, step: Step | None, deadline: Deadline, *, file: Path | None = None, name: str = "") -> Any:
+        """Send a request and return the reply's JSON; None if the server has no such request."""
+        if step is None:
+            return None
+        values = {**self._settings, "collection": self._name, "name": name}
+        path = fill_path(step.path, values)
+        if file is None:
+            body = fill(step.body, values)
+            return self._fetch(path, body, deadline=deadline, method=step.method, url=self._url)
+        fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
+        form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
+        headers = {"Content-Type": form.headers["content-type"]}
+        return self._fetch(path, deadline=deadline, content=form.read(), headers=headers, url=self._url)
+
+    def _retry(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
+        """Run a step with retries within `seconds`, or within the time that `--timeout` sets."""
+        deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
+        return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
+
+    def _list_names(self, step: Step, deadline: Deadline) -> set[str]:
+        items = search(step.items, self._call(step, deadline)) or []
+        if not isinstance(items, list):
+            raise HttpError(f"{step.items} in the reply is not a list: {describe(items)}")
+        return {PurePosixPath(str(search(step.name, item))).name for item in items}
+
+    def listed(self, deadline: Deadline) -> set[str] | None:
+        """Return the files of the collection; None if it does not exist, or if the server cannot list files."""
+        step, find = self._ingest.list, self._ingest.find
+        if step is None or (find is not None and self._name not in self._list_names(find, deadline)):
+            return None
+        return self._list_names(step, deadline)
+
+    def _add(self, name: str, file: Path, deadline: Deadline) -> None:
+        step = self._ingest.add
+        reply = self._call(step, deadline, file=file, name=name)
+        if step.error and (error := search(step.error, reply)):
+            raise HttpError(str(error))
+
+    def _delete(self, names: list[str], deadline: Deadline) -> None:
+        ingest = self._ingest
+        if ingest.delete is None and ingest.delete_each is None:
+            raise HttpError("the system cannot delete documents; remove --ingest fresh and delete_collection")
+        files = self.listed(deadline)
+        for name in names if ingest.delete_each else ():
+            if name in (files or ()):
+                self._call(ingest.delete_each, deadline, name=name)
+        if files is not None:
+            self._call(ingest.delete, deadline)
+
+    # ---------------------------------------------------------------- a dataset's documents
+
+    def bring_in(self, dataset: Dataset) -> Ingestion:
+        """Upload the missing files, wait until the server lists them, and return the ingestion record."""
+        names = {PurePosixPath(name).name: name for name in dataset.files}
+        began = time.monotonic()
+        with _name_dataset(dataset):
+            if self._options.ingest == "fresh":
+                self._retry(lambda deadline: self._delete(list(names), deadline))
+            files = self._retry(self.listed)
+            if files is None:
+                self._retry(lambda deadline: self._call(self._ingest.create, deadline))
+            missing = {name: file for name, file in names.items() if name not in (files or ())}
+            refused = self._upload(dataset, missing)
+            files = self._wait([name for name in names if name not in refused])
+        return self._record(dataset, files, refused, time.monotonic() - began if missing else None)
+
+    def compare(self, dataset: Dataset) -> Ingestion:
+        """Return a record of which of a dataset's files the server has, without uploading any."""
+        with _name_dataset(dataset):
+            files = self._retry(self.listed)
+        return self._record(dataset, files or set(), {}, None)
+
+    def remove(self, dataset: Dataset) -> None:
+        """Delete a dataset's documents from the server's collection."""
+        names = [PurePosixPath(name).name for name in dataset.files]
+        with _name_dataset(dataset):
+            self._retry(lambda deadline: self._delete(names, deadline))
+
+    def _upload(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
+        """Upload files; return the files that the server refused, as a mapping from name to reason.
+
+        Raise an error if the server is unreachable or refuses the API key, because then every upload would fail.
+        """
+        refused: dict[str, str] = {}
+        for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
+            with fetch_file(dataset.files[names[name]]) as path:
+                try:
+                    self._retry(partial(self._add, name, path), _UPLOAD_SECONDS)
+                except HttpError as error:
+                    if isinstance(error, UnreachableError) or error.status in _REFUSED:
+                        raise
+                    refused[name] = str(error)
+        return refused
+
+    def _wait(self, names: list[str]) -> set[str]:
+        """Request the list until it has every file, or the time is up; return the files that it has."""
+        deadline, pause = Deadline(_READY_SECONDS), 0.1
+        while True:
+            files: set[str] | None = self._retry(self.listed)
+            if files is None or files.issuperset(names) or pause > deadline.left:
+                return set(names) if files is None else files  # without a list, uploaded files count as ready
+            time.sleep(pause)
+            pause = min(_MAX_PAUSE_SECONDS, 2 * pause)
+
+    def _record(
+        self, dataset: Dataset, files: set[str], refused: Mapping[str, str], seconds: float | None
+    ) -> Ingestion:
+        names = [PurePosixPath(name).name for name in dataset.files]
+        missing = {name: refused.get(name, "not among the system's documents") for name in names if name not in files}
+        aside = [f"{name}: {reason}" for name, reason in missing.items()]
+        if aside and len(aside) == len(names):
+            raise ToolkitError(
+                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
+                f"the reason: {aside[0]}"
+            )
+        pages = count_only(dataset, self._options).pages
+        speed = pages / seconds if pages and seconds and not aside else None
+        count = len(names) - len(aside)
+        return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
+
+
+@contextmanager
+def _name_dataset(dataset: Dataset) -> Iterator[None]:
+    """Turn an HTTP error inside the block into an error that names the dataset."""
+    try:
+        yield
+    except HttpError as error:
+        raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
