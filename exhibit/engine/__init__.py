@@ -46,12 +46,7 @@ _USUAL = Limits()
 def open_engine(
     wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
 ) -> Engine:
-    """Return the engine that `NAME[:ADDRESS]` names, with `jobs` workers; by default with one per processor.
-
-    `items` is the number of items to process, if it is known: for one item, at most one process is started.
-    With `limits=None`, no worker process is started if `items` is 1, or if `jobs` is 1 and the engine is of a
-    kind that takes no address. Use `limits=None` only for work that reads no files from outside.
-    """
+    """Return the engine that `NAME[:ADDRESS]` names, with `jobs` workers; by default with one per processor."""
     runner, address = _open_runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
         runner, address = _open_runner("serial")
@@ -61,12 +56,7 @@ def open_engine(
 
 
 def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
-    """Return the function's result for one item, computed in a worker; raise LimitError if it exceeds its limits.
-
-    The default limits are those of the running command (`apply_limits`). The first call in a process starts a
-    worker; later calls reuse it. If this process is itself a worker, it runs the function, and no second worker
-    is started.
-    """
+    """Return the function's result for one item, computed in a worker; raise LimitError if it exceeds its limits."""
     if is_worker():
         return function(item)
     (outcome,) = open_engine("local", items=1, limits=limits or get_limits()).map(function, [item])

@@ -1,7 +1,4 @@
-"""Limits of time and memory for processing one item, such as a document, in a worker process.
-
-The memory limit does not include the memory that the worker already uses.
-"""
+"""Limits of time and memory for processing one item, such as a document, in a worker process."""
 
 import math
 import os
@@ -17,9 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from exhibit.runtime.command import add_arguments
+from exhibit.runtime.command import parse_natural, parse_seconds
 from exhibit.schemas.errors import LimitError
-from exhibit.schemas.parsing import read_beside
 
 SECONDS = 120.0
 """Time limit in seconds for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s."""
@@ -27,21 +23,14 @@ MEMORY = 2 << 30
 """Memory limit in bytes for one document: the same 111 pages take 12 MB."""
 _MIB = 1 << 20  # bytes
 
-_SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
-"""The share of the time limit that any file may use as processor time, and the file size that may use all of it.
-
-With the default limit: 10 s, plus 1 s for each 20 KB. The slowest of 205 PDFs of law takes 0.1 s for 100 KB.
-"""
-_LEAST_SECONDS = 5.0
+_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000
+"""The share of the time limit that any file may use as processor time, and the file size that may use all of it."""
+_MIN_SECONDS = 5.0
 """Processor seconds that every file may use: the first file of a kind also loads its library."""
 
 
 class MemoryShare(NamedTuple):
-    """The memory for reading a kind of file, as a function of the file's size.
-
-    Every file may use the share `least` of the memory limit (--item-memory). The allowed memory grows in proportion
-    to the size; a file of about `whole` bytes may use all of the limit.
-    """
+    """The memory for reading a kind of file, as a function of the file's size."""
 
     least: float
     whole: int
@@ -79,13 +68,10 @@ class Limits:
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more.
-
-        `share` says how the memory limit depends on the size. The result never exceeds the limits of this object.
-        """
+        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
-            seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
+            seconds = min(max(seconds * (_TIME_SHARE + size / _FULL_TIME_BYTES), _MIN_SECONDS), seconds)
         if memory is not None:
             memory = min(int(memory * (share.least + size / share.whole)), memory)
         return Limits(seconds, memory)
@@ -97,10 +83,7 @@ _in_force = [Limits()]
 
 @contextmanager
 def apply_limits(limits: Limits) -> Iterator[None]:
-    """Make `limits` the default limits inside the block.
-
-    They apply to each call that is given no limits of its own. A command uses this function for its flags.
-    """
+    """Make `limits` the default limits inside the block."""
     _in_force.append(limits)
     try:
         yield
@@ -115,7 +98,14 @@ def get_limits() -> Limits:
 
 def add_limit_arguments(parser: Any) -> None:
     """Add --item-timeout and --item-memory to a parser or to an argument group."""
-    add_arguments(parser, read_beside(__file__))
+    parser.add_argument(
+        "--item-timeout", type=parse_seconds, metavar="S", default=SECONDS,
+        help=f"seconds that one document may take before it is set aside (default: {SECONDS:g}; 0: no limit)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--item-memory", type=parse_natural, metavar="MIB", default=MEMORY // _MIB,
+        help=f"memory that one document may take before it is set aside (default: {MEMORY // _MIB}; 0: no limit)",
+    )  # fmt: skip
 
 
 def read_limits(options: Any) -> Limits:
@@ -136,10 +126,7 @@ _serving: list[Limits] = []
 
 
 def serve_within(limits: Limits) -> None:
-    """Mark this process as a worker with the given limits.
-
-    From then on, `limit_reading` applies these limits whenever this process reads a file.
-    """
+    """Mark this process as a worker with the given limits."""
     _serving[:] = [limits]
 
 
@@ -150,11 +137,7 @@ def is_worker() -> bool:
 
 @contextmanager
 def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
-    """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
-
-    Processor time does not depend on other work on the machine. When it is used up, the system kills the process, even
-    inside a library that never returns; the exit code of the process shows the reason (`is_processor_exit`).
-    """
+    """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing."""
     if not _serving:
         yield
         return
@@ -184,10 +167,7 @@ def is_processor_exit(exitcode: int | None) -> bool:
 
 @contextmanager
 def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
-    """Set the memory limit of this process (RLIMIT_DATA) in the block; Linux only.
-
-    `choose` computes the new limit from the current soft and hard limits, where infinity means no limit.
-    """
+    """Set the memory limit of this process (RLIMIT_DATA) in the block; Linux only."""
     if sys.platform != "linux":
         yield
         return
@@ -210,21 +190,8 @@ def limit_memory(most: int | None) -> AbstractContextManager[None]:
 
 
 def lift_memory_limit() -> AbstractContextManager[None]:
-    """Lift the memory limit for programs that are started inside the `with` block.
-
-    The limit would stop a browser, which reserves far more memory than it uses.
-    """
+    """Lift the memory limit for programs that are started inside the `with` block."""
     return _set_data_limit(lambda _, hard: hard)
-
-
-def measure_memory_left() -> int | None:
-    """Return how many more bytes this process may allocate; None if it has no memory limit."""
-    if sys.platform != "linux":
-        return None
-    import resource
-
-    most, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    return None if most == resource.RLIM_INFINITY else max(most - _measure_data(), 0)
 
 
 def _measure_data() -> int:
@@ -234,11 +201,7 @@ def _measure_data() -> int:
 
 @contextmanager
 def limit_time(limits: Limits, name: str) -> Iterator[None]:
-    """Raise LimitError in the block when its time is over; works only for Python code in the main thread.
-
-    Native code, such as that of a PDF library, is not stopped before it returns. If it never returns, only killing
-    the process helps: this is why workers exist.
-    """
+    """Raise LimitError in the block when its time is over; works only for Python code in the main thread."""
     main = threading.current_thread() is threading.main_thread()
     if limits.seconds is None or not main or not hasattr(signal, "SIGALRM"):
         yield
@@ -259,23 +222,20 @@ def limit_time(limits: Limits, name: str) -> Iterator[None]:
 # ---------------------------------------------------------------- programs that a worker starts
 
 
-_LOOK = 0.2
+_CHECK_SECONDS = 0.2
 """Seconds between two checks, each of which takes about a millisecond."""
-LEAST = 1 << 30
+MIN_PROGRAM_BYTES = 1 << 30
 """Bytes that programs may always use: a browser with an empty page has 150 MB."""
 
 
 @contextmanager
 def watch_programs(limits: Limits, name: str) -> Iterator[None]:
-    """Kill the largest child program when all child programs together exceed the memory limit, and raise LimitError.
-
-    Linux only. The code in the block must fail, not wait, when its program is killed.
-    """
+    """Kill the largest child program when all child programs together exceed the memory limit, and raise LimitError."""
     if limits.memory is None or sys.platform != "linux":
         yield
         return
     over, stop = threading.Event(), threading.Event()
-    watch = threading.Thread(target=_watch, args=(max(limits.memory, LEAST), over, stop), daemon=True)
+    watch = threading.Thread(target=_watch, args=(max(limits.memory, MIN_PROGRAM_BYTES), over, stop), daemon=True)
     watch.start()
     try:
         yield
@@ -289,7 +249,7 @@ def watch_programs(limits: Limits, name: str) -> Iterator[None]:
 
 
 def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
-    while not stop.wait(_LOOK):
+    while not stop.wait(_CHECK_SECONDS):
         taken = {pid: _estimate_private_bytes(pid) for pid in list_programs(os.getpid())}
         if sum(taken.values()) > most:
             over.set()
@@ -306,20 +266,17 @@ def run_program(
     root = Path.cwd().anchor
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=root) as process:
         try:
-            written, said = process.communicate(given, timeout=seconds)
+            stdout, stderr = process.communicate(given, timeout=seconds)
         except BaseException:
             with suppress(OSError, MemoryError):  # the output used up all memory: kill the program here
                 end_programs(process.pid)
             process.kill()
             raise
-    return subprocess.CompletedProcess(command, process.returncode, written, said)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def end_programs(pid: int) -> None:
-    """Kill all descendants of a process.
-
-    Killing the process group is not enough, because a browser creates a process group of its own.
-    """
+    """Kill all descendants of a process."""
     for program in list_programs(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)

@@ -20,14 +20,15 @@ AHEAD = 4
 TRIES = 3
 """Attempts for an item that kills its worker, or that fails with a transient disk or network error."""
 
-_PAUSES = (0.2, 1.0)
+DIED = f"died {TRIES} times"
+_RETRY_SECONDS = (0.2, 1.0)
 """Seconds before the second and the third attempt after a transient error."""
-_PASSING = frozenset(
+_TRANSIENT = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
 )
 """Transient errors of a disk or a network; a full disk or a missing file is not transient."""
-_LONGEST = 200
+_MAX_NAME_CHARS = 200
 """The most characters of an item that an error message shows."""
 _log = logging.getLogger(__name__)
 
@@ -47,10 +48,7 @@ class Outcome(Generic[Out]):
 
 
 class Engine(Protocol):
-    """An engine, which applies a function to items; it holds only a few items in memory at a time.
-
-    The function must be picklable.
-    """
+    """An engine, which applies a function to items; it holds only a few items in memory at a time."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
@@ -58,21 +56,18 @@ class Engine(Protocol):
 
 def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
     """Return the outcome of applying the function to an item; transient disk and network errors are retried."""
-    for pause in (*_PAUSES, None):
+    for pause in (*_RETRY_SECONDS, None):
         try:
             return Outcome(function(item))
         except (ToolkitError, OSError) as error:
-            if pause is None or not _may_pass(error):
+            if pause is None or not _is_transient(error):
                 return _set_aside(error, item)
         time.sleep(pause)
     raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Return the outcome of applying the function to an item, with a memory limit.
-
-    An item that needs too much memory, or is nested too deeply, becomes a failed outcome.
-    """
+    """Return the outcome of applying the function to an item, with a memory limit."""
     try:
         with limit_memory(limits.memory):
             return attempt(function, item)
@@ -83,41 +78,22 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
         return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; left out"))
 
 
-def report_dead_worker(item: object) -> Outcome[Out]:
-    """Return the outcome of an item that killed its worker at every attempt."""
+def report_death(item: object, how: str) -> Outcome[Out]:
+    """Return the failed outcome of an item whose worker process ended, such as `ended with SIGSEGV`."""
     why = "out of memory, or a fault in a library"
-    return Outcome(
-        None,
-        DocumentError(f"{name_item(item)}: its worker process died {TRIES} times ({why}); left out"),
-    )
+    return Outcome(None, DocumentError(f"{name_item(item)}: its worker process {how} ({why}); left out"))
 
 
-def report_failed_worker(item: object, signal: str) -> Outcome[Out]:
-    """Return a failed outcome for an item whose worker process was ended by a signal, such as SIGSEGV.
-
-    The error names a fault in a library, or too little memory, as the likely cause.
-    """
-    why = "a fault in a library, or too little memory"
-    return Outcome(
-        None,
-        DocumentError(f"{name_item(item)}: its worker process ended with {signal} ({why}); left out"),
-    )
-
-
-def _may_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     cause = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(cause, OSError) and cause.errno in _PASSING
+    return isinstance(cause, OSError) and cause.errno in _TRANSIENT
 
 
 def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return a failed outcome if an error concerns only this item; otherwise raise the error.
-
-    A ToolkitError concerns only the item. So does a transient disk or network error that remains after all
-    retries.
-    """
+    """Return a failed outcome if an error concerns only this item; otherwise raise the error."""
     if isinstance(error, ToolkitError):
         return Outcome(None, error)
-    if not _may_pass(error):
+    if not _is_transient(error):
         raise error
     return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times; left out"))
 
@@ -125,7 +101,7 @@ def _set_aside(error: Exception, item: object) -> Outcome[Out]:
 def name_item(item: object) -> str:
     """Return an item as text for error messages, shortened if it is long."""
     words = str(item)
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return words if len(words) <= _MAX_NAME_CHARS else f"{words[:_MAX_NAME_CHARS]}…"
 
 
 # ---------------------------------------------------------------- progress on stderr
@@ -133,7 +109,7 @@ def name_item(item: object) -> str:
 
 Item = TypeVar("Item")
 
-_EVERY = 5.0
+_PROGRESS_SECONDS = 5.0
 """Seconds between two lines of progress in a log."""
 
 
@@ -155,7 +131,7 @@ def track(
     for count, item in enumerate(items, 1):
         yield item
         now = time.monotonic()
-        if now - last >= _EVERY:
+        if now - last >= _PROGRESS_SECONDS:
             last = now
             done = f"{count}/{total}" if total else f"{count}"
             rate = count / (now - started)

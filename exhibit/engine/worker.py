@@ -1,9 +1,4 @@
-"""A worker process, which applies a function to one item at a time.
-
-It is killed if an item takes too long. Otherwise it stays, and the next call of an engine's `map`
-reuses it. This module has both ends of the pipe to the worker: that of the parent and that of the
-worker. Messages are pickled, and are sent only between processes of one program.
-"""
+"""A worker process, which applies a function to one item at a time."""
 
 import atexit
 import os
@@ -13,42 +8,33 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
-from io import BytesIO
-from multiprocessing import parent_process
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
-from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from exhibit.engine.limits import Limits, end_programs, is_processor_exit, serve_within
-from exhibit.engine.outcome import TRIES, Outcome, attempt_within, report_dead_worker, report_failed_worker
-from exhibit.engine.processes import ScriptContext, WorkerContext, belongs_to_script, main_name
+from exhibit.engine.outcome import DIED, TRIES, Outcome, attempt_within, report_death
 from exhibit.schemas.errors import ToolkitError
 
 
 class MapWork(NamedTuple):
-    """The data that a worker receives once, before the first of many items to which it applies a function.
-
-    It has the function, the limits for each item, and the parent's working folder, import path and
-    environment.
-    """
+    """The data that a worker receives once, before the first of many items to which it applies a function."""
 
     function: bytes
     limits: Limits
     folder: str
     path: tuple[str, ...]
     environment: dict[str, str]
-    main: str = ""
-    """The name of the module that was started with `-m`, if any."""
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> "MapWork":
         """Return the work for a pickled function, with the working folder and environment of this process."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
-        return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
+        return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ))
 
 
 class Bug(NamedTuple):
@@ -87,28 +73,60 @@ def read_outcome(data: bytes) -> Outcome[Any]:
 # ---------------------------------------------------------------- the parent's side
 
 
+_starting = threading.Lock()  # threads start workers at the same time
+
+
+@contextmanager
+def _hide_working_folder() -> Iterator[None]:
+    """Prevent a new process from importing modules of the working folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+@contextmanager
+def _hide_script() -> Iterator[None]:
+    """Prevent a new worker process from running the user's script at its start; a module (`-m`) is imported there."""
+    main = sys.modules["__main__"]
+    path = main.__dict__.get("__file__")
+    if path is None or main.__spec__ is not None:
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = path
+
+
+def belongs_to_script(function: Any) -> bool:
+    """Return whether a function is defined in the user's script, so that a worker must run the script to get it."""
+    modules = getattr(function, "__module__", ""), type(function).__module__
+    return sys.modules["__main__"].__spec__ is None and "__main__" in modules
+
+
 class Worker:
     """A worker process and the pipe to it."""
 
     def __init__(self, *, script: bool) -> None:
-        """Start the process.
-
-        With `script`, it first runs the user's script, so that it has the functions that the script defines.
-        """
-        context = ScriptContext() if script else WorkerContext()
-        self.pipe, theirs = context.Pipe()
+        """Start the process."""
         # spawn works on every system, and the process inherits no lock or browser in an undefined state
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        with _starting, _hide_working_folder(), nullcontext() if script else _hide_script():
+            self._process.start()
         theirs.close()
         self._keeps = not script
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the worker process.
-
-        Each time work is distributed, the function is sent first, and then each item. `answer` returns the
-        worker's reply.
-        """
+        """Send bytes to the worker process."""
         with suppress(OSError):  # if the worker died, `answer` notices it
             self.pipe.send_bytes(data)
 
@@ -130,9 +148,9 @@ class Worker:
         if is_processor_exit(code):
             return Outcome(None, limits.spent(name))
         if code == _NO_THREAD_DATA:
-            return report_failed_worker(name, f"exit code {code}")
+            return report_death(name, f"ended with exit code {code}")
         if code is not None and -code in _FAULTS:
-            return report_failed_worker(name, signal.Signals(-code).name)
+            return report_death(name, f"ended with {signal.Signals(-code).name}")
         return None
 
     def stop(self) -> None:
@@ -149,8 +167,8 @@ class Worker:
     def rest(self) -> None:
         """Keep the idle process for the next call of `map`; stop it if enough other processes are idle."""
         with _lock:
-            if self._keeps and self._process.is_alive() and len(_resting) < _MOST_RESTING:
-                _resting.append(self)
+            if self._keeps and self._process.is_alive() and len(_idle) < _MAX_IDLE:
+                _idle.append(self)
                 return
         self.stop()
 
@@ -163,19 +181,16 @@ _FAULTS = {
 """Signals with which a library aborts its process, and would do so again for the same file: PDFium without memory."""
 _NO_THREAD_DATA = 127
 """The exit code of a process that the C library ends because there is no memory for thread-local data."""
-_resting: list[Worker] = []
+_idle: list[Worker] = []
 _lock = threading.Lock()
-_MOST_RESTING = os.cpu_count() or 1
+_MAX_IDLE = os.cpu_count() or 1
 
 
 def acquire_worker(*, script: bool) -> Worker:
-    """Return an idle worker process, or start a new one if no worker is idle.
-
-    With `script`, always start a new worker, which first runs the user's script.
-    """
+    """Return an idle worker process, or start a new one if no worker is idle."""
     while not script:
         with _lock:
-            worker = _resting.pop() if _resting else None
+            worker = _idle.pop() if _idle else None
         if worker is None:
             break
         if not worker.await_answer(0):  # an idle worker sends nothing: a readable pipe means that it was closed
@@ -188,7 +203,7 @@ def acquire_worker(*, script: bool) -> Worker:
 def shutdown_idle() -> None:
     """Stop the worker processes that are idle; new ones are started when work is distributed again."""
     with _lock:
-        workers, _resting[:] = list(_resting), []
+        workers, _idle[:] = list(_idle), []
     for worker in workers:
         worker.stop()
 
@@ -196,9 +211,9 @@ def shutdown_idle() -> None:
 # ---------------------------------------------------------------- one worker after another
 
 
-_STARTING = 300.0
+_START_SECONDS = 300.0
 """Timeout in seconds for a worker's imports, on a machine that is busy with other work."""
-_LOOK = 0.25
+_CHECK_SECONDS = 0.25
 """Seconds between two checks of the clock: an item exceeds its time limit by no more than this."""
 
 
@@ -227,16 +242,13 @@ class Workplace:
                 self.leave()
                 if reason is not None:
                     return dump(reason)
-            return dump(report_dead_worker(name))
+            return dump(report_death(name, DIED))
         except BaseException:
             self.leave()
             raise
 
     def leave(self, *, keep: bool = False) -> None:
-        """Release the worker process: stop it and all programs that it started.
-
-        With `keep`, the worker stays idle for later work instead.
-        """
+        """Release the worker process: stop it and all programs that it started."""
         worker, self.worker = self.worker, None
         if worker is not None:
             worker.rest() if keep else worker.stop()
@@ -249,8 +261,8 @@ class Workplace:
             began = time.monotonic()  # the time limit starts with the request, not when the worker is ready
             worker = self.worker = acquire_worker(script=self._script)
             worker.send(self._work)
-            in_time = self._await_answer(worker, _STARTING, began)
-            what = "ended before they began" if in_time else f"were not ready after {_STARTING:g} s"
+            in_time = self._await_answer(worker, _START_SECONDS, began)
+            what = "ended before they began" if in_time else f"were not ready after {_START_SECONDS:g} s"
             data = worker.answer() if in_time else None
             if data is not None:
                 read_outcome(data)
@@ -263,7 +275,7 @@ class Workplace:
 
     def _await_answer(self, worker: Worker, seconds: float | None, began: float) -> bool:
         """Return whether a worker answers or dies within `seconds` of `began`."""
-        while not worker.await_answer(_LOOK):
+        while not worker.await_answer(_CHECK_SECONDS):
             if not self.open:
                 raise CancelledError
             if seconds is not None and time.monotonic() >= began + seconds:
@@ -272,10 +284,7 @@ class Workplace:
 
 
 def pack_work(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
-    """Return the arguments of a Workplace: the pickled function with its limits, the limits, and a flag.
-
-    The flag says whether each worker must run the user's script, because the function is defined there.
-    """
+    """Return the arguments of a Workplace: the pickled function with its limits, the limits, and a flag."""
     return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 
 
@@ -289,19 +298,17 @@ def _serve(pipe: Connection) -> None:
         os.setpgrp()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs
-    limits, main = Limits(), ""
+    limits = Limits()
     while True:
         try:
             data = pipe.recv_bytes()
         except (EOFError, OSError):
             return
-        sent: Any = None
         try:
-            sent = _unpickle(data, main=main)
+            sent = pickle.loads(data)
             if isinstance(sent, MapWork):
                 _move(sent)
-                main = sent.main
-                function, limits = _unpickle(sent.function, main=main), sent.limits
+                function, limits = pickle.loads(sent.function), sent.limits
                 serve_within(limits)
                 answer: Outcome[Any] | Bug = Outcome(None)
             else:
@@ -311,27 +318,8 @@ def _serve(pipe: Connection) -> None:
         pipe.send_bytes(_pickle_answer(answer))
 
 
-def _unpickle(data: bytes, *, main: str = "") -> Any:
-    """Return an unpickled value; `main` is the sender's main module, which is imported if the value needs it."""
-    return _Unpickler(BytesIO(data), main).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: BytesIO, main: str) -> None:
-        super().__init__(file)
-        self._main = main
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == "__main__" and self._main:
-            _fixup_main_from_name(self._main)  # multiprocessing does the same; a second call has no effect
-        return super().find_class(module, name)
-
-
 def _move(work: MapWork) -> None:
-    """Apply the parent's working folder, module path and environment to this process.
-
-    Then relative paths, settings and modules mean the same here as in the parent.
-    """
+    """Apply the parent's working folder, module path and environment to this process."""
     with suppress(OSError):  # if this machine does not have the folder, only absolute paths work
         os.chdir(work.folder)
     sys.path[:] = work.path
@@ -343,10 +331,7 @@ def _move(work: MapWork) -> None:
 
 
 def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
-    """Return a worker's answer as pickled bytes.
-
-    If the answer cannot be pickled, return a pickled error with the reason instead.
-    """
+    """Return a worker's answer as pickled bytes."""
     try:
         data = dump(answer)
         if isinstance(answer, Bug):

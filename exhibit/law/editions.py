@@ -1,10 +1,4 @@
-"""Laws as documents, and references to laws.
-
-A law has a name, the first and last day of its version, and units, which are § or articles. In a
-reference, such as `§ 2079 odst. 1 občanského zákoníku` or `§ 433 BGB`, the words for units and their
-parts come from the file of the legal system. The names of the known laws show which law a reference
-means.
-"""
+"""Laws as documents, and references to laws."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,25 +7,22 @@ from datetime import date
 from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.figures import find_days
 from exhibit.law.language import LegalSystem, load_systems, system_of
+from exhibit.law.values import find_days
 
 # A law's abbreviation at the end of its title: `Bürgerliches Gesetzbuch (BGB)`.
-_SHORT = re.compile(r"\(([^()]{2,16})\)$")
+_ABBREVIATION = re.compile(r"\(([^()]{2,16})\)$")
 _DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}\.?\s?(?:\d{1,2}\.|[^\W\d]+)\s?\d{4}|[^\W\d]+ \d{1,2}, \d{4})"
 _VERSION = re.compile(
     r"(?i)\b(?:version|text in force|wording|znění|znenie|Fassung|redação|versão|rédaction)\b[^.;()\n\d]{0,30}"
     rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?"
 )
-_CHANGED = re.compile(
-    rf"\(Section \S{{1,20}} (?:as changed|was deleted) by .{{1,600}}?(?:, in force from {_DATE})?\)(?=\s|$)"
-)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_OPENING = 12  # lines at the start in which a law states its name
-_LONGEST = 200  # characters of a law's name
-_NEAR, _FIRST = 60_000, 4
+_OPENING_LINES = 12  # lines at the start in which a law states its name
+_MAX_NAME_CHARS = 200  # characters of a law's name
+_OPENING_CHARS, _FIRST_UNITS = 60_000, 4
 """Characters that contain a law's first paragraphs, and the number of paragraphs that are examined."""
-_TITLE = 110  # characters of a paragraph's heading
+_MAX_TITLE_CHARS = 110  # characters of a paragraph's heading
 
 
 @dataclass(frozen=True)
@@ -57,21 +48,18 @@ class Edition:
 def read_edition(text: str) -> Edition | None:
     """Return the title and dates of the law in a text; None if the text is not a law of a known legal system."""
     system = system_of(text)
-    if not system.units or not _counts_up(find_units(text[:_NEAR], system)):
+    if not system.units or not _counts_up(find_units(text[:_OPENING_CHARS], system)):
         return None
-    lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING)[:_OPENING]]
+    lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING_LINES)[:_OPENING_LINES]]
     at = next((at for at, line in enumerate(lines) if _compile_dated().match(line)), None)
     title = " ".join(lines[:at] if at else lines[:1])
-    return Edition(title[:_LONGEST], lines[at] if at is not None else "")
+    return Edition(title[:_MAX_NAME_CHARS], lines[at] if at is not None else "")
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether a text's units are those of a law: numbered upwards from 1, or with Roman numbers.
-
-    A judgment, in contrast, cites units of laws in any order.
-    """
-    numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
-    roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
+    """Return whether a text's units are those of a law: numbered upwards from 1, or with Roman numbers."""
+    numbers = [int(match[0]) for unit in found[:_FIRST_UNITS] if (match := re.search(r"\d+", unit.label))]
+    roman = [unit for unit in found[:_FIRST_UNITS] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
 
 
@@ -90,14 +78,9 @@ def without_version(text: str) -> str:
     return _VERSION.sub(" ", text)
 
 
-def without_changes(text: str) -> str:
-    """Return an answer without the note on amendments: `(Section 2 as changed by x.pdf, in force from 1 July 2018)`."""
-    return _CHANGED.sub("", text)
-
-
 def make_law_name(title: str) -> "LawName":
     """Return the names that references and questions use for a law, from its title."""
-    short = _SHORT.search(title)
+    short = _ABBREVIATION.search(title)
     codes = [short[1]] if short else []
     plain = title[: short.start()].strip() if short else title
     for system in load_systems():
@@ -110,11 +93,7 @@ def make_law_name(title: str) -> "LawName":
 
 
 def list_english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return a law's English names, such as `German Civil Code` and `Civil Code`.
-
-    The names come from the legal systems' files, by the law's codes, such as `BGB`. Return () if no file
-    lists any of the codes.
-    """
+    """Return a law's English names, such as `German Civil Code` and `Civil Code`."""
     for system in load_systems():
         for name in (system.data.get("english", {}).get(code) for code in codes):
             if name:
@@ -154,19 +133,19 @@ def find_units(text: str, system: LegalSystem) -> list[Unit]:
 
 def _read_heading_below(text: str, at: int) -> str:
     """Return the line below a paragraph's number if it is a heading; else empty."""
-    line = text[at + 1 : at + 2 + _TITLE].split("\n", 1)[0].strip()
-    return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _TITLE else ""
+    line = text[at + 1 : at + 2 + _MAX_TITLE_CHARS].split("\n", 1)[0].strip()
+    return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _MAX_TITLE_CHARS else ""
 
 
 # ---------------------------------------------------------------- references to provisions
 
 
-_STEM, _ENDING = 4, 3
+_MIN_STEM_LETTERS, _MAX_ENDING_LETTERS = 4, 3
 """The least number of letters that the cases of a word share, and the most letters of its ending: `občanský`,
 `občanského`.
 """
-_NEAR_WORDS = 4  # words between a provision and the title of its law, such as `des` or `zákona č. …, o`
-_REACH = 90  # characters after a provision in which its law is named
+_MAX_WORDS_TO_LAW = 4  # words between a provision and the title of its law, such as `des` or `zákona č. …, o`
+_MAX_CHARS_TO_LAW = 90  # characters after a provision in which its law is named
 _NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
 
 
@@ -192,11 +171,8 @@ class LawName:
     """Names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
-    def find_end(self, text: str, *, near: int = _NEAR_WORDS) -> int:
-        """Return the end of this law's name in a text; 0 if the text does not name the law.
-
-        A code such as `BGB` may be anywhere in the text; a title must begin within the first `near` words.
-        """
+    def find_end(self, text: str, *, near: int = _MAX_WORDS_TO_LAW) -> int:
+        """Return the end of this law's name in a text; 0 if the text does not name the law."""
         for code in self.codes:
             at = text.find(code)
             while at >= 0:
@@ -219,14 +195,16 @@ def _split_title(title: str) -> list[str]:
 def _are_inflected(one: str, other: str) -> bool:
     """Return whether two words may be forms of one word: they differ only at the end, as `zákoník` and `zákoníku`."""
     short, long = sorted((one.casefold(), other.casefold()), key=len)
-    return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
+    return len(long) - len(short) <= _MAX_ENDING_LETTERS and long.startswith(
+        short[: max(_MIN_STEM_LETTERS, len(short) - _MAX_ENDING_LETTERS)]
+    )
 
 
 def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
     """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
     for match in _make_head_pattern(system).finditer(text):
         below, end = _read_parts(text, match.end(), system)
-        after = text[end : end + _REACH]
+        after = text[end : end + _MAX_CHARS_TO_LAW]
         own = next(_make_head_pattern(system).finditer(after), None)
         clause = re.split(r"[;:?!“”„]", after[: own.start()] if own else after)[0]
         named = ((law.find_end(clause), law.key) for law in laws)

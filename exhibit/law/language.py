@@ -1,9 +1,4 @@
-"""Words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law.
-
-A text is split into all runs of letters and digits, into content words (reduced to stems, so that
-`terminated` matches `termination`), or into search terms. A legal system is a TOML file; users put their
-own files into the folder that `EXHIBIT_SYSTEMS` names.
-"""
+"""Words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law."""
 
 import os
 import re
@@ -53,7 +48,7 @@ als al ers er ors or edly ed ies ied ly es s e y
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
 """The lengths of the endings, the longest first: a word has at most one ending of each length."""
-_SHORT = frozenset({"s", "es", "e", "ed", "ing"})
+_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
 """Endings that may leave a stem of three letters; all others must leave four."""
 
 
@@ -64,15 +59,11 @@ def make_word_pattern(words: Iterable[str]) -> str:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case.
-
-    The stemmer is cautious: it gives two related words different stems rather than two unrelated words the
-    same stem.
-    """
+    """Return the stem of a word in lower case."""
     word = word.lower().removesuffix("'s")
     for length in () if word.endswith("ss") else _LENGTHS:
         left = len(word) - length
-        if left >= 3 and (ending := word[left:]) in _ENDINGS and (left > 3 or ending in _SHORT):
+        if left >= 3 and (ending := word[left:]) in _ENDINGS and (left > 3 or ending in _SHORT_ENDINGS):
             word = word[:left]
             break
     bare = word.rstrip("e")  # one stem for agree, agreed and agreement
@@ -114,18 +105,12 @@ def list_numbers(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> list[str]:
-    """Return the terms of a text for lexical search: the stems of its content words, then its numbers.
-
-    A term that occurs several times is repeated.
-    """
+    """Return the terms of a text for lexical search: the stems of its content words, then its numbers."""
     return [*list_content_words(text), *list_numbers(text)]
 
 
 def list_word_parts(text: str) -> list[str]:
-    """Return all substrings of four letters (4-grams) of the content words, each with `#` in front.
-
-    They match parts of German compounds: `Mietvertrag` and `Vertrag` share `#vert`.
-    """
+    """Return all substrings of four letters (4-grams) of the content words, each with `#` in front."""
     words = [_fold_word(word) for word in list_written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
@@ -189,27 +174,18 @@ class LegalSystem:
 
     @cached_property
     def by_word(self) -> dict[str, Level]:
-        """A mapping from each word for a part of a law, such as `article`, to its level; words are in lower case.
-
-        Longer words come first, so that `Annexure` is not read as `Annex`.
-        """
+        """A mapping from each word for a part of a law, such as `article`, to its level; words are in lower case."""
         pairs = [(word, level) for level in self.levels for word in level.words]
         return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
 
     @cached_property
     def units(self) -> tuple[Level, ...]:
-        """The levels by which references cite laws, such as § or article.
-
-        Empty for a system whose texts are mostly not laws, such as the English one.
-        """
+        """The levels by which references cite laws, such as § or article."""
         return tuple(level for level in self.levels if level.unit)
 
     @cached_property
     def glue(self) -> frozenset[str]:
-        """Stop words of the language, such as `und` in German.
-
-        They are the words in `refers` (words within a reference to a law) that do not name a level of a law.
-        """
+        """Stop words of the language, such as `und` in German."""
         return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
 
     @cached_property
@@ -219,11 +195,7 @@ class LegalSystem:
 
     @cached_property
     def label(self) -> re.Pattern[str]:
-        """The pattern for a heading's label at the start of a line: a word and a number, as in `Article 4`.
-
-        In a legal system whose laws are cited by § or article (`units`), the number may also come first, as in
-        `2. Abschnitt`.
-        """
+        """The pattern for a heading's label at the start of a line: a word and a number, as in `Article 4`."""
         forms = "|".join(
             re.escape(form)
             for word in self.by_word
@@ -243,10 +215,7 @@ class LegalSystem:
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
-        """The pattern for the end of a line, such as a comma or `gemäß`, after which a reference continues.
-
-        A number at the start of the next line is then part of the reference, not the label of a heading.
-        """
+        """The pattern for the end of a line, such as a comma or `gemäß`, after which a reference continues."""
         return re.compile(
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
@@ -268,10 +237,7 @@ def _find_large(word: str) -> str:
 
 @cache
 def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
-    """Return all legal systems: the built-in ones, and those in the user's folder.
-
-    A file in the user's folder replaces the built-in file of the same name.
-    """
+    """Return all legal systems: the built-in ones, and those in the user's folder."""
     own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
     named = {path.stem: read_system(path) for path in paths}
@@ -279,10 +245,7 @@ def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
 
 
 def read_system(path: Path) -> LegalSystem:
-    """Return the legal system (language, levels of a law, number words) that a TOML file describes.
-
-    Raise ToolkitError if the file is not a valid description.
-    """
+    """Return the legal system (language, levels of a law, number words) that a TOML file describes."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         levels = tuple(
@@ -324,19 +287,18 @@ def _load_identifier() -> Any:
     return known
 
 
-_FEWEST_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
+_MIN_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
-    """Return the language code of a text, such as `de`; only languages of the known legal systems are possible.
-
-    A text of fewer than two words counts as English (`en`).
-    """
+    """Return the language code of a text, such as `de`; only languages of the known legal systems are possible."""
     words = re.findall(r"[^\W\d_]{2,}", text.lower())
-    if len(words) < _FEWEST_WORDS:
+    if len(words) < _MIN_WORDS:
         return "en"
     english = sum(not is_content(word) for word in words)
-    others = (sum(word in one.glue or word in one.small for word in words) for one in load_systems() if one.units)
+    others = (
+        sum(word in system.glue or word in system.small for word in words) for system in load_systems() if system.units
+    )
     # loading the model takes 0.7 s, and most questions are plainly English
     return "en" if english > 2 * max(1, *others) else str(_load_identifier().classify(text)[0])
 
@@ -347,25 +309,20 @@ def list_asked_terms(question: str) -> list[str]:
     return sorted({*terms, *(list_word_parts(question) if language_of(question) != "en" else ())})
 
 
-_NEAR, _LINES = 20_000, 4000
+_MAX_CHARS, _MAX_LINES = 20_000, 4000
 """Characters and lines that are examined: stop words and parts of a law occur throughout it."""
-_LONGEST = 120  # most characters of a line that is the heading of a part
-_FEWEST = 2  # fewest such lines that make a text a law
+_MAX_HEADING_CHARS = 120  # most characters of a line that is the heading of a part
+_MIN_HEADINGS = 2  # fewest such lines that make a text a law
 
 
 def system_of(text: str) -> LegalSystem:
-    """Return the legal system of a law; the English system if the text is not a law of another system.
-
-    The stop words show the language. The text is a law only if at least two of its lines are headings in the
-    form of that language's legal system. A contract in German is therefore read like an English text: by
-    numbers, letters and capitals.
-    """
-    words = Counter(re.findall(r"[^\W\d_]+", text[:_NEAR].lower()))
+    """Return the legal system of a law; the English system if the text is not a law of another system."""
+    words = Counter(re.findall(r"[^\W\d_]+", text[:_MAX_CHARS].lower()))
     glue = {system.name: sum(words[word] for word in system.glue) for system in load_systems()}
     best = max(load_systems(), key=lambda system: (glue[system.name], system.language == "en"))
-    lines = (line.strip() for line in text.split("\n", _LINES)[:_LINES])
-    parts = (line for line in lines if 0 < len(line) < _LONGEST and _is_part(best, line))
-    return best if best.units and len(list(islice(parts, _FEWEST))) == _FEWEST else choose_system("en")
+    lines = (line.strip() for line in text.split("\n", _MAX_LINES)[:_MAX_LINES])
+    parts = (line for line in lines if 0 < len(line) < _MAX_HEADING_CHARS and _is_part(best, line))
+    return best if best.units and len(list(islice(parts, _MIN_HEADINGS))) == _MIN_HEADINGS else choose_system("en")
 
 
 def _is_part(system: LegalSystem, line: str) -> bool:

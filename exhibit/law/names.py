@@ -17,7 +17,7 @@ _ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
 
 _ANY_ENDING = re.compile(r"(?<=.)\.[a-z][a-z0-9]{1,4}$")
 """Any extension in lower case; `v1.2` has none."""
-_MOST_ENCODED = 3  # levels of percent-encoding, for a name in a URL inside another URL
+_MAX_ENCODINGS = 3  # levels of percent-encoding, for a name in a URL inside another URL
 
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 _DROPPED = re.compile(r"['’‘`\u0300-\u036f]")
@@ -38,10 +38,7 @@ def normalise_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def keep_letters(text: str) -> str:
-    """Return a text in lower case with only its letters `a` to `z` and its digits; accents are removed.
-
-    The result is the same for texts that differ only in line breaks, spaces, dashes or hyphenation.
-    """
+    """Return a text in lower case with only its letters `a` to `z` and its digits; accents are removed."""
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
 
@@ -51,10 +48,7 @@ def without_ending(name: str) -> str:
 
 
 def make_file_key(name: str) -> str:
-    """Return a key that stays the same if a file is renamed only slightly.
-
-    The key is the file's name in lower case, without its extension, spaces, punctuation and accents.
-    """
+    """Return a key that stays the same if a file is renamed only slightly."""
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: compare it unchanged
@@ -94,11 +88,7 @@ class FileNames:
         return meant[0] if len(meant) == 1 else None
 
     def find_all(self, name: str) -> list[str]:
-        """Return the files that a name may refer to.
-
-        Names are compared in several forms, the strictest first. The first form that matches exactly one file
-        decides. If no form matches exactly one file, return all matches of the strictest form that has any.
-        """
+        """Return the files that a name may refer to."""
         several: list[str] = []
         for level, spelling in zip(self._levels, _list_spellings(name), strict=False):
             files = level.get(spelling, []) if spelling else []
@@ -109,10 +99,7 @@ class FileNames:
 
 
 def _list_spellings(name: str) -> Iterator[str]:
-    """Yield the forms in which a file's name is compared with other names, the strictest first.
-
-    The first form is the name itself, and the last is the name without its folder and without file extensions.
-    """
+    """Yield the forms in which a file's name is compared with other names, the strictest first."""
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written
@@ -130,7 +117,7 @@ def _list_spellings(name: str) -> Iterator[str]:
 
 
 def _decode_name(name: str) -> str:
-    for _ in range(_MOST_ENCODED):
+    for _ in range(_MAX_ENCODINGS):
         name = unquote(name)
     return unicodedata.normalize("NFC", name.casefold()).strip()
 
@@ -160,10 +147,7 @@ _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
 
 @cache
 def _make_ending_pattern() -> re.Pattern[str]:
-    """Return the pattern for a company's legal form at the end of a line, such as `Inc.`.
-
-    It includes the legal forms that the files of the legal systems list.
-    """
+    """Return the pattern for a company's legal form at the end of a line, such as `Inc.`."""
     others = (form for system in load_systems() for form in system.data.get("companies", "").split())
     dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
@@ -199,7 +183,7 @@ _CAPITAL = re.compile(r"[^\W\d_a-z]")
 _FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
 """A word that may have its capital only because it begins a sentence or a line."""
 _NON = re.compile(r"non(?=[a-z]{5})")
-_NEAR = 2
+_MAX_GAP_CHARS = 2
 """Most characters between two words of one name: a full stop or a comma, and a space."""
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())
 """Words that an acronym leaves out."""
@@ -245,11 +229,7 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return the entries for a word: usually one entry; for `Nondisclosure` two, `non` and `disclosure`.
-
-    An entry has the word's form for comparison, whether the word is written like a name (with a capital, or
-    with digits and letters), and the parts of a word such as `DataBank`.
-    """
+    """Return the entries for a word: usually one entry; for `Nondisclosure` two, `non` and `disclosure`."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     parts = tuple(_strip_accents(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
@@ -279,33 +259,63 @@ def count_proper_words(text: str) -> Counter[str]:
 
 
 def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
-    """Yield pairs of neighbouring words in which each word has a capital or is a number, as in `No. 3`.
-
-    Args:
-        lower: yield all pairs of neighbouring words, also words without a capital.
-    """
+    """Yield pairs of neighbouring words in which each word has a capital or is a number, as in `No. 3`."""
     for first, second in pairwise(row):
         named = all(word.capital or word.term.isdigit() for word in (first, second))
-        if (named or lower) and second.start - first.end <= _NEAR:
+        if (named or lower) and second.start - first.end <= _MAX_GAP_CHARS:
             yield first, second
 
 
 def list_acronyms(name: str) -> set[str]:
-    """Return the initials of a name, and the initials without the last letter.
-
-    `First Nations Health Authority` gives fnha and fnh. Initials of fewer than two letters are left out.
-    """
+    """Return the initials of a name, and the initials without the last letter."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
-    """Return a file's name without folder and extension, as one string and as separate words.
-
-    For example, `deals/Supply_Agreement.pdf` gives `supplyagreement`, and `supply` and `agreement`.
-    """
+    """Return a file's name without folder and extension, as one string and as separate words."""
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []
     for word in name_words(stem.replace("||", " ")):
         spellings += (word.term, *word.parts)
     return "".join(name_terms(stem)), tuple(dict.fromkeys(spellings))
+
+
+_CASED_WORD = re.compile(r"[^\W_][\w'’.]*")
+_VOWEL = re.compile(r"(?i)[aeiouy]")
+# The rest of an annotation at the end of a name: an open bracket, the first letter of the next word.
+_CUT_END = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
+_SPACES = re.compile(r"\s+")
+_LOWER_CASE_WORDS = frozenset("a an and as at by for from in of on or the to under with".split())
+_SHORT_CAPITALS = frozenset("dba ii iii iv uk us usa".split())
+_CAPITALISED = frozenset("ltd mr mrs dr st jr sr".split())
+_STAY_CAPITAL = SHOUTED | _SHORT_CAPITALS
+"""Legal forms, numbers and countries that always stay in capitals."""
+
+
+def tidy(name: str) -> str:
+    """Return a name on one line; in title case if the source writes it in capitals."""
+    name = _CUT_END.sub("", _SPACES.sub(" ", name).strip(" ;,"))
+    return to_title_case(name) if name.isupper() else name
+
+
+def to_title_case(text: str) -> str:
+    """Return a text in title case; function words become lower case, and initials such as LLC stay unchanged."""
+
+    def write_word(match: re.Match[str]) -> str:
+        lower = match.group().lower()
+        if lower in _LOWER_CASE_WORDS and match.start():
+            return lower
+        letters = lower.replace(".", "")
+        if letters in _STAY_CAPITAL or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
+            # LLC, S.p.A., NCC: initials, not words; but Ltd., Corp. and Mr. are words
+            return match.group() if letters not in _CAPITALISED else lower[:1].upper() + lower[1:]
+        return lower[:1].upper() + lower[1:]
+
+    return _CASED_WORD.sub(write_word, text)
+
+
+def calm_heading(heading: str) -> str:
+    """Return a heading in title case if most of it is in capitals."""
+    letters = [character.isupper() for character in heading if character.isalpha()]
+    return to_title_case(heading) if 2 * sum(letters) > len(letters) else heading

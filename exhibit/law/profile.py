@@ -1,18 +1,17 @@
 """Reads a document's title, kind, parties and date from its first pages, by rules."""
 
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
 
 from exhibit.evidence import Document
-from exhibit.law.casing import calm_heading, tidy
 from exhibit.law.editions import read_edition
-from exhibit.law.figures import MONTH
-from exhibit.law.names import without_ending
-from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.law.names import FORM, calm_heading, tidy, without_ending
 from exhibit.law.structure.lines import Line, read_opening
+from exhibit.law.values import MONTH, Value, find_dates
 
 _EXHIBIT = re.compile(r"(?i)^.*(?:^|[\W_])EX-?\d{1,3}(?:\.\d+)*[-_ ]+(?=\D)")
 _PRIVACY = re.compile(r"(?i)\bprivacy (?:policy|statement|notice)\b")
@@ -28,11 +27,8 @@ _MERGER = re.compile(
 # `Practice Direction 7 A` is 7A.
 _SPACED = re.compile(r"(?i)(?<=\bdirection )(\d+) (?=[a-z]\b)")
 _DIRECTION = re.compile(r"(?<=Direction )\d+[a-z]{1,2}\b")
-_DAY_OF = re.compile(rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)? day of ({MONTH}),? ((?:19|20)\d\d)\b")
-_STATED = re.compile(
-    r"(?i)\b(?:dated|as of|effective|updated|revised|modified|issued|date)\b[^.\n]{0,30}?"
-    rf"({MONTH} \d{{1,2}}, ?\d{{4}}|\d{{1,2}} {MONTH},? \d{{4}})"
-)
+_DAY_OF = re.compile(r"(?i)(\d)(?:st|nd|rd|th)?\s+day\s+of\s+")
+_STATED = re.compile(r"(?i)\b(?:dated|as of|effective|updated|revised|modified|issued|date)\b[^.\n]{0,30}$")
 _MONTHLY = re.compile(rf"\b{MONTH} (?:19|20)\d\d\b")
 _AGREED = re.compile(r"(?i)\b(?:agreement|contract|deed|lease)\b")
 _PLAN = re.compile(r"(?i)\bagreement and plan of merger\b")
@@ -69,9 +65,9 @@ _KINDS: dict[str, re.Pattern[str]] = {
 
 # ---------------------------------------------------------------- the profile
 
-_PROFILE_NEAR = 6000  # characters: two pages, which state the kind of the document and its parties
-_LONGEST_TITLE = 120  # characters: a longer line is a sentence
-_MARGIN = 60
+_PROFILE_CHARS = 6000  # characters: two pages, which state the kind of the document and its parties
+_MAX_TITLE_CHARS = 120  # characters: a longer line is a sentence
+_FULL_LINE_CHARS = 60
 """Characters of a full line: after a shorter line a new paragraph begins."""
 
 
@@ -87,13 +83,11 @@ class Profile:
 
 
 def read_profile(document: Document) -> Profile:
-    """Return a document's title, kind, parties and date; a missing value is empty, a missing title is the file's
-    name.
-    """
+    """Return a document's title, kind, parties and date; a missing value is empty."""
     edition = read_edition(document.text)
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
-    lines = read_opening(document, _PROFILE_NEAR)
+    lines = read_opening(document, _PROFILE_CHARS)
     text = join_paragraphs(lines)
     name = find_file_title(document.filename)
     kind = _find_kind(text, document, name)
@@ -105,14 +99,10 @@ def read_profile(document: Document) -> Profile:
 
 
 def join_paragraphs(lines: list[Line]) -> str:
-    """Join lines into paragraphs.
-
-    Lines of one paragraph are joined by a space, and paragraphs by a line break. A paragraph ends after a
-    short line, and after a line that ends a sentence or a list item.
-    """
+    """Join lines into paragraphs."""
     pieces: list[str] = []
     for line in lines:
-        pieces.append("\n" if line.fresh or len(line.before) < _MARGIN else " ")
+        pieces.append("\n" if line.fresh or len(line.before) < _FULL_LINE_CHARS else " ")
         pieces.append(line.text)
     return "".join(pieces).strip("\ufeff\u200b \n")
 
@@ -137,7 +127,7 @@ def _find_kind(text: str, document: Document, name: str) -> str:
         return kind
     if _CONFIDENTIAL.search(called) or (not called and _CONFIDENTIAL.search(name)):
         return "nda"
-    personal = _PERSONAL.findall(document.text[: 4 * _PROFILE_NEAR])
+    personal = _PERSONAL.findall(document.text[: 4 * _PROFILE_CHARS])
     if _PRIVACY.search(text[:500]) or (len(personal) >= 6 and not called):
         return "privacy policy"
     if called or parties_of(text) or _AGREED.search(name):
@@ -156,10 +146,25 @@ def title_of(text: str, kind: str, name: str) -> str:
 
 
 def _find_contract_title(text: str, name: str) -> str:
+    if title := _find_heading(text):
+        return title
     words = re.sub(r"^exhibits?\s+[\d.]+\s+", "", kind_of(text), flags=re.IGNORECASE).split()
     title = " ".join(words)
-    sound = 2 <= len(words) <= 16 and len(title) <= _LONGEST_TITLE and title[-1] not in ",;:"
+    sound = 2 <= len(words) <= 16 and len(title) <= _MAX_TITLE_CHARS and title[-1] not in ",;:"
     return title if sound else name
+
+
+def _find_heading(text: str) -> str:
+    """Return the heading above the first sentence that names a document other than an agreement, such as a lease."""
+    for line in _normalise_start(text).split("\n")[:_HEADING_LINES]:
+        if len(line) > _MAX_TITLE_CHARS or _PROSE.match(line) or _KIND.search(line):
+            break
+        heading = _TAIL.sub("", _LABEL.sub("", line.strip())).strip(" .:-–—_")
+        if _DOCUMENT.search(heading) and (
+            heading.isupper() or heading.istitle() or not _SMALL_LETTERED.search(heading)
+        ):
+            return calm_heading(heading)
+    return ""
 
 
 def _find_first_line(text: str, _: str) -> str:
@@ -190,7 +195,7 @@ def _find_policy_title(text: str, name: str) -> str:
 def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
     calm = _DIRECTION.sub(lambda match: match[0].upper(), calm_heading(line))
-    return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
+    return calm if len(calm) <= _MAX_TITLE_CHARS else calm[: calm.rfind(" ", 0, _MAX_TITLE_CHARS)].rstrip(" ,;:-–—")
 
 
 _TITLES: dict[str, Callable[[str, str], str]] = {
@@ -206,19 +211,177 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 
 def find_own_date(text: str, kind: str) -> str:
-    """Return the date of the document itself as it is written; empty if there is none.
-
-    This is the first full date near the start, else a date after a word such as `dated`. For a court guide or a
-    judgment, a month with a year is enough. For rules and practice directions the result is always empty,
-    because their dates are dates of other laws.
-    """
+    """Return the date of the document itself as it is written; empty if there is none."""
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in these documents are dates of other laws
     if kind in {"court guide", "judgment"}:
         month = _MONTHLY.search(text[:800])
         return date_of(text[:800]) or (month[0] if month else "")
-    day = _DAY_OF.search(text[:3000])
-    stated = _STATED.search(text[:4000])
-    return (
-        date_of(text) or (f"{day[1]} {day[2].title()} {day[3]}" if day else "") or (tidy(stated[1]) if stated else "")
-    )
+    if first := date_of(text):
+        return first
+    dates = _find_english_dates(text[:4000])
+    signed = [_DAY_OF.sub(r"\1 ", date.text).replace(",", "") for date in dates if _DAY_OF.search(date.text)]
+    stated = [date.text for date in dates if _STATED.search(text, 0, date.span.start)]
+    return tidy((signed + stated + [""])[0])
+
+
+_KIND = re.compile(r"(?i)\b(?:agree+ments?|undertaking|deed|contract|requirements)\b")
+# Matches `This Reseller Agreement`, but neither `This Agreement contains the entire agreement` nor a verb.
+_OPENING = re.compile(
+    r"(?im)^[^\S\n]*+this (?!(?:agreement|undertaking|deed|contract|lease|letter|document)\b)"
+    r"((?:(?!(?:is|was|are|shall|will|may|has|contains|constitutes|sets|supersedes|represents)\b)"
+    r"[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b"
+)
+_DOCUMENT = re.compile(
+    r"(?i)\b(?:lease|power of attorney|promissory note|secured note|note|will and testament|policy|handbook|"
+    r"code of conduct|(?:offer|side|engagement|comfort|employment|demand|termination) letter|letter of intent|"
+    r"(?:amendment|addendum) (?:no\S* \S+ )?to \w+|guarant(?:y|ee)|mortgage|bond|bylaws|"
+    r"articles of \w+|memorandum of \w+|statement of work|"
+    r"terms (?:of|and) \w+|conditions of \w+|warranty|waiver|release|indemnity|notice of \w+|certificate of \w+)\b"
+)
+_SMALL_LETTERED = re.compile(r"\b(?!(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with|no)\b)[a-z]")
+_HEADING_LINES = 6
+# Matches `Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`.
+_LABEL = re.compile(
+    r"(?i)^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?"
+)
+# The text after the title on its line: brackets, the parties, a footnote mark.
+_TAIL = re.compile(r"(?i)(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$")
+_PROSE = re.compile(r"(?i)\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b")
+_LETTER = re.compile(r"(?im)^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)")
+_NAME_PART = r"[A-Z0-9À-Þ][\w&.'’/+-]*"
+_NAME = (
+    rf"(?P<name>(?:[Tt]he )?{_NAME_PART}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_NAME_PART}|"
+    rf",? {FORM}|"
+    r" \((?i:pty|proprietary|private|pvt)\))*)"
+)
+_NUMBER = r"(?:\(?(?:\d\.?\d?|[ivx]{1,3}|[A-D])[.)]{1,2}\s+|\d\s+)?"
+_AND = r"(?:and|AND|And)\b[\s:;,-]*"
+_BETWEEN = re.compile(
+    r"(?m)(?:(?:\b[Bb]etween|\bBETWEEN|\b[Aa]mong|\bAMONG)(?![A-Za-z])|^\W*(?:\d\W+)?(?:PARTIES|"
+    r"Parties)\b)[\s:,;-]*"
+    rf"{_NUMBER}(?:{_NAME})?"
+)
+_JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
+_NEXT = re.compile(rf"(?m)(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}")
+_HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
+# Matches `… a Delaware corporation (the "Company")`: the text before it is a party.
+_ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
+_APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
+_BODY = re.compile(
+    r"(?i)\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|"
+    r"table of|"
+    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
+    r"in consideration)"
+)
+_NO_NAME = re.compile(
+    r"(?i)\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|"
+    r"individuals?)\b"
+)
+# Words that alone do not name a party.
+_ROLES = frozenset(
+    """
+a an and the of company client customer vendor supplier contractor recipient discloser provider buyer seller visitor
+bidder participant distributor borrower person firm organization organisation entity corporation candidate mentor
+division inventor owner your you i ii iv we each this address date purpose background in on no day page part full data
+not its other us both represented registration number
+""".split()
+)
+_TITLE_LINES = 40  # lines of a first page that contain the title
+_OPENING_CHARS = 3000
+"""Characters at the start of the text that are examined."""
+
+
+# ---------------------------------------------------------------- the kind of document
+
+
+def kind_of(text: str) -> str:
+    """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
+    text = _normalise_start(text)
+    lines = [line.strip() for line in text.split("\n")[:_TITLE_LINES]]
+    for before, line in zip(["", *lines], lines, strict=False):
+        if len(line) > 160:
+            break  # the body has begun: a later "agreement" is not a heading
+        if _PROSE.match(line):
+            continue
+        heading = _TAIL.sub("", _TAIL.sub("", _LABEL.sub("", line))).strip(" .:-–—_")
+        if heading and " " not in heading:
+            # join "… AND PERMITTED USE" with "AGREEMENT" below it
+            heading = f"{_LABEL.sub('', before)} {heading}".strip()
+        if _KIND.search(heading) and " " in heading and ":" not in heading:
+            return calm_heading(heading)
+    opening = _OPENING.search(text)
+    if opening:
+        return calm_heading(opening[1])
+    return "Letter Agreement" if _LETTER.search(text) else ""
+
+
+def _normalise_start(text: str) -> str:
+    """Return the start of a text with plain spaces and without ligatures."""
+    return unicodedata.normalize("NFKC", text[:_OPENING_CHARS])
+
+
+# ---------------------------------------------------------------- the parties
+
+
+def parties_of(text: str) -> list[str]:
+    """Return the parties that the first page names, in order, without blanks and placeholders."""
+    text = _normalise_start(text)
+    for first in _BETWEEN.finditer(text):
+        # `between A, a Delaware corporation ("A"), and B …` is one paragraph; `BETWEEN:` begins a list
+        paragraph = text.find("\n", first.end() + 60)
+        listed = "\n" in text[first.start() : paragraph]
+        end = first.start() + 700 if listed or paragraph < 0 else paragraph
+        region = text[first.start() : end]
+        body = _BODY.search(region, 12)
+        region = region[: body.start()] if body else region
+        again = _BETWEEN.match(region)
+        names = list(dict.fromkeys(_find_names(region, again, listed))) if again else []
+        if names:
+            return names
+    return []
+
+
+def _find_names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
+    name, at = _name(first, region, listed), first.end()
+    joined = _JOINED.match(region, at)
+    if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
+        name, at = f"{name} and {joined['name']}", joined.end()  # one name: "Department of Health and Mental Hygiene"
+        joined = None
+    if name:
+        yield name
+    if joined:
+        at = joined.end()
+        yield from filter(None, [_name(joined, region, True)])
+    for match in _NEXT.finditer(region, at):
+        yield from filter(None, [_name(match, region, listed)])
+
+
+def _name(match: re.Match[str], region: str, listed: bool) -> str:
+    """Return the party's name in a match; empty if the matched words are not a name."""
+    name: str = match["name"] or ""
+    forms = list(_HAS_FORM.finditer(name))
+    if forms:
+        name = name[: forms[-1].end()]  # cut an address after the legal form
+    words = re.findall(r"[\w'’]+", name.lower())
+    if len(name) < 3 or _NO_NAME.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
+        return ""
+    end = match.start("name") + len(name)
+    if not (forms or _ALIAS.match(region, end) or (listed and _APART.match(region, end))):
+        return ""
+    name = name.removeprefix("The ").removeprefix("the ").rstrip(" ," if forms else " ,.")
+    return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG keep their capitals
+
+
+# ---------------------------------------------------------------- the date
+
+
+def date_of(text: str) -> str:
+    """Return the first full date near the start with its month as a word; empty if there is none."""
+    dates = (date.text for date in _find_english_dates(_normalise_start(text)[: _OPENING_CHARS // 3]))
+    return next((tidy(date.replace(" ,", ",")) for date in dates if not _DAY_OF.search(date)), "")
+
+
+def _find_english_dates(text: str) -> list[Value]:
+    """Return the full dates with an English month in full: an abbreviated month is mostly in a reference or a form."""
+    return [date for date in find_dates(text) if re.search(rf"(?i){MONTH}", date.text) and "." not in date.text]

@@ -1,22 +1,28 @@
 """Reads the names of provisions: `§ 535 Abs. 1 BGB`, `bgb-535`, `Section 8.03(b)`, `Schedule 2, para 3`."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import NamedTuple
 
+from exhibit.evidence import Document, Span
 from exhibit.law.language import load_systems
+from exhibit.law.sentences import split_sentences
+from exhibit.law.structure import read_structure
 from exhibit.law.structure.labels import parse_roman
+from exhibit.law.structure.tree import Section
 from exhibit.schemas.parsing import read_beside
 
 _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "": 3}
 """The level of each unit; a unit without a level is a part of another: a paragraph, a sentence, a letter."""
-_BELOW = 4  # lower than every unit
+_LOWEST_HEIGHT = 4  # lower than every unit
 _KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
 """The units of this module for each kind of part in the legal systems."""
-_MOST = 60
+_MAX_RANGE_NUMBERS = 60
 """Most numbers of a list or a range; of a longer one only the ends are read."""
-_LONGEST = 400
+_MAX_NAME_CHARS = 400
 """Most characters of the name of a provision."""
 
 _NUMBER = r"(?:\d{1,4}[a-z]{0,2}(?:[.\-–]\d{1,4}[a-z]{0,2}){0,4}|[IVXLC]{1,7}|[A-Z]|[a-z]{1,2})(?!\w)[ºª°]?"
@@ -38,16 +44,8 @@ _BARE = re.compile(
 )
 
 
-_LAW = r"(?P<law>[A-ZÄÖÜ][\wÄÖÜäöü-]{0,9}[A-ZÄÖÜ]|SR \d{3}(?:\.\d{1,4})*)(?!\w)"
-_LAW_AFTER = re.compile(rf"(?:,? (?:of the |of |des |der )?){_LAW}")
-_LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
-
-
 class ProvisionStep(NamedTuple):
-    """A step of the path to a provision, such as `Section 8`.
-
-    It has the kind of unit, the word as it is written, and the number.
-    """
+    """A step of the path to a provision, such as `Section 8`."""
 
     sort: str
     """`schedule`, `part`, `recital`, `article`, `unit`, a lower part, or empty if there is no word."""
@@ -59,29 +57,17 @@ _Path = tuple[ProvisionStep, ...]
 
 
 class NamedProvision(NamedTuple):
-    """A reference to a provision, as it is written in a text.
-
-    `source` is the named law or document. `path` has the units from the largest to the smallest, such as
-    article 3, paragraph 2.
-    """
+    """A reference to a provision, as it is written in a text."""
 
     label: str
     """The name as it is written."""
     source: str
     path: tuple[ProvisionStep, ...]
 
-    @property
-    def has_word(self) -> bool:
-        """Whether a word or sign such as `§` marks the provision: true for `§ 535`, false for `535`."""
-        return any(step.word for step in self.path)
-
 
 @cache
 def list_unit_sorts() -> dict[str, str]:
-    """Return a dictionary from each word or sign for a unit to the kind of unit: `absatz` to `paragraph`.
-
-    The words are in lower case. Longer words come first, so that a pattern tries them before shorter ones.
-    """
+    """Return a dictionary from each word or sign for a unit to the kind of unit: `absatz` to `paragraph`."""
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
     for system in load_systems():
         for level in system.levels:
@@ -100,12 +86,8 @@ def _make_unit_pattern() -> re.Pattern[str]:
 
 
 def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
-    """Return the provisions that a short text names, in order; a list or range gives a provision for each number.
-
-    Args:
-        bare: also read `bgb-535` and `36.14`, which have no word for the unit.
-    """
-    if len(text) > _LONGEST:
+    """Return the provisions that a short text names, in order; a list or range gives a provision for each number."""
+    if len(text) > _MAX_NAME_CHARS:
         return []
     plain = text.replace("\xa0", " ").replace("_", " ").strip()
     named = list(_read_worded(plain))
@@ -118,17 +100,6 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
     below = [ProvisionStep("paragraph", "", number) for number in fields.get("below", "").split("-") if number]
     path = (ProvisionStep("", "", fields["number"]), *_read_brackets(fields["brackets"]), *below)
     return [NamedProvision(text.strip(), fields.get("source", "").strip(" -"), path)]
-
-
-def find_cited_provisions(sentence: str) -> list[NamedProvision]:
-    """Return the provisions that a sentence cites, each with its law if the law's abbreviation is beside it."""
-    text = sentence.replace("\xa0", " ")
-    named = []
-    for one in _group_steps(text):
-        after, before = _LAW_AFTER.match(text, one.end), _LAW_BEFORE.search(text[max(0, one.start - 20) : one.start])
-        source = after["law"] if after else before["law"] if before else ""
-        named += [NamedProvision(_write_path(path, source), source, path) for path in one.paths]
-    return named
 
 
 class _Cited(NamedTuple):
@@ -144,9 +115,9 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
     before = _find_source(text[: cited[0].start])
     last = before
     sources = []
-    for at, one in enumerate(cited):
+    for at, citation in enumerate(cited):
         following = cited[at + 1].start if at + 1 < len(cited) else len(text)
-        after = _find_source(text[one.end : following])
+        after = _find_source(text[citation.end : following])
         if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
             sources.append(last)
             last = after or last
@@ -154,9 +125,11 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
             sources.append(after)
     for at in range(len(sources) - 2, -1, -1):  # "§ 535 und § 536 BGB": the law is named after the last provision
         sources[at] = sources[at] or sources[at + 1]
-    for one, source in zip(cited, sources, strict=True):
-        for path in one.paths:
-            yield NamedProvision(_write_path(path, source) if len(cited) * len(one.paths) > 1 else text, source, path)
+    for citation, source in zip(cited, sources, strict=True):
+        for path in citation.paths:
+            yield NamedProvision(
+                _write_path(path, source) if len(cited) * len(citation.paths) > 1 else text, source, path
+            )
 
 
 def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
@@ -194,46 +167,39 @@ def _group_steps(text: str) -> Iterator[_Cited]:
 
 
 def _rank_height(step: ProvisionStep) -> int:
-    return _HEIGHTS.get(step.sort, _BELOW)
+    return _HEIGHTS.get(step.sort, _LOWEST_HEIGHT)
 
 
 def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
-    """Return whether a unit belongs to the citation before it.
-
-    It belongs if it is a part of the last unit (`§ 535 Abs. 1`) or contains that unit (`para 3 of Schedule 2`).
-    """
+    """Return whether a unit belongs to the citation before it."""
     if not _GLUE.fullmatch(gap or " "):
         return False
-    inner, outer = _HEIGHTS.get(sort, _BELOW), _rank_height(last)
+    inner, outer = _HEIGHTS.get(sort, _LOWEST_HEIGHT), _rank_height(last)
     if _OUTWARD.fullmatch(gap):
         return inner < outer
-    return (inner > outer or inner == _BELOW) and ";" not in gap and "und" not in gap and "and" not in gap
+    return (inner > outer or inner == _LOWEST_HEIGHT) and ";" not in gap and "und" not in gap and "and" not in gap
 
 
 def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
-    """Return the numbers after a word such as `Section` in a citation, and the offset of their end.
-
-    Each number comes with the path in brackets after it: in `Sections 3(a) and 5`, 3 has the path (a). Several
-    numbers are read after a plural word or, with `below`, also after a singular word (`Abs. 1, 3`).
-    """
+    """Return the numbers after a word such as `Section` in a citation, and the offset of their end."""
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
     if plural and (ends := re.fullmatch(r"(\d+)[-–](\d+)", number)):
-        return [(str(one), ()) for one in _list_range(int(ends[1]), int(ends[2]))], end
+        return [(str(number), ()) for number in _list_range(int(ends[1]), int(ends[2]))], end
     plural = plural or below  # also for a list such as "Abs. 1, 3"
     numbers = [(number.rstrip("ºª°"), _read_brackets(match["brackets"]))]
     while plural and (mark := _NEXT.match(text, end)) and (more := _LISTED.match(text, mark.end())):
         digits, _, brackets = more[0].partition("(")
         last = numbers[-1][0]
         if mark["range"] and last.isdigit() and digits.isdigit():
-            numbers += [(str(one), ()) for one in _list_range(int(last), int(digits))[1:-1]]
+            numbers += [(str(number), ()) for number in _list_range(int(last), int(digits))[1:-1]]
         numbers.append((digits.strip(), _read_brackets(f"({brackets}" if brackets else "")))
         end = more.end()
     return numbers, end
 
 
 def _list_range(low: int, high: int) -> list[int]:
-    return list(range(low, high + 1)) if 0 < high - low < _MOST else [low, high]
+    return list(range(low, high + 1)) if 0 < high - low < _MAX_RANGE_NUMBERS else [low, high]
 
 
 def _read_brackets(brackets: str) -> tuple[ProvisionStep, ...]:
@@ -247,3 +213,203 @@ def list_number_forms(number: str) -> frozenset[str]:
     if number.strip(" .()").isupper() and (value := parse_roman(plain)):
         forms.add(str(value))
     return frozenset(forms)
+
+
+_LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.\-–]*+|[A-Za-z])[\W_]*+")
+"""Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
+_OPENING_SHARE = 0.1
+"""Share of a document, from its start, in which an exhibit's number names the document itself: `Exhibit 10.1`."""
+_RECITALS_SHARE = 0.5
+"""Share of a document, from its start, that contains its recitals."""
+
+
+_BARE_SORTS = ("unit", "article", "", "paragraph", "point")
+"""Kinds of units whose headings may be only numbers: `2.01 Rent`."""
+_MIN_WORDED_HEADINGS = 3
+"""Number of headings of a kind that show that a document writes the kind's word in its headings."""
+
+
+class ProvisionPlace(NamedTuple):
+    """The location of a provision: its spans, without running heads and page numbers."""
+
+    spans: tuple[Span, ...]
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    section: Section
+    sort: str
+    word: str
+    forms: frozenset[str]
+    bracketed: bool
+    attached: bool
+    """Whether the section is in a schedule."""
+
+
+class ProvisionIndex:
+    """An index of a document's provisions, which finds a provision by its name, such as `Section 8.03`."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @cached_property
+    def _sections(self) -> list[_Labelled]:
+        return list(self._list_labelled(read_structure(self.document), attached=False))
+
+    def _list_labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
+        match = _LABEL.fullmatch(section.label) if section.label else None
+        if match:
+            word = match["word"].strip(" (\xa0").lower()
+            worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, not section 4
+            sort = list_unit_sorts().get(word, list_unit_sorts().get(f"{word}.", "part" if worded else ""))
+            bracketed = section.label.strip().startswith("(")
+            yield _Labelled(section, sort, word, list_number_forms(match["number"]), bracketed, attached)
+        late = section.span.start > _OPENING_SHARE * len(self.document.text)
+        for child in section.children:
+            yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
+
+    def find(self, named: NamedProvision) -> list[ProvisionPlace]:
+        """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
+        first, *below = named.path
+        places = [self._find_within(span, below) for span in self._find_top(first)]
+        return [place for place in places if place.spans]
+
+    def _find_top(self, step: ProvisionStep) -> list[Span]:
+        forms = list_number_forms(step.number)
+        if step.sort == "recital":
+            return self._find_lines(
+                rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS_SHARE
+            )
+        found = [entry for entry in self._sections if entry.forms & forms and not entry.bracketed]
+        same = [entry for entry in found if entry.sort == step.sort != ""]
+        if not step.sort:
+            same = [entry for entry in found if entry.sort in ("unit", "article")]
+        bare = [entry for entry in found if not entry.sort and step.sort in _BARE_SORTS]
+        if not same and sum(entry.sort == step.sort for entry in self._sections) >= _MIN_WORDED_HEADINGS:
+            # if articles have a heading with their word, a bare number is a point of a list
+            lined = self._find_begun(step)
+            if lined:
+                return lined
+        parts = [entry for entry in found if step.sort in ("paragraph", "point") and entry.sort in ("unit", "article")]
+        for choice in (same, bare, parts):
+            if choice:
+                return [_find_own_span(entry.section) for entry in self._usual(_keep_outermost(choice))]
+        return self._find_begun(step)
+
+    def _find_begun(self, step: ProvisionStep) -> list[Span]:
+        """Return the ranges of text that begin with a line such as `Article 5`: a unit's word, then `step.number`."""
+        words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
+        word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
+        lined = self._find_lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
+        if not lined and step.sort in ("unit", "article") and "." in step.number:
+            lined = self._find_lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
+        return lined
+
+    def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
+        """Return the sections whose unit word, such as `Art`, is the most common in the document."""
+        if len(found) < 2:
+            return found
+        often = max(self._words[entry.word] for entry in found)
+        return [entry for entry in found if self._words[entry.word] == often]
+
+    @cached_property
+    def _words(self) -> Counter[str]:
+        return Counter(entry.word for entry in self._sections)
+
+    def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
+        """Return the ranges from a line that matches `begins` to the next that matches `ends` or is a heading."""
+        text = self.document.text
+        limit = int(within * len(text))
+        starts = [match.start() for match in re.finditer(rf"(?m)^[ \t#*]*(?:{begins})", text, re.IGNORECASE)]
+        ahead = re.compile(rf"(?m)^[ \t#*]*(?:{ends})", re.IGNORECASE)
+        spans = []
+        for start in (start for start in starts if start <= limit):
+            following = ahead.search(text, text.find("\n", start) + 1 or len(text))
+            heads = [entry.section.title.start for entry in self._sections if not entry.bracketed and entry.sort]
+            later = [head for head in heads if head > start] + ([following.start()] if following else [])
+            spans.append(Span(start, min(later, default=len(text))))
+        # the table of contents and the text both match: the longer range is the text
+        longest = max((span.end - span.start for span in spans), default=0)
+        return [span for span in spans if 4 * (span.end - span.start) > longest]
+
+    def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
+        """Return the location of a part of a provision; `below` is the path to it, such as paragraph 2, letter b."""
+        whole = False
+        for step in below:
+            part = self._find_part(span, step)
+            if part is None:
+                whole = True
+                break
+            span = part
+        return ProvisionPlace(self.document.cut_furniture(span), whole)
+
+    def _find_part(self, span: Span, step: ProvisionStep) -> Span | None:
+        text = self.document.text
+        if step.sort == "sentence":
+            own = [
+                entry
+                for entry in split_sentences(text[span.start : span.end])
+                if re.search(r"\w{2}", _normalise(text, span, entry))
+            ]
+            at = int(step.number) - 1 if step.number.isdigit() else -1
+            return Span(span.start + own[at].start, span.start + own[at].end) if 0 <= at < len(own) else None
+        forms = list_number_forms(step.number)
+        inside = [
+            entry
+            for entry in self._sections
+            if span.start <= entry.section.title.start
+            and entry.section.span.end <= span.end
+            and entry.forms & forms
+            and _find_own_span(entry.section) != span
+        ]
+        if inside:
+            return _find_own_span(_keep_outermost(inside)[0].section)
+        return _find_bracketed(text, span, step.number) or _find_listed(text, span, step.number)
+
+
+def _normalise(text: str, span: Span, entry: Span) -> str:
+    return re.sub(r"^\W*\w{1,4}\)", "", text[span.start + entry.start : span.start + entry.end])
+
+
+def _find_own_span(section: Section) -> Span:
+    """Return a section's span from its own heading on, without the headings above it."""
+    start = section.title.start if section.span.start <= section.title.start < section.span.end else section.span.start
+    return Span(start, section.span.end)
+
+
+def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
+    """Return the sections of the highest level; sections in schedules are left out if there are other sections."""
+    own = [entry for entry in found if not entry.attached] or list(found)
+    highest = min(entry.section.level for entry in own)
+    top = [entry for entry in own if entry.section.level == highest]
+    by_heading: dict[str, _Labelled] = {}
+    for entry in top:
+        other = by_heading.setdefault(entry.section.heading, entry)
+        if _measure_length(entry) > _measure_length(other):
+            by_heading[entry.section.heading] = entry
+    return list(by_heading.values())
+
+
+def _measure_length(entry: _Labelled) -> int:
+    return entry.section.span.end - entry.section.span.start
+
+
+def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
+    """Return the span of a labelled part of a line, such as `(b) any breach;` before `(c)`; None if not found."""
+    start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
+    if start is None:
+        return None
+    kind = r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
+    following = re.compile(rf"(?<=[\s;:,.])\({kind}\)").search(text, start.end(), span.end)
+    return Span(start.start(), following.start() if following else span.end)
+
+
+def _find_listed(text: str, span: Span, number: str) -> Span | None:
+    """Return the span of the list item with a number, such as from the line `2. …` to the line `3. …`."""
+    start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
+    if start is None:
+        return None
+    kind = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
+    following = re.compile(rf"(?m)^[ \t]*{kind}[.)]\s").search(text, start.end(), span.end)
+    return Span(start.start(), following.start() if following else span.end)

@@ -1,185 +1,145 @@
-"""Detects refusals: replies without an answer, in ordinary words.
+"""Decide whether a reply refuses: whether it gives no answer, in whatever words.
 
-A reply is read by its clauses. A clause refuses ("the agreement does not specify a cap", "I cannot find that"), or is
-neutral (an apology, advice, the topics that the documents do cover), or answers. A reply that answers and also refuses
-is an answer: "does not specify a cap, so liability is unlimited", "The fee is $5. Not found in the documents."
+A reply is cut into clauses, and each clause is reduced to lower case without auxiliary verbs. In English, a clause
+refuses if it matches one of `_PATTERNS`, in which a capitalised word stands for one of `_WORDS`; other languages have
+their phrases and words in `law/systems`. A reply refuses if a clause does, and no other clause has an answer.
 """
 
+import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal, NamedTuple
 
+from exhibit.evidence.fold import with_latin_letters
+from exhibit.evidence.place import without_markup
 from exhibit.law.citations import rewrite_citations
 from exhibit.law.language import load_systems
-from exhibit.law.plain_reply import strip_reply
 from exhibit.law.sentences import split_sentences
 
-_READ = 4000
-"""Characters of a reply that are read: a refusal is in the first sentences, and a longer reply is an answer."""
+MAX_READ_CHARS = 4000
+"""A refusal is in the first sentences of a reply, and a longer reply is an answer."""
 
-Kind = Literal["refusal", "aside", "answer"]
+# ---------------------------------------------------------------- patterns of refusing clauses
+
+_WORDS = {
+    "NOT": r"(?:not|fails? to|unable to|impossible to|not possible to|not able to|never|nowhere)",
+    "NO": r"(?:no(?: (?:such|relevant|specific|explicit|express|clear|direct|further))?|none|neither|nothing|"
+    r"not a word)",
+    "DOC": r"(?:agreements?|contracts?|leases?|licen[cs]es?|documents?|documentation|texts?|contexts?|passages?|"
+    r"excerpts?|extracts?|sources?|materials?|polic(?:y|ies)|handbooks?|snippets?|papers?|files?|sections?|"
+    r"provisions?|clauses?|statutes?|acts?|laws?|rules|terms and conditions|contents?|corpus|knowledge base|"
+    r"(?:search )?results?|amendments?|guides?|directives?|regulations?|chunks?|pages?|"
+    r"articles?(?: of association)?|paragraphs?|schedules?|(?:provided|given|retrieved|available) (?:information|"
+    r"data)|information (?:provided|given))\b",
+    "SAY": r"(?:specif(?:y|ies)|mentions?|states?|contains?|address(?:es)?|says?|provides?(?! for)|includes?|"
+    r"indicates?|discloses?|covers?|defines?|describes?|discuss(?:es)?|gives?|sets? (?:out|forth)|refers?|"
+    r"identif(?:y|ies)|answers?|reveals?|lists?|names?|explains?|makes?|clarif(?:y|ies)|deals? with|speaks?|tells?|"
+    r"shows?|touch(?:es)? (?:up)?on|goe?s? into|(?:allow|let|permit)s? (?:me|us)|offers?|stipulates?)\b",
+    "FIND": r"(?:find|locate|answer|determine|identify|verify|confirm|establish|ascertain|provide|help|assist|"
+    r"respond|tell|know|see|say|access|infer|found|sure|certain|aware)\b",
+    "FOUND": r"(?:stated|specified|mentioned|found|available|provided|addressed|disclosed|included|contained|"
+    r"covered|defined|given|indicated|present|known|discussed|described|answer(?:ed|able)|identified|listed|clear|"
+    r"apparent|set out|regulated|dealt with|spelled out|settled|recorded|determin(?:ed|able)|established|located|"
+    r"verified|said|retrieved|appear|occur)\b",
+    "FACT": r"(?:information|details?|data|provisions?|clauses?|mentions?|references?|indications?|answers?|"
+    r"evidence|statements?|terms?|language|discussion|sections?|passages?|documents?|context|specifics|guidance|"
+    r"results?|anything|figures?|numbers?|hints?|clues?|explanations?|basis)\b",
+    "ASKED": r"(?:whether|who|what|how|which|if|when|where|why)",
+    "TELL": r"(?:tell|say|determine|establish|infer|answer|know(?= ASKED| from|$)|(?:find|locate) (?:this|that|it|"
+    r"any|an))",
+    "THIS": r"(?:(?:this|that|it|(?:(?:this|that|such|the|your) )?(?:answer|question|information|details?|points?|"
+    r"topic|matter|figure|issue|subject)(?: (?:to|of) (?:\w+ ){0,2}?\w+)?) )",
+    "SUBJECT": r"(?:(?:(?:the|this|these|those|any|all|my|our|your|both|two) )*(?:(?!(?:under|of|in|to|by|for|from|"
+    r"with|and|or|that|which|who|no)\b)[\w'-]+ ){0,4}?DOC(?:,? (?:as \w+,?|(?:that )?(?:you|i|we) \w+|provided|"
+    r"given|supplied|retrieved|available|shown|above|here|at hand|before (?:me|us)|(?:of|in|to|from) (?:the|"
+    r"this) (?:\w+ ){0,2}DOC)){0,2}|it|they|which|what (?:i|we|you) (?:given|was given|supplied|found|saw|seen)|"
+    r"what (?:the|this) DOC SAY)",
+    "HERE": r"(?:(?: (?:anywhere|explicitly|here))? (?:in|from|by|within|with|on the basis of|"
+    r"based on)(?: any of)? SUBJECT)",
+    "PLACE": r"(?:HERE|(?: (?:anywhere|explicitly|here))?)",
+    "ANY": r"(?:(?!(?:may|must|shall|should|need|if|unless|that|which|who|where|when)\b)[\w'|-]+ )",
+}
+"""Regular expressions by the name that stands for them in `_PATTERNS` and in later entries of this table."""
+
+_PATTERNS = r"""
+SUBJECT NOT (?:\w+ (?:to )?)?SAY
+SUBJECT (?:SAY )?(?:NO|insufficient|not(?: any| enough| sufficient)?) (?:[\w-]+ ){0,2}FACT
+SUBJECT (?:remains? )?(?:silent|quiet|mute|irrelevant|not relevant)
+SUBJECT SAY nothing(?= (?:about|on|of|as|regarding|concerning|to|in|at|more|else|further|here)\b|$)
+SUBJECT leaves? (?:this|that|it|the \w+) (?:\w+ )?(?:open|unanswered|unsaid|unclear|unresolved|undefined)
+SUBJECT (?:stops? short of|lacks?|omits?) (?:any |all |this |that |the )?FACT
+NO (?:(?:of|in|about) )?SUBJECT SAY
+(?:i |it )?NOT FIND(?! guilty| liable)
+i (?:have |can )?NOT FIND|(?:we|one|you|they) NOT TELL
+(?:i|we) (?:not (?:any|enough|sufficient|that|this|the|access|specific)|(?:(?:find|found|see) )?(?:NO|insufficient
+  |too little) (?:[\w-]+ ){0,2}FACT)
+(?:i|we) ANY{0,8}(?:came up empty|drew a blank|without success|found nothing)
+i (?:only |just )?(?:guess|speculate|guessing|to guess|to speculate)
+(?:THIS)?not (?:be )?FOUND(?: to this question)?PLACE\W*$
+(?:whether .{1,60}? )?ANY{0,12}(?:not|nowhere) (?:(?:stated|specified|mentioned|addressed|indicated|found|known
+  |disclosed|determined|established)PLACE|FOUNDHERE)\W*$
+ANY{0,12}(?:unspecified|unstated|undisclosed)PLACE\W*$
+it (?:remains |seems )?(?:not (?:FOUND|evident|obvious)|unclear|uncertain)(?: to me)?(?= ASKED| from| in| on|$)
+THIS(?:\w+ )?(?:missing|absent|lacking|omitted|unavailable)PLACE\W*$
+THIS(?:\w+ )*?(?:not (?:part of|within|in)|lies? (?:outside|beyond)|goes? beyond|falls? outside|outside
+  |beyond)(?: of)? (?:SUBJECT|the scope|what)
+THISnot something SUBJECT SAY
+ANY{0,12}left (?:open|unanswered|unsaid|undefined|unspecified) (?:in|by) SUBJECT
+there (?:(?:appears?|seems?) to )?(?:not|insufficient|too little|NO) (?:(?:appear|seem) to )?(?:(?!(?:of|to|on|in
+  |for)\b)[\w-]+ ){0,3}FACT
+there (?:not|NO) (?:[\w-]+ ){0,5}?(?:(?:in|within) SUBJECT|anywhere)
+there no (?:way|means|possibility) (?:of|to) (?:tell|know|say|determine|establish|answer)
+NO FACT(?!.{0,80}\b(?:may|shall|must|within|counts?)\b)(?:.{0,60}\b(?:FOUND|SAY)\b|\W*$| (?:on|about|regarding|of
+  |as to)\b[^,]{0,60}$)
+(?:nothing|none of (?:this|that|it)) FOUND
+(?:i|we) lack
+nothing (?:about|on|regarding|concerning) [\w ]{0,40}\W*$
+(?:insufficient|not enough) FACT
+(?:search|query|review|my \w+|the \w+) (?:returned|found|gave|yielded|produced|turned up) (?:nothing|no)
+unanswerable (?:from|with|given|based)
+(?:n/a|unknown|unanswerable|none found|no answer|not applicable)\W*$
+"""
 
 
-class Refusal(NamedTuple):
-    """Whether a reply is a refusal, and whether that is certain."""
+@cache
+def _compile(patterns: str) -> re.Pattern[str]:
+    """Return one expression for lines of patterns, with the words of `_WORDS` in the place of their names.
 
-    refused: bool
-    sure: bool
+    An indented line continues the one before it.
+    """
+    expression = "|".join(f"(?:{line})" for line in re.sub(r"\n {2,}", "", patterns).strip().splitlines())
+    names = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
+    while (expanded := names.sub(lambda match: _WORDS[match[0]], expression)) != expression:
+        expression = expanded
+    return re.compile(expression)
 
 
-_NOUNS = (
-    "agreements?|contracts?|leases?|licen[cs]es?|documents?|documentation|texts?|contexts?|passages?|excerpts?|extracts?|sources?|"
-    "materials?|polic(?:y|ies)|handbooks?|snippets?|papers?|files?|sections?|provisions?|clauses?|statutes?|acts?|laws?|rules|"
-    r"terms(?:\sand\sconditions)?|contents?|corpus|knowledge\sbase|search\sresults?|results|amendments?|guides?|directives?|"
-    "regulations?|chunks?|pages?|articles?|paragraphs?|schedules?|"
-    r"(?:provided|given|retrieved|available)\s(?:information|data)"
+_AUXILIARY = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|am|appears? to|seems? to|also|"
+    r"simply|explicitly|expressly|specifically|directly|clearly|actually|further|itself|therefore|however|really)\b "
 )
-_FACTS = (
-    "information|details?|data|provisions?|clauses?|mentions?|references?|indications?|answers?|evidence|statements?|terms?|"
-    "language|discussion|sections?|passages?|documents?|context|specifics|guidance|results?|anything|figures?|numbers?|"
-    "hints?|clues?|explanations?"
+_ASIDES = r"""
+(?:so |very )?(?:sorry|unfortunately|apologies|i (?:apologi[sz]e|regret)|i afraid)\b[\w ]{0,20}$
+(?:please|you (?:may|might|should|want)|let me know|feel free|perhaps you)\b
+i (?:happy|glad|recommend|suggest|looked|searched|reviewed|checked|read|only)\b
+(?:the )?closest DOC
+as an? [\w ]{0,40}\b(?:model|assistant)\b
+SUBJECT (?:only |merely |just )?(?:SAY|concern|cover|relate|focus|pertain|stop|end|deal)(?:s|es)?\b
+"""
+"""Clauses that neither answer nor refuse."""
+_STATEMENT = re.compile(r"(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d")
+"""A statement of the documents is an answer: "it states that notice is due within 30 days"."""
+_EXCLUSION = re.compile(
+    r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e|warranty|guarantee) not (?:cover|include|extend|apply)\b"
 )
-_PLAIN = r"(?:(?!(?:under|of|in|to|by|for|from|with|and|or|that|which|who)\b)[\w'’-]{1,30}\s){0,4}"
-"""Words that may precede a noun for documents and keep it the subject."""
-_DOCS = (
-    rf"(?:(?:the|this|these|those|any|my|our|your|both|available|provided|retrieved|given)\s{_PLAIN}(?:{_NOUNS})\b"
-    rf"(?:,?\s(?:as\s\w{{1,20}}|(?:that\s)?(?:you|i|we)\s(?:was\s|were\s|have\s|had\s)?\w{{1,20}}|provided|given|supplied|retrieved|"
-    rf"available|above|here|at\shand|on\sfile|before\s(?:me|us)|(?:of|in|to|from)\s(?:the|this)\s{_PLAIN}(?:{_NOUNS})\b)){{0,2}},?"
-    r"|it|they|which)"
-)
-_NOT = (
-    r"(?:(?:do|does)(?:\s(?:also|simply|however|itself|themselves))?\s?(?:not|n't)|(?:doesn|don)['’]t|"
-    r"did\s?not|didn['’]t|fails?\sto|never|nowhere)"
-)
-_VERBS = (
-    r"(?:(?:appear|seem)\sto\s|(?:explicitly|expressly|specifically|directly|clearly|actually|further|itself)\s)?"
-    r"(?:specif(?:y|ies)|mentions?|states?|contains?|address(?:es)?|says?|provides?(?!\sfor)|includes?|indicates?|discloses?|"
-    r"covers?|defines?|describes?|discuss(?:es)?|gives?|sets?\s(?:out|forth)|refers?|identif(?:y|ies)|answers?|reveals?|"
-    r"lists?|names?|explains?|makes?\s(?:it\s)?clear|clarif(?:y|ies)|deals?\swith|speaks?|tells?|shows?|stipulates?|"
-    r"touch(?:es)?\s(?:up)?on|goe?s?\sinto|"
-    rf"ha(?:s|ve)\s(?:any\s|enough\s|sufficient\s)?(?:{_FACTS}))"
-)
-_INABILITY = (
-    r"(?:cannot|can\s?not|can['’]t|could\snot|couldn['’]t|do\snot|don['’]t|did\snot|didn['’]t|am\sunable\sto|['’]m\sunable\sto|"
-    r"was\sunable\sto|were\sunable\sto|am\snot\sable\sto|was\snot\sable\sto|are\sunable\sto|have\snot\sbeen\sable\sto)"
-)
-_FINDING = (
-    r"(?:find|found|locate|answer|determine|identif(?:y|ied)|verif(?:y|ied)|confirm|establish(?:ed)?|ascertain(?:ed)?|provide|help|assist|"
-    r"respond|tell|see|say|access|answered|determined|located|given|inferred|infer)"
-)
-_ABSENT = (
-    r"(?:stated|specified|mentioned|found|available|provided|addressed|disclosed|included|contained|covered|defined|given|"
-    r"indicated|present|known|discussed|described|answered|identified|listed|clear|set\sout)"
-)
-_GIVEN = r"(?:in|from|by|within)\swhat\s(?:i|we|you|was|is|has)\b[^.;]{0,40}"
-"""Documents as what somebody was given or has found."""
-_SETTLED = (
-    r"(?:regulated|dealt\swith|laid\sdown|recorded|documented|settled|governed|noted|reported|shown|evident|apparent|visible|"
-    r"spelled\sout|touched\s(?:up)?on|stipulated)"
-)
-"""Words for a point that the documents do not have; without the documents, they may be an answer."""
-_WHERE = (
-    rf"(?:anywhere\s?|explicitly\s|here\s?)?(?:(?:in|from|by|within)\s(?:any\sof\s)?(?:(?:the|these|this|any|our|my)\s)?{_PLAIN}"
-    rf"(?:{_NOUNS}|information|data)\b(?:\s(?:provided|given|supplied|available|above|retrieved))?)?"
-)
-_REFUSES = re.compile(
-    rf"""(?:
-    {_DOCS}\s{_NOT}\s{_VERBS}\b
-    | {_DOCS}\s(?:contains?|has|have|makes?|includes?|provides?|gives?|offers?)\sno\s(?:[\w-]{{1,20}}\s){{0,2}}
-      (?:{_FACTS})\b
-    | {_DOCS}\s(?:is|are|remains?)\s(?:silent|irrelevant|not\srelevant)\b
-    | {_DOCS}\ssays?\snothing(?=\s(?:about|on|of|as|regarding|concerning|to|in|at|more|else|further|here)\b|\W*$)
-    | {_DOCS}\sleaves?\s(?:this|that|it|the\s(?:question|point|matter|issue))\s(?:\w{{1,20}}\s)?
-      (?:open|unanswered|unsaid|unclear|unresolved|undefined)\b
-    | {_DOCS}\s(?:stops?\sshort\sof|lacks?|omits?)\s(?:any\s|all\s)?(?:{_FACTS})\b
-    | (?:none|neither)\sof\s{_DOCS}\s{_VERBS}\b
-    | nothing\s(?:is\ssaid|(?:was|is)\sfound|(?:in|about)\s{_DOCS}\s{_VERBS}\b)
-    | i\s?{_INABILITY}\s{_FINDING}\b | (?:we|they)\s{_INABILITY}\s(?:find|locate|answer|determine)\b
-    | i\s(?:really\s|simply\s)?(?:do\snot|don['’]t)\s(?:know|see)\b
-    | i\s(?:do\snot|don['’]t)\shave\s(?:(?:any|enough|sufficient|that|this|the|access|specific)\b)
-    | i\s(?:have|find|found|see)\sno\b | i\s(?:have\s)?[\w\s]{{0,60}}\bfound\s(?:nothing|no)\b
-    | i\s?(?:am|['’]m)\snot\s(?:sure|certain|aware)\b
-    | (?:unable|not\sable)\sto\s(?:be\s)?{_FINDING}\b
-    | (?:cannot|can['’]t|could\snot|couldn['’]t)\s(?:be\s)?{_FINDING}\b(?!\s(?:liable|guilty|responsible)\b)
-    | it(?:\sis|['’]s)\s(?:not\spossible|impossible)\sto\s(?:know|{_FINDING})\b
-    | it(?:\sis|['’]s|\sremains|\sseems)\s(?:unclear|uncertain|not\s(?:clear|apparent|evident|obvious|
-      discernible|visible))(?=\s(?:from|whether|who|what|how|which|if|when|where|why|in|on|to\sme)\b|\W*$)
-    | it(?:\sis\snot|\sisn['’]t|['’]s\snot)\s{_ABSENT}\s(?:whether|who|what|how|which|if|when|where|
-      why|in|from|anywhere)\b
-    | (?:my|our|the|a|this)\s(?:search|query|review)\b[^.;]{{0,40}}\b
-      (?:returned|found|gave|yielded|produced|turned\sup)\s(?:nothing|no)\b
-    | you\s(?:will\snot|won['’]t)\sfind\s(?:this|that|it|any|an?\sanswer)\b
-    | [^.;]{{0,80}}?\bleft\s(?:open|unanswered|unsaid|undefined|unspecified)\s(?:in|by)\s{_PLAIN}(?:{_NOUNS})\b
-    | [^.;]{{0,80}}?\bnowhere\s(?:{_ABSENT}|to\sbe\sfound)\b
-    | (?:this|that|it|such|the|your)\s(?:(?:answer|question|information|details?|points?|topic|matter|figure|
-      issue|subject)\s
-      (?:to\s\w{{1,10}}\s|of\s\w{{1,10}}\s)?)?(?:(?:is|are)(?:\snot|n['’]t)\s(?:part\sof|within|in)|lies?\s(?:outside|beyond)|
-      goes?\sbeyond|falls?\soutside|is\s(?:outside|beyond))\s(?:of\s)?(?:{_PLAIN}(?:{_NOUNS}|scope)\b|what\b)
-    | (?:i|we|one|you)\s(?:have|has)\s(?:no|insufficient|too\slittle|not\senough)\s(?:{_PLAIN})(?:{_FACTS}|basis|
-      grounds)\b
-      [^.;]{{0,60}}
-    | (?:i|we)\b[^.;]{{0,80}}\b(?:came\sup\sempty|drew\sa\sblank|without\s(?:success|result))\b
-    | (?:one|you|we)\s(?:cannot|can['’]t|can\snot|could\snot)\s
-      (?:tell|say|know|determine|establish|infer|find\s(?:this|that|it|any|an))\b
-    | there(?:\sis|\sare|['’]s)\sno\s(?:way|means|possibility)\s(?:of\s(?:telling|knowing|saying)|to\s(?:tell|know|say|
-      determine|establish|answer))\b
-    | i\s?(?:would|could|can|will|['’]d|['’]ll)\s(?:only\s|just\s)?(?:be\s(?:guessing|speculating)|guess|speculate)\b
-    | i\s(?:would\s)?have\sto\s(?:guess|speculate)\b
-    | (?:(?:this|that|it|the|your)\s)?(?:{_PLAIN})(?:question|answer|this|that|it|information)?\s?
-      (?:to\sthis\squestion\s)?
-      (?:cannot|can['’]t|could\snot)\sbe\s(?:answered|determined|found|located|established|verified|identified|given)\b
-      (?!\s(?:liable|guilty|responsible|in\sbreach|to\s))
-    | there(?:\s(?:do|does)\snot|\s(?:do|does)n['’]t)\s(?:appear|seem)\sto\sbe\s(?:any|an?|enough|sufficient)\s
-      (?:[\w-]{{1,20}}\s){{0,2}}(?:{_FACTS})\b
-    | there\s(?:appears?|seems?)\sto\sbe\sno\s(?:[\w-]{{1,20}}\s){{0,2}}(?:{_FACTS})\b
-    | there(?:\sis|\sare|['’]s|\swas)\s(?:no|nothing)\s(?:such\s)?
-      (?:(?:specific|explicit|relevant|express|clear|direct)\s)?(?:{_FACTS})\b
-    | there\s(?:(?:is|are)\s(?:not|n['’]t)|isn['’]t|aren['’]t)\s(?:enough|sufficient|any)\s(?:{_FACTS})\b
-    | no\s(?:(?:such|relevant|specific|explicit|further)\s)?(?:{_FACTS})\b
-      (?![^.]{{0,80}}\b(?:may|shall|must|within|counts?)\b)
-      (?:[^.]{{0,60}}\b(?:found|available|given|provided|specified|stated|identified|located|{_VERBS})\b|\W*$
-      |\s(?:on|about|regarding|concerning|as\sto)\b(?![^.]{{0,80}}\b(?:is|are|will|can|has|have|was)\b)[^.]{{0,80}}\W*$)
-    | (?:insufficient|not\senough)\s(?:{_FACTS})\b
-    | [^.;]{{0,120}}?\b(?:is|are|was|were|has|have)(?:\s(?:also|simply|therefore))?(?:\snot|n['’]t)\s
-      (?:been\s|be\s)?{_ABSENT}\s{_WHERE}\W*$
-    | (?:[^.;]{{0,60}}?\s)?not\s(?:be\s|been\s)?{_ABSENT}\s(?:{_WHERE}|{_GIVEN})\W*$
-    | [^.;]{{0,120}}?\bnot\s{_SETTLED}\s(?:in|from)\s(?:{_PLAIN})(?:{_NOUNS})\b
-    | (?:this|that|it|such|the)\s{_PLAIN}(?:{_FACTS}|point|topic|matter|question)?\s?(?:is|are|was|were)\s
-      (?:missing|absent|lacking|omitted|unavailable)\b
-    | [^.;]{{0,80}}?\b(?:is|are|remains?)\s(?:unspecified|unstated|undisclosed)\W*$
-    | [^.;,]{{0,60}}?\b(?:is|are)(?:\snot|n['’]t)\s(?:stated|specified|mentioned|addressed|indicated|found|
-      known|disclosed)\W*$
-    | (?:this|that|it)(?:\squestion)?\sis\s(?:beyond|outside)\sthe\sscope\b
-    | (?:this|that|it)\sis\snot\ssomething\s{_DOCS}\b
-    | not\s(?:specified|mentioned|stated|found|available|addressed|provided|known|applicable|disclosed|
-      indicated|given)\W*$
-    | (?:n/a|unknown|unanswerable|none\sfound|no\sanswer|i\sdon['’]t\sknow|my\ssources\sdo\snot\ssay)\W*$
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_ASIDE = re.compile(
-    rf"""(?:
-    (?:(?:i\s?(?:am|['’]m)\s)?(?:so\s|very\s)?sorry|unfortunately|apologies|hm+|i\s(?:apologi[sz]e|regret(?:\sthat)?)|i\s?(?:am|['’]m)\safraid)[\s\w]{{0,20}}\W*$
-    | (?:please|you\s(?:may|might|could|should|can)|let\sme\sknow|feel\sfree|would\syou|perhaps\syou)\b
-    | i\s(?:would|['’]d)\s?(?:be\s)?(?:happy|glad|recommend|suggest)
-    | i\s(?:have\s|had\s)?(?:looked|searched|reviewed|checked|read|can\sonly)\b
-    | as\san?\s[\w\s]{{0,40}}\b(?:model|assistant)\b
-    | (?:the\s)?closest\s{_PLAIN}(?:{_NOUNS})\b
-    | {_DOCS}\s(?:(?:only|merely|do|does|just)\s){{0,2}}
-      (?:{_VERBS}|concern|cover|relate|focus|pertain|stop|end|deal)(?:s|es)?\b
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_SUBORDINATE = re.compile(
-    r"(?:if|where|when|unless|since|because|as|although|though|while|whilst|even\sthough)\b[^,]{1,200},\s*", re.I
-)
-_LEAD = re.compile(
-    r"(?:[^\w]+|(?:(?:i\s?(?:am|['’]m)\s)?(?:so\s|very\s)?sorry|unfortunately|apologies|i\sapologi[sz]e|i\s?(?:am|['’]m)\safraid(?:\sthat)?|regrettably|sadly|"
-    r"i\sregret\sthat|hm+|however|well|ok|okay|that\ssaid|in\sshort|answer)\b,?\s*(?:but\s)?|"
-    r"(?:based\son|according\sto|from|after\s\w+ing|in|having)\b[^,.;]{1,80},\s*|and\s|but\s|because\s|so\s)"
-    rf"|from\s(?:the|these|this)\s{_PLAIN}(?:{_NOUNS})(?:\salone)?\s",
-    re.IGNORECASE,
+"""What an insurance or a licence does not cover is an answer."""
+_LEADS = re.compile(
+    r"(?:if|where|when|unless|since|because|as|although|though|while|whilst|even though)\b[^,]{1,200},\s*"
+    r"|(?:(?:based on|according to|from|after \w+ing|in|on|having|as far as)\b[^,.;]{1,80},\s*)|[^\w]+"
+    r"|(?:i )?(?:so |very )?(?:sorry|unfortunately|apologies|regrettably|sadly|hm+|well|ok|okay|that said|in short|"
+    r"answer|and|but|because|so|i (?:apologi[sz]e|afraid|regret)(?: that)?)\b,?\s*"
+    r"|(?:from|on) (?:the|these|this)(?: \w+){0,3}(?: alone)? (?=one|i\b|we\b|it|the\b)"
 )
 _FOLLOWS = (
     "so|therefore|thus|hence|consequently|accordingly|which means|this means|that means|meaning|as a result|"
@@ -187,133 +147,125 @@ _FOLLOWS = (
     "więc|zatem|preto|teda"
 )
 _BREAK = re.compile(
-    rf"(?:;|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s)", re.IGNORECASE
+    rf";|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,\s(?=(?:la|le|die|der|das)\s)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s"
 )
-_CONSEQUENCE = re.compile(rf"\W*(?:and\s|but\s)?(?:{_FOLLOWS})\b|[^.;]{{0,80}}?\s(?:{_FOLLOWS})\s", re.IGNORECASE)
-_YES_NO = re.compile(
-    r"\W*(?:yes|no|ja|nein|oui|non|sí|si|sim|não|ano|ne|tak|nie|áno)(?:\s*[,.;:!–—]+\s*|\s*$)", re.IGNORECASE
-)
-_THAT = frozenset("that dass daß que že że iż che".split())
-_MODALS = frozenset("may must shall should will would if unless".split())
-_PERSON = re.compile(r"i\b", re.IGNORECASE)
-_FIGURE = re.compile(r"\d")
-_INSURED = re.compile(
-    r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e|warranty|guarantee)\s(?:does\snot|doesn['’]t)\s"
-    r"(?:cover|include|extend|apply)\b|[\w\s]{0,40}\bpolicy\s(?:does\snot|doesn['’]t)\sprovide\b",
-    re.IGNORECASE,
-)
-"""The exclusions of an insurance policy, and what a lease or a licence does not cover, are an answer."""
+_CONSEQUENCE = re.compile(rf"\W*(?:and\s|but\s)?(?:{_FOLLOWS})\b|[^.;]{{0,80}}?\s(?:{_FOLLOWS})\s")
+_YES_OR_NO = re.compile(r"\W*(yes|no|ja|nein|oui|non|sí|si|sim|não|ano|ne|tak|nie|áno)(?:\s*[,.;:!–—]+\s*|\s*$)", re.I)
 
 
 def is_refusal(text: str) -> bool:
     """Return whether a reply gives no answer, as in "The agreement does not specify a cap"."""
-    return read_refusal(text).refused
-
-
-def read_refusal(text: str) -> Refusal:
-    """Return whether a reply is a refusal, and whether this decision is certain.
-
-    It is uncertain if one clause refuses and another clause seems to answer, but that clause has no figure and
-    no citation.
-    """
-    text = strip_reply(text[:_READ])
-    opening = _YES_NO.match(text)
-    cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in split_sentences(text)]
-    parts = [rewrite_citations(text[span.start : span.end], lambda *_: "") for span in split_sentences(text)]
-    if opening and parts:
-        rest = text[opening.end() :]
-        if not rest.strip() or not _PERSON.match(rest):
-            return Refusal(refused=False, sure=True)
-        parts, cited = [rest, *parts[1:]] if len(rest) > len(parts[0]) else parts, cited
-    clauses = [
-        (kind, bool(_FIGURE.search(clause)) or has_citation, bool(_CONSEQUENCE.match(clause)))
-        for part, has_citation in zip(parts, cited, strict=False)
-        for clause, kind in _split_clauses(part)
-    ]
-    return _decide(clauses)
-
-
-def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
-    """Decide from its clauses whether a reply is a refusal.
-
-    Args:
-        clauses: for each clause its kind, whether it has a figure or citation, and whether it is a conclusion.
-    """
+    text = strip_reply(text[:MAX_READ_CHARS])
+    if opening := _YES_OR_NO.match(text):  # "No, I cannot find that" refuses; "No." answers
+        text = text[opening.end() :]
+        if not text.strip() or not opening[1].lower().startswith("n"):
+            return False
+    clauses = list(_split_clauses(text))
     kinds = [kind for kind, _, _ in clauses]
     if "refusal" not in kinds:
-        return Refusal(refused=False, sure=True)
+        return False
     first = kinds.index("refusal")
-    before = [one for one in clauses[:first] if one[0] == "answer"]
-    after = [one for one in clauses[first:] if one[0] == "answer"]
-    if any(figure for _, figure, _ in before) or any(concludes or figure for _, figure, concludes in after):
-        return Refusal(refused=False, sure=True)
-    if before and clauses[-1][0] == "refusal" and clauses[-1][2]:
-        return Refusal(refused=True, sure=True)  # a conclusion that refuses: "…, so I cannot say what it is"
-    if before:
-        return Refusal(refused=False, sure=False)
-    return Refusal(refused=True, sure=not after)
+    if any(stated or concludes for kind, stated, concludes in clauses[first:] if kind == "answer"):
+        return False
+    before = [stated for kind, stated, _ in clauses[:first] if kind == "answer"]
+    concludes = kinds[-1] == "refusal" and clauses[-1][2]  # "…, so I cannot say what it is"
+    return not before or (concludes and not any(before))
 
 
-def _split_clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
-    """Yield each clause of a sentence with its kind: `refusal`, `aside` (neutral) or `answer`.
+def _split_clauses(text: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the kind of each clause, whether it has a figure or a citation, and whether it is a conclusion."""
+    for span in split_sentences(text):
+        sentence = text[span.start : span.end].replace("’", "'")
+        bare = rewrite_citations(sentence, lambda *_: "\0")
+        for clause in filter(str.strip, _BREAK.split(" ".join(bare.replace("\0", "").split()).lower())):
+            stated = "\0" in bare or bool(re.search(r"\d", clause))
+            yield _find_kind(clause), stated, bool(_CONSEQUENCE.match(clause))
 
-    A subordinate clause at the beginning does not affect the kind.
-    """
-    for piece in filter(str.strip, _BREAK.split(" ".join(sentence.split()))):
-        yield piece, _find_kind(piece)
 
-
-def _find_kind(piece: str) -> Kind:
-    clause, previous = piece, ""
-    while clause != previous:
-        previous = clause
-        clause = _SUBORDINATE.sub("", clause, count=1) if _SUBORDINATE.match(clause) else clause
-        lead = _LEAD.match(clause)
-        clause = clause[lead.end() :] if lead else clause
-    if not clause:
+def _find_kind(clause: str) -> str:
+    """Return the kind of a clause: `refusal`, `answer`, or `aside` if it is neither."""
+    plain = re.sub(r"\b(there|it|that|what)'s\b|'(?:m|re|ve|d|ll)\b", r"\1", clause)
+    plain = re.sub(r"\bcan(?:not|'t)\b|n't\b", " not ", plain)
+    plain = _AUXILIARY.sub("", " ".join(plain.split()) + " ").strip()
+    previous = ""
+    while plain != previous:
+        previous, plain = plain, _LEADS.sub("", plain, count=1) if _LEADS.match(plain) else plain
+    if not plain:
         return "aside"
-    if _INSURED.match(clause):
+    if _EXCLUSION.match(plain):
         return "answer"
-    if _REFUSES.match(clause) or _make_foreign_pattern().match(clause) or _is_silent(clause):
+    if _compile(_PATTERNS).match(plain) or _compile_foreign().match(clause) or _is_silent(clause):
         return "refusal"
-    return "aside" if _ASIDE.match(clause) else "answer"
+    return "aside" if _compile(_ASIDES).match(plain) and not _STATEMENT.search(plain) else "answer"
 
 
 @cache
-def _make_foreign_pattern() -> re.Pattern[str]:
-    """Return the pattern for refusals in the languages of all legal systems, made from the systems' TOML files."""
+def _compile_foreign() -> re.Pattern[str]:
     phrases = "|".join(phrase for system in load_systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)
 
 
 def _is_silent(clause: str) -> bool:
-    """Return whether a clause says, in a language of the legal systems, that the documents do not state something.
-
-    Such a clause has a word for documents, a word for stating, and a denial, in any order. Words after "that"
-    do not count: they belong to the statement.
-    """
-    words = re.findall(r"[^\W\d_]+", clause.lower())
+    """Return whether a clause says, in a language other than English, that documents do not state something."""
+    words = re.findall(r"[^\W\d_]+", clause)
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
-    if not _MODALS.isdisjoint(words):
-        return False  # a rule on what documents may contain
-    for documents, telling, denials, silent in _read_silences():
-        if documents.isdisjoint(words):
-            continue
-        prefixed = any(word.startswith("ne") and word[2:].startswith(telling) for word in words)  # neuvádí
-        tells = any(word.startswith(telling) for word in words)
-        if prefixed or (tells and not denials.isdisjoint(words)) or any(word.startswith(silent) for word in words):
+    for documents, verbs, denials, silent in _read_silences():
+        told = any(word.startswith(verbs) for word in words) and not denials.isdisjoint(words)
+        prefixed = any(word.startswith("ne") and word[2:].startswith(verbs) for word in words)  # neuvádí
+        if not documents.isdisjoint(words) and (told or prefixed or any(word.startswith(silent) for word in words)):
             return True
     return False
 
 
+_THAT = frozenset("that dass daß que že iż che".split())
+
+
 @cache
 def _read_silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
-    """Return the words by which refusals are detected: one tuple of four word lists for each legal system.
+    systems = [[words.split() for words in one.data["silence"]] for one in load_systems() if "silence" in one.data]
+    return [(frozenset(docs), tuple(verbs), frozenset(no), tuple(silent)) for docs, verbs, no, silent in systems]
 
-    The lists have words for a document (Spanish `contrato`), for stating (`indic`), for denial (`no`) and for
-    silence (`calla`). The words for stating and for silence are only the beginnings of words.
-    """
-    lists = [
-        [words.split() for words in system.data["silence"]] for system in load_systems() if "silence" in system.data
-    ]
-    return [(frozenset(one), tuple(two), frozenset(three), tuple(four)) for one, two, three, four in lists]
+
+# ---------------------------------------------------------------- the answer in a reply
+
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
+_THOUGHTS = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL)
+_COURTESY = re.compile(r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)", re.I)
+_OFFER = re.compile(
+    r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
+)
+_ECHO = re.compile(r"\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s", re.I)
+"""The question in front of the answer: "Q: … A: …"."""
+_ANSWERS = ("answer", "response", "result", "output", "text", "content")
+"""Names of the JSON field that contains the answer, the most likely first."""
+
+
+def strip_reply(text: str) -> str:
+    """Return the answer in a reply, without the JSON, code block, thoughts, tags and polite phrases around it."""
+    text = _THOUGHTS.sub(" ", text).strip()
+    if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
+        text = text[3:-3].partition("\n")[2] or text
+    text = _without_frame(text)
+    if echo := _ECHO.match(text):
+        text = text[echo.end() :]
+    if _TAG.search(text):
+        text = without_markup(text)
+    if not text.isascii():
+        text = with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
+    courtesy = _COURTESY.match(text)
+    return _OFFER.sub("", text[courtesy.end() :] if courtesy else text)
+
+
+def _without_frame(text: str) -> str:
+    """Return the answer in a JSON reply, or `N/A` if the answer is null; return any other reply unchanged."""
+    if not text.startswith("{"):
+        return text
+    try:
+        frame = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    name = next((name for name in _ANSWERS if name in frame), "")
+    answer = frame.get(name, text)
+    if isinstance(answer, dict):
+        return _without_frame(json.dumps(answer))
+    return answer if isinstance(answer, str) else "N/A" if answer is None else text

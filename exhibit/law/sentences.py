@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.figures import SHORT_MONTHS
 from exhibit.law.language import load_systems
 from exhibit.law.names import STOPPED
+from exhibit.law.values import SHORT_MONTHS
 
 # A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits.
 CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
@@ -36,8 +36,8 @@ _BEFORE_NUMBER = frozenset(
 # Abbreviations that can end a sentence, including those of companies: the next word decides.
 _MAY_END = frozenset("bros jr sr dept assn est etc cie st".split())
 _NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
-_EITHER = STOPPED | _MAY_END
-_WITH_LIST = 600
+_MAYBE_END = STOPPED | _MAY_END
+_MAX_LIST_CHARS = 600
 """The most characters of a sentence together with the list that it announces."""
 
 
@@ -47,18 +47,14 @@ def split_sentences(text: str) -> list[Span]:
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:
         end = gap.start() if gap else len(text)
-        spans += [trimmed for span in _split_paragraph(text, start, end) if (trimmed := _trim(text, span))]
+        trimmed = (span.trim(text) for span in _split_paragraph(text, start, end))
+        spans += [span for span in trimmed if span.start < span.end]
         start = gap.end() if gap else end
     return spans
 
 
 def extend_to_sentences(text: str, span: Span, *, widest: int) -> Span:
-    """Return a span extended to the start of its first sentence and to the end of its last one.
-
-    If the last sentence ends with a colon, the list after it is included, up to a length limit. The result has
-    at most `widest` characters, unless the span itself is longer. If the sentences are longer, the result begins
-    and ends at a word.
-    """
+    """Return a span extended to the start of its first sentence and to the end of its last one."""
     room = widest - (span.end - span.start)
     if room <= 0:
         return span
@@ -70,7 +66,7 @@ def extend_to_sentences(text: str, span: Span, *, widest: int) -> Span:
         if first < span.end and span.start < last:
             start, end = min(start, first), max(end, last)
             announced = text[last - 1] == ":"
-        elif announced and first >= span.end and last - start <= _WITH_LIST:
+        elif announced and first >= span.end and last - start <= _MAX_LIST_CHARS:
             end = last
     before, after = span.start - start, end - span.end
     if before + after > room:
@@ -96,11 +92,7 @@ def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
-    """Return the end of the sentence if the punctuation in `match` ends the sentence; None if it does not.
-
-    For example, the dots in `3.5`, and in `approx. five`, end no sentence. `begin` is the start of the
-    sentence, and `end` the end of the paragraph.
-    """
+    """Return the end of the sentence if the punctuation in `match` ends the sentence; None if it does not."""
     cites = match["cites"]
     if match.end() < end and not cites and not text[match.end()].isspace():
         return None  # 3.5, U.S.A
@@ -119,11 +111,7 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
 
 
 def _goes_on(before: str, word: str, *, opening: bool) -> bool:
-    """Return whether a sentence goes on after a full stop, as in `No. 5`, `Dr. Smith` or `3. Term`.
-
-    `before` is the text before the full stop, and `word` the next word. With `opening`, `before` begins the
-    sentence, so that it may be a clause number.
-    """
+    """Return whether a sentence goes on after a full stop, as in `No. 5`, `Dr."""
     if opening and _ENUMERATOR.fullmatch(before):
         return True  # "3. Term"
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
@@ -131,40 +119,24 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
         return True
     if last in _list_numbered() and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
-    if last in _EITHER or _INITIALS.fullmatch(last):
+    if last in _MAYBE_END or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
     return False
 
 
 @cache
 def _list_numbered() -> frozenset[str]:
-    """Return abbreviations whose full stop does not end a sentence if a number follows, as in `Abs. 1`.
-
-    They are in lower case and without the full stop: `abs`. Abbreviations of all legal systems are included.
-    """
+    """Return abbreviations whose full stop does not end a sentence if a number follows, as in `Abs. 1`."""
     forms = (
         form for system in load_systems() for forms in system.data.get("below", {}).values() for form in forms.split()
     )
     glue = (form for system in load_systems() for form in system.refers)
-    short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
+    short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _MAYBE_END
     return _NUMBERED.union(form for form in short if not _INITIALS.fullmatch(form))
 
 
-def _trim(text: str, span: Span) -> Span | None:
-    part = text[span.start : span.end]
-    stripped = part.strip()
-    if not stripped:
-        return None
-    start = span.start + part.index(stripped[0])
-    return Span(start, start + len(stripped))
-
-
 def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
-    """Return spans that cover a range of a text without gaps or overlaps, cut after sentences and clauses.
-
-    A span shorter than `least` is joined to a neighbour, and a span longer than `limit` is cut. Abbreviations
-    are not recognised.
-    """
+    """Return spans that cover a range of a text without gaps or overlaps, cut after sentences and clauses."""
     cuts = [start]
     for match in _CLAUSE_END.finditer(text, start, end):
         cut = match.end()

@@ -1,71 +1,236 @@
-"""The typed values of a text, with their spans: amounts, periods, dates, percentages and places.
-
-`thirty (30) days` and `30-day` are the same period; `3/14/16` and `14 March 2016` are the same day. A value
-can be replaced by another that is written in the same form: its words, its digits and its unit change
-together.
-"""
+"""Numbers, amounts, periods, dates, percentages and places of a text: found, compared and written anew."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from functools import cache
-from typing import Literal
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.figures import MONTHS
-from exhibit.law.numerals import SPELT, read_words, write_words
+from exhibit.law.language import LegalSystem, is_content, load_systems, make_word_pattern, stem
+from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 
-ValueKind = Literal["amount", "period", "date", "percentage", "place"]
+ValueKind = Literal["amount", "period", "date", "percentage", "place", "number"]
+
+# ---------------------------------------------------------------- numbers in words
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ABBREVIATED_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9, "tn": 10**12}
+_WORD_VALUES = dict(zip(_SMALL, range(20), strict=True)) | dict(zip(_TENS, range(20, 100, 10), strict=True))
+_NUMBER_WORD = rf"(?:{make_word_pattern([*_WORD_VALUES, 'hundred', *_SCALES])})"
+NUMBER_WORDS = rf"{_NUMBER_WORD}(?:(?:\s+and\s+|\s+|-\s?){_NUMBER_WORD}){{0,11}}"
+"""A pattern for a number in words, to use in a longer pattern that ignores case."""
+
+
+def read_words(text: str) -> int | None:
+    """Return the number that English words state; None if they are not a number. An `and` between words is ignored."""
+    words = re.findall(r"[a-z]+", text.lower())
+    if not words or "and" in (words[0], words[-1]):
+        return None
+    total = current = 0
+    for word in words:
+        if word == "hundred":
+            current = (current or 1) * 100
+        elif word in _SCALES:
+            total, current = total + (current or 1) * _SCALES[word], 0
+        elif word in _WORD_VALUES:
+            current += _WORD_VALUES[word]
+        elif word != "and":
+            return None
+    return total + current
+
+
+def write_words(number: int, like: str) -> str:
+    """Return a number in words, with capitals, `and` and hyphens as in `like`: `Forty-Five` for `Thirty-One`."""
+    words = _spell(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
+    if "-" not in like and re.search(rf"(?:{'|'.join(_TENS)})\s+\w", like, re.IGNORECASE):
+        words = words.replace("-", " ")
+    parts = re.findall(r"[A-Za-z]+", like)
+    if like.isupper():
+        return words.upper()
+    if not parts or not parts[0][0].isupper():
+        return words
+    if " " in words or (len(parts) > 1 and all(part[0].isupper() for part in parts if part.lower() != "and")):
+        return re.sub(r"(?!and\b)\b[a-z]+", lambda match: match[0].capitalize(), words)
+    return words.capitalize()
+
+
+def _spell(number: int, joint: str) -> str:
+    if number < 20:
+        return _SMALL[number]
+    if number < 100:
+        tens, rest = divmod(number, 10)
+        return _TENS[tens - 2] + (f"-{_SMALL[rest]}" if rest else "")
+    name, scale = max((pair for pair in [("hundred", 100), *_SCALES.items()] if pair[1] <= number), key=lambda p: p[1])
+    count, rest = divmod(number, scale)
+    return f"{_spell(count, joint)} {name}" + (f"{joint if rest < 100 else ' '}{_spell(rest, joint)}" if rest else "")
+
+
+def takes_an(number: int) -> bool:
+    """Return whether the article before a number is `an`: eight, eleven, eighteen, eighty, eight hundred."""
+    return _spell(number, " ").startswith(("eight", "eleven"))
+
+
+# ---------------------------------------------------------------- dates
+
+MONTHS = tuple("January February March April May June July August September October November December".split())
+MONTH = f"(?:{'|'.join(MONTHS)})"
+"""A pattern for a month's name, to use in a longer pattern that decides about case."""
+SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
+"""Abbreviated names of months before a full stop and a day, `Jan. 5`; May has no abbreviation."""
+_WORDS_TOO = frozenset({"may", "march", "mar"})
+"""Months that are other words in lower case: "the parties may 5 times"."""
+
+
+class Day(NamedTuple):
+    """A date; a part that the text does not state is None."""
+
+    year: int | None
+    month: int
+    day: int | None
+
+    def is_within(self, other: "Day") -> bool:
+        """Return whether each stated part is the same in the other date, which may be more exact."""
+        return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
+
+
+@cache
+def list_months() -> dict[str, int]:
+    """Return the number of each month by its name in lower case, in the languages of all legal systems."""
+    months = {
+        name: number
+        for system in load_systems()
+        for number, name in enumerate(system.data.get("months", "").split(), start=1)
+    }
+    english = {name: number for number, month in enumerate(MONTHS, 1) for name in (month.lower(), month[:3].lower())}
+    return months | english | {"sept": 9}
+
+
+@cache
+def _make_date_pattern() -> re.Pattern[str]:
+    english = set(map(str.lower, MONTHS))
+    long = {name for name in list_months() if name not in SHORT_MONTHS}
+    month = rf"(?:{make_word_pattern(long)}|(?:{make_word_pattern(SHORT_MONTHS)})\.?)"
+    first_letters = "".join(sorted({letter for name in long for letter in (name[0], name[0].upper())}))
+    return re.compile(
+        rf"(?<!\w)(?=[\d{first_letters}])(?:"  # decides in most places, and the months need not be tried
+        rf"(?P<month>{month})\s{{1,3}}(?P<day>\d{{1,2}})(?P<th>st|nd|rd|th)?(?!\w)"
+        r"(?:(?:\s?,\s{0,3}|\s{1,3})(?P<year>\d{4})(?!\w))?"
+        r"|(?P<day2>\d{1,2})(?:(?P<th2>st|nd|rd|th)?(?:\s{1,3}(?:day\s{1,3})?(?:of\s{1,3})?)"
+        rf"(?P<month2>{month})(?!\w)(?:\s?,?\s{{1,3}}(?P<year2>\d{{4}})(?!\w))?"
+        rf"|(?:\.|er|º|°)?\s{{1,3}}(?:de\s{{1,3}})?(?:(?P<month5>{month})\s{{1,3}}(?:de\s{{1,3}})?(?P<year5>\d{{4}})"
+        rf"|(?P<month3>{make_word_pattern(long - english)}))(?!\w))"  # the full stop of `1. January 5` ends a label
+        rf"|(?P<month6>{month}),?\s{{1,3}}(?P<year6>\d{{4}})(?!\w)"
+        r"|(?<![./-])(?P<first>\d{1,2})(?P<mark>[/.])(?P<space>[ \xa0]?)(?P<second>\d{1,2})(?P=mark)(?P=space)"
+        r"(?P<year3>\d{4}|\d\d)(?![\w/]|\.\d)"
+        r"|(?<![.-])(?P<year4>\d{4})-(?P<month4>\d\d)-(?P<day4>\d\d)(?![\w-]))",
+        re.IGNORECASE,
+    )
+
+
+def _find_dates(text: str) -> Iterator[tuple[re.Match[str], tuple[Day, ...]]]:
+    """Yield each date with its readings: 1/2/2020 has two, first with the month in front."""
+    for match in _make_date_pattern().finditer(text):
+        if readings := tuple(_list_readings(match)):
+            yield match, readings
+
+
+def _list_readings(match: re.Match[str]) -> Iterator[Day]:
+    stated = _find_group(match, "year")
+    year = int(stated) if stated else None
+    if match["first"]:
+        first, second = int(match["first"]), int(match["second"])
+        if len(stated) == 2:
+            if match["space"]:
+                return
+            year = int(stated) + (2000 if int(stated) < 70 else 1900)
+        day_first = match["mark"] == "." and second <= 12
+        pairs = ((second, first),) if day_first else ((first, second), (second, first))
+        yield from dict.fromkeys(Day(year, m, d) for m, d in pairs if 1 <= m <= 12 and 1 <= d <= 31)
+        return
+    name, day = _find_group(match, "month"), _find_group(match, "day")
+    if name.lower() in _WORDS_TOO and name.islower() and not (day and year):
+        return
+    month = int(name) if name.isdigit() else list_months()[name.rstrip(".").lower()]
+    if 1 <= month <= 12 and (not day or 1 <= int(day) <= 31):
+        yield Day(year, month, int(day) if day else None)
+
+
+def _to_date(day: Day) -> date | None:
+    try:
+        return date(day.year or 0, day.month, day.day or 0)
+    except ValueError:
+        return None
+
+
+def find_dates(text: str) -> "list[Value]":
+    """Return the full dates that a text names, in order; of a numeric date the first number is the month."""
+    return [value for match, readings in _find_dates(text) if (value := _read_date(match, readings))]
+
+
+def find_days(text: str) -> list[date]:
+    """Return the full dates that a text names, in order; of a numeric date the first number is the day."""
+    days = (_to_date(readings[-1]) for _, readings in _find_dates(text))
+    return [day for day in days if day]
+
+
+def write_day(day: date, system: LegalSystem) -> str:
+    """Return a day as a law of this system writes it."""
+    months = system.data.get("months", "").split()
+    name = months[day.month - 1].title() if months else ""
+    pattern: str = system.data.get("date", "{year}-{month}-{day}")
+    return pattern.format(day=day.day, month=day.month, Month=name, year=day.year)
+
+
+# ---------------------------------------------------------------- finding values
 
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,12}(?:\.\d{1,4})?"
 _NUMBER = (
-    rf"(?:(?P<words>\b{SPELT})\s{{0,3}}\(\s?(?P<both>{_DIGITS})\s?\)|(?<![\w.,$€£])(?P<digits>{_DIGITS})"
-    rf"|\b(?P<spelt>{SPELT}))"
+    rf"(?:(?P<words>\b{NUMBER_WORDS})\s{{0,3}}\(\s?(?P<both>{_DIGITS})\s?\)|(?<![\w.,$€£])(?P<digits>{_DIGITS})"
+    rf"|\b(?P<spelt>{NUMBER_WORDS}))"
 )
-_UNITS = {"minute": ("minute", 1), "hour": ("hour", 1), "day": ("day", 1), "week": ("day", 7)} | {
-    "month": ("month", 1),
-    "quarter": ("month", 3),
-    "year": ("month", 12),
-}
+_UNITS = {
+    "minute": ("minute", 1), "hour": ("hour", 1), "day": ("day", 1), "week": ("day", 7), "month": ("month", 1),
+    "quarter": ("month", 3), "year": ("month", 12),
+}  # fmt: skip
+_QUALIFIERS = {"business": "business", "working": "business", "trading": "business"}
+"""Words between a number and its unit that change the period; `calendar` and `consecutive` do not."""
 _PERIOD = re.compile(
-    rf"{_NUMBER}(?P<gap>\s{{0,3}}-?\s{{0,3}})(?P<sort>(?:calendar|business|working|consecutive|full|clear|trading)"
+    rf"{_NUMBER}(?P<gap>\s{{0,3}}-?\s{{0,3}})(?:(?P<sort>calendar|business|working|consecutive|full|clear|trading)"
     rf"[\s-]{{1,3}})?(?P<unit>{'|'.join(_UNITS)})(?P<plural>s)?(?![a-z])",
     re.IGNORECASE,
 )
-_CURRENCIES = {"$": "USD", "US$": "USD", "USD": "USD", "U.S.$": "USD", "€": "EUR", "EUR": "EUR", "£": "GBP"} | {
-    "GBP": "GBP",
-    "dollars": "USD",
-    "euros": "EUR",
-    "pounds": "GBP",
+_SIGNS = {"$": "USD", "US$": "USD", "U.S.$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
+_CODES = "USD EUR GBP CHF CZK JPY PLN INR CAD AUD CNY SEK NOK DKK".split()
+_CURRENCY_WORDS = {"dollars": "USD", "euros": "EUR", "euro": "EUR", "pounds": "GBP", "Kč": "CZK", "zł": "PLN"}
+_CURRENCIES = {code.lower(): code for code in _CODES} | {
+    word.lower(): code for word, code in (_SIGNS | _CURRENCY_WORDS).items()
 }
-_SIGN = r"(?P<sign>U\.S\.\$|US\$|USD|EUR|GBP|[$€£])"
-_SCALE = r"(?P<scale>\s{1,3}(?:thousand|million|billion))?"
+_SCALE = rf"\s{{1,3}}(?:{'|'.join(_SCALES)})|\s?(?:{make_word_pattern(_ABBREVIATED_SCALES)})\b"
 _AMOUNT = re.compile(
-    rf"(?:(?P<words>\b{SPELT})\s{{1,3}}(?P<unit>(?:U\.?S\.?\s)?dollars|euros|pounds(?:\ssterling)?)\s{{0,3}}\(\s?)?"
-    rf"(?<![\w]){_SIGN}\s?(?P<digits>{_DIGITS}){_SCALE}(?![\d%]|,\d)(?P<close>\s?\))?"
-    rf"|(?<![\w.,$€£])(?P<digits2>{_DIGITS})(?P<scale2>\s{{1,3}}(?:thousand|million|billion))?"
-    r"\s{1,3}(?P<unit2>dollars|euros|USD|EUR|GBP)\b",
+    rf"(?:(?P<words>\b{NUMBER_WORDS})\s{{1,3}}(?:(?:U\.?S\.?\s)?dollars|euros|pounds(?:\ssterling)?)\s{{0,3}}\(\s?)?"
+    rf"(?<![\w])(?P<sign>{make_word_pattern([*_SIGNS, *_CODES])})\s?(?P<digits>{_DIGITS})(?P<scale>{_SCALE})?"
+    r"(?![\d%]|,\d)(?P<close>\s?\))?"
+    rf"|(?<![\w.,$€£])(?<!\d[ \xa0])(?P<digits2>{_DIGITS})(?P<scale2>{_SCALE})?"
+    rf"\s{{0,3}}(?P<sign2>{make_word_pattern(['dollars', 'euros', 'euro', 'Kč', 'zł', '€', *_CODES])})(?!\w)",
     re.IGNORECASE,
 )
+_PER_CENT = r"per\s?cent(?:um)?"
 _PERCENTAGE = re.compile(
-    rf"(?P<words>\b{SPELT})\s{{1,3}}(?P<unit>per\s?cent(?:um)?)\s{{0,3}}\(\s?(?P<both>{_DIGITS})\s?%\s?\)"
-    rf"|(?P<words2>\b{SPELT})\s{{0,3}}\(\s?(?P<both2>{_DIGITS})\s?%?\s?\)\s{{0,3}}(?P<unit2>per\s?cent(?:um)?|%)"
-    rf"|(?P<words4>\b{SPELT})\s{{0,3}}\(\s?(?P<both4>{_DIGITS})\s?%\s?\)"
-    rf"|(?<![\w.,$€£])(?P<digits>{_DIGITS})\s{{0,3}}(?P<unit3>%|per\s?cent(?:um)?)"
-    rf"|(?P<words3>\b{SPELT})\s{{1,3}}(?P<unit4>per\s?cent(?:um)?)(?!\s{{0,3}}\()",
+    rf"(?P<words>\b{NUMBER_WORDS})\s{{1,3}}{_PER_CENT}\s{{0,3}}\(\s?(?P<both>{_DIGITS})\s?%\s?\)"
+    rf"|(?P<words2>\b{NUMBER_WORDS})\s{{0,3}}\(\s?(?P<both2>{_DIGITS})\s?%?\s?\)\s{{0,3}}(?:{_PER_CENT}|%)"
+    rf"|(?P<words4>\b{NUMBER_WORDS})\s{{0,3}}\(\s?(?P<both4>{_DIGITS})\s?%\s?\)"
+    rf"|(?<![\w.,$€£])(?P<digits>{_DIGITS})\s{{0,3}}(?:%|{_PER_CENT})"
+    rf"|(?P<words3>\b{NUMBER_WORDS})\s{{1,3}}{_PER_CENT}(?!\s{{0,3}}\()",
     re.IGNORECASE,
-)
-_MONTH = "|".join(f"{month}|{month[:3]}\\.?" if month != "May" else month for month in MONTHS) + r"|Sept\.?"
-_MONTH = f"{_MONTH}|{_MONTH.upper()}"
-_DATE = re.compile(
-    r"(?=[A-Z\d])(?:"  # the first letter decides in most places, and the months need not be tried
-    rf"(?<!\w)(?P<month>{_MONTH})\s{{1,3}}(?P<day>\d{{1,2}})(?P<th>st|nd|rd|th)?(?P<comma>\s?,?)\s{{1,3}}(?P<year>\d{{4}})(?!\w)"
-    rf"|(?<!\w)(?P<day2>\d{{1,2}})(?P<th2>st|nd|rd|th)?(?P<of>\s{{1,3}}(?:day\s{{1,3}})?(?:of\s{{1,3}})?)"
-    rf"(?P<month2>{_MONTH})(?P<comma2>\s?,?)\s{{1,3}}(?P<year2>\d{{4}})(?!\w)"
-    r"|(?<![\w./-])(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year3>\d{4}|\d\d)(?![\w/]|\.\d)"
-    r"|(?<![\w./-])(?P<year4>\d{4})-(?P<month4>\d\d)-(?P<day4>\d\d)(?![\w-]))",
 )
 _STATES = (
     "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois|"
@@ -85,81 +250,76 @@ GROUPS = {
 """Places by kind; places of one kind can replace each other in a clause on governing law."""
 _PLACES = {name: group for group, names in GROUPS.items() for name in names}
 _NAMES = "|".join(name.replace(" ", r"\s{1,3}") for name in sorted(_PLACES, key=len, reverse=True))
+# case-sensitive: `china` is not a place, and ignoring case would take three times as long
 _PLACE = re.compile(rf"(?=[A-Z])(?<!\w)(?:{_NAMES}|{_NAMES.upper().replace(chr(92) + 'S', chr(92) + 's')})(?!\w)")
-"""The pattern for places is case-sensitive: `china` is not a place, and ignoring case would take three times as
-long.
-"""
-
-
-_LONGEST_WORD = 12  # characters of a number in words, with a space: `seventeen `
-_WORD_BEFORE = re.compile(rf"\b{SPELT}\s+$", re.IGNORECASE)
+_MAX_NUMBER_WORD_CHARS = 12  # with a space: `seventeen `
+_WORD_BEFORE = re.compile(rf"\b{NUMBER_WORDS}\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A typed value in a text, such as an amount, a date or a state, and its span in the text.
-
-    Two values are the same if `kind` and `key` are the same: `30 days` and `thirty (30) days`.
-    """
+    """A typed value in a text; two values are the same if `kind` and `key` are: `30 days` and `thirty (30) days`."""
 
     kind: ValueKind
     key: str
-    """The value in one form for all spellings: `30 day`, `USD 5000000`, `2016-03-14`, `7.5`, `Delaware`."""
+    """The value in one form for all spellings: `30 day`, `10 business day`, `USD 5000000`, `2016-03-14`, `Delaware`."""
     span: Span
     text: str
     number: Decimal = Decimal(0)
     unit: str = ""
+    """The unit of a period as written, the currency of an amount, or the kind of a place."""
+    qualifier: str = ""
+    """`business` for a period of business or working days, else empty."""
 
     @property
     def same(self) -> tuple[str, str]:
-        """The kind and the normalised form of the value; they are the same for "thirty days" and "30 days"."""
+        """The kind and the key."""
         return self.kind, self.key
 
 
-def find_values(text: str) -> list[Value]:
-    """Return the values of a text in order, without overlaps.
-
-    Of overlapping values, the one that starts first is returned; if two start at the same offset, the longer
-    one.
-    """
-    values: list[Value] = []
+def find_values(text: str, *, numbers: bool = False) -> list[Value]:
+    """Return the values of a text in order; of overlapping ones, the first, and of those the longest."""
+    values = find_dates(text)
     for kind, pattern in _PATTERNS.items():
         for start, end in _find_windows(text, kind):
             values += filter(None, map(_READERS[kind], pattern.finditer(text, start, end)))
+    if numbers:
+        values += filter(None, map(_read_number, _ANY_NUMBER.finditer(text)))
     values.sort(key=lambda value: (value.span.start, -value.span.end))
-    kept: list[Value] = []
+    distinct: list[Value] = []
     for value in values:
-        if not kept or value.span.start >= kept[-1].span.end:
-            kept.append(value)
-    return kept
+        if not distinct or value.span.start >= distinct[-1].span.end:
+            distinct.append(value)
+    return distinct
+
+
+@cache
+def keys_of(text: str) -> frozenset[tuple[str, str]]:
+    """Return the kind and the key of each value in a text."""
+    return frozenset(value.same for value in find_values(text))
 
 
 def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text to search for values of a kind, so that not all of the text is searched.
-
-    Amounts, percentages and periods are searched only near words and signs such as `$`, `%` or `days`.
-    """
+    """Yield the ranges of a text with a sign or unit of a kind, so that not all of the text is searched."""
     anchor = _ANCHORS.get(kind)
     if anchor is None:
         yield 0, len(text)
         return
     start = end = 0
     for match in anchor.finditer(text):
-        if match.start() - _BEFORE > end:
+        if match.start() - _CHARS_BEFORE_UNIT > end:
             if end:
                 yield start, end
-            start = match.start() - _BEFORE
-        end = min(len(text), match.end() + _BEHIND)
+            start = match.start() - _CHARS_BEFORE_UNIT
+        end = min(len(text), match.end() + _CHARS_AFTER_UNIT)
     if end:
         yield max(0, start), end
 
 
-def place_group(name: str) -> str:
-    """Return the kind of a place: a state, a commonwealth, a province or a country."""
-    return _PLACES[name]
-
-
-# ---------------------------------------------------------------- reading
+def _find_group(match: re.Match[str], name: str) -> str:
+    """Return the group of a pattern's alternatives that matched: `digits`, `digits2` or `digits3`."""
+    groups = match.groupdict()
+    return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 
 
 def _parse_decimal(digits: str) -> Decimal:
@@ -171,77 +331,58 @@ def _format_plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _find_first(match: re.Match[str], *names: str) -> str:
-    return next((match[name] for name in names if match[name]), "")
-
-
-def _read_stated_number(words: str, digits: str) -> Decimal | None:
-    """Return the number that a text states in words, in digits or in both, as in `thirty (30)`.
-
-    None if words and digits differ, or if neither states a number.
-    """
+def _read_stated_number(match: re.Match[str]) -> Decimal | None:
+    """Return the number in words, digits or both, `thirty (30)`; None if words and digits differ."""
+    words = _find_group(match, "words") or match.groupdict().get("spelt") or ""
+    digits = _find_group(match, "both") or _find_group(match, "digits")
     spelt = read_words(words) if words else None
     if digits and spelt is not None and Decimal(spelt) != _parse_decimal(digits):
         return None
     return _parse_decimal(digits) if digits else Decimal(spelt) if spelt is not None else None
 
 
-def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:
-    return Value(kind, key, Span(*match.span()), match[0], number, unit)
+def _make_value(
+    kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "", qualifier: str = ""
+) -> Value:
+    return Value(kind, key, Span(*match.span()), match[0], number, unit, qualifier)
 
 
 def _read_period(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(_find_first(match, "words", "spelt"), _find_first(match, "both", "digits"))
-    before = match.string[max(0, match.start() - _LONGEST_WORD) : match.start()]
+    number = _read_stated_number(match)
+    before = match.string[max(0, match.start() - _MAX_NUMBER_WORD_CHARS) : match.start()]
     if number is None or (match["digits"] and _WORD_BEFORE.search(before)):
         return None  # "sixty 60 days" is a drafting error that no rule can resolve
-    base, factor = _UNITS[match["unit"].lower()]
-    return _make_value("period", match, f"{_format_plain(number * factor)} {base}", number, match["unit"].lower())
+    unit, qualifier = match["unit"].lower(), _QUALIFIERS.get((match["sort"] or "").lower(), "")
+    base, factor = _UNITS[unit]
+    key = f"{_format_plain(number * factor)} {qualifier} {base}".replace("  ", " ")
+    return _make_value("period", match, key, number, unit, qualifier)
 
 
 def _read_amount(match: re.Match[str]) -> Value | None:
-    scale = _find_first(match, "scale", "scale2").strip().lower()
-    number = _parse_decimal(_find_first(match, "digits", "digits2")) * {
-        "": 1, "thousand": 10**3, "million": 10**6, "billion": 10**9,
-    }[scale]  # fmt: skip
+    number = _parse_decimal(_find_group(match, "digits")) * _find_scale(match)
+    if re.search(r"\.\d{3}$", match["digits2"] or ""):
+        return None  # `20.000 €` has no decimals: `write_plain_numbers` first
     if match["words"]:
         if read_words(match["words"]) != number or not match["close"]:
             return None
     elif match["close"]:  # the closing bracket does not belong to the amount
-        match = _PATTERNS["amount"].match(match.string, match.start(), match.start("close")) or match
-    sign = _find_first(match, "sign", "unit2").upper()
-    currency = next((code for name, code in _CURRENCIES.items() if name.upper() == sign), "USD")
+        match = _AMOUNT.match(match.string, match.start(), match.start("close")) or match
+    currency = _CURRENCIES[_find_group(match, "sign").lower()]
     return _make_value("amount", match, f"{currency} {_format_plain(number)}", number, currency)
 
 
+def _find_scale(match: re.Match[str]) -> int:
+    return (_SCALES | _ABBREVIATED_SCALES).get(_find_group(match, "scale").strip().lower(), 1)
+
+
 def _read_percentage(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(
-        _find_first(match, "words", "words2", "words3", "words4"),
-        _find_first(match, "both", "both2", "both4", "digits"),
-    )
+    number = _read_stated_number(match)
     return None if number is None else _make_value("percentage", match, _format_plain(number), number)
 
 
-def _read_date(match: re.Match[str]) -> Value | None:
-    if match["first"]:
-        month, day = int(match["first"]), int(match["second"])
-        if month > 12 or match["mark"] == ".":
-            month, day = day, month
-        year = int(match["year3"])
-        year += (2000 if year < 70 else 1900) if year < 100 else 0
-    else:
-        name = _find_first(match, "month", "month2")
-        month = _find_month(name) if name else int(match["month4"])
-        day, year = int(_find_first(match, "day", "day2", "day4")), int(_find_first(match, "year", "year2", "year4"))
-    try:
-        found = date(year, month, day)
-    except ValueError:
-        return None
-    return _make_value("date", match, found.isoformat(), Decimal(found.toordinal()))
-
-
-def _find_month(name: str) -> int:
-    return next(at for at, month in enumerate(MONTHS, 1) if month.lower().startswith(name[:3].lower()))
+def _read_date(match: re.Match[str], readings: tuple[Day, ...]) -> Value | None:
+    day = _to_date(readings[0])
+    return _make_value("date", match, day.isoformat(), Decimal(day.toordinal())) if day else None
 
 
 def _read_place(match: re.Match[str]) -> Value | None:
@@ -250,60 +391,54 @@ def _read_place(match: re.Match[str]) -> Value | None:
     return _make_value("place", match, name, Decimal(0), _PLACES[name])
 
 
+def _read_number(match: re.Match[str]) -> Value | None:
+    number = _read_stated_number(match)
+    if number is None or match[0].lower() == "one":  # mostly a pronoun
+        return None
+    number *= _find_scale(match)
+    return _make_value("number", match, _format_plain(number), number)
+
+
 _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
-    "amount": _AMOUNT, "percentage": _PERCENTAGE, "date": _DATE, "period": _PERIOD, "place": _PLACE,
+    "amount": _AMOUNT, "percentage": _PERCENTAGE, "period": _PERIOD, "place": _PLACE,
 }  # fmt: skip
-_BEFORE, _BEHIND = 120, 60
+_ANY_NUMBER = re.compile(rf"{_NUMBER}(?P<scale>{_SCALE})?(?![\w]|\.\d)", re.IGNORECASE)
+_CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
 """Most characters before and after a unit or a sign that its number and bracket take."""
 _ANCHORS: dict[ValueKind, re.Pattern[str]] = {
-    "amount": re.compile(r"(?=[$€£UEGD])(?:[$€£]|USD|EUR|GBP|dollars|euros)", re.IGNORECASE),
+    "amount": re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_CURRENCY_WORDS])})", re.IGNORECASE),
     "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
     "period": re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE),
 }
 _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
-    "amount": _read_amount, "percentage": _read_percentage, "date": _read_date, "period": _read_period,
-    "place": _read_place,
+    "amount": _read_amount, "percentage": _read_percentage, "period": _read_period, "place": _read_place,
 }  # fmt: skip
 
 
-# ---------------------------------------------------------------- writing
+# ---------------------------------------------------------------- writing values
 
 
 def write_value(value: Value, number: Decimal | None = None, *, name: str = "", plural: bool | None = None) -> str:
-    """Return a value's text with another number, date or place in it; all other characters stay the same.
-
-    Args:
-        number: the new number, or the new date as an ordinal (`date.toordinal`).
-        name: the new place.
-        plural: whether the unit of a period is written in the plural; if None, the unit does not change.
-    """
+    """Return a value's text with another number, date or place in it; all other characters stay the same."""
     if value.kind == "place":
         return name.upper() if value.text.isupper() else name
-    match = _PATTERNS[value.kind].fullmatch(value.text)
+    pattern = _make_date_pattern() if value.kind == "date" else _PATTERNS[value.kind]
+    match = pattern.fullmatch(value.text)
     if match is None or number is None:
         raise ValueError(f"the number {number} cannot be put into {value.text!r}")
     if value.kind == "date":
         return _write_date(match, date.fromordinal(int(number)))
     parts = {}
-    scale = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
     for group, text in match.groupdict().items():
-        if text and re.match(r"words|spelt", group):
+        if text and group.startswith(("words", "spelt")):
             parts[group] = write_words(int(number), text)
-        elif text and re.match(r"digits|both", group):
-            factor = next((scale[s.strip().lower()] for s in (_scale_of(match),) if s), 1)
-            parts[group] = write_digits(number / factor, text)
-    if plural is not None and value.kind == "period":
-        end = match.end("unit")
-        written = _replace_parts(match, parts)
-        tail = len(value.text) - end
-        kept = written[: len(written) - tail]
-        return kept + ("" if not plural else "S" if match["unit"].isupper() else "s")
-    return _replace_parts(match, parts)
-
-
-def _scale_of(match: re.Match[str]) -> str:
-    groups = match.groupdict()
-    return groups.get("scale") or groups.get("scale2") or ""
+        elif text and group.startswith(("digits", "both")):
+            parts[group] = write_digits(number / _find_scale(match), text)
+    written = _replace_parts(match, parts)
+    if plural is None or value.kind != "period":
+        return written
+    ending = "S" if match["unit"].isupper() else "s"
+    return written[: len(written) - len(match["plural"] or "")] + (ending if plural else "")
 
 
 def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
@@ -315,11 +450,7 @@ def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
 
 
 def write_digits(number: Decimal, like: str) -> str:
-    """Return a number in digits, with as many decimals as `like`, and with commas if `like` has commas.
-
-    If `like` has fewer than five digits, it is too short to show whether commas are used; then a number from
-    10,000 gets commas.
-    """
+    """Return a number in digits, with as many decimals as `like`, and with commas if `like` has or would need them."""
     whole, _, decimals = like.partition(".")
     commas = "," in whole or (number >= 10_000 and len(whole) < len("10000"))
     return f"{number:{',' if commas else ''}.{len(decimals)}f}"
@@ -328,7 +459,7 @@ def write_digits(number: Decimal, like: str) -> str:
 def _write_date(match: re.Match[str], day: date) -> str:
     parts: dict[str, str] = {}
     for group, text in match.groupdict().items():
-        name = group.rstrip("234")
+        name = group.rstrip("23456")
         if not text:
             continue
         if name == "year":
@@ -340,8 +471,8 @@ def _write_date(match: re.Match[str], day: date) -> str:
         elif name == "th":
             parts[group] = find_ordinal_ending(day.day)
     if match["first"]:
-        european = int(match["first"]) > 12 or match["mark"] == "."
-        numbers = (day.day, day.month) if european else (day.month, day.day)
+        day_first = int(match["first"]) > 12 or (match["mark"] == "." and int(match["second"]) <= 12)
+        numbers = (day.day, day.month) if day_first else (day.month, day.day)
         for group, number in zip(("first", "second"), numbers, strict=True):
             parts[group] = f"{number:02d}" if match[group][0] == "0" else str(number)
     return _replace_parts(match, parts)
@@ -349,9 +480,9 @@ def _write_date(match: re.Match[str], day: date) -> str:
 
 def _write_month_like(text: str, month: int) -> str:
     name = MONTHS[month - 1]
-    if len(text.rstrip(".")) <= 4 and text.rstrip(".").lower() not in {m.lower() for m in MONTHS}:
+    if text.rstrip(".").lower() in SHORT_MONTHS:
         name = name[:3] + ("." if text.endswith(".") and name != "May" else "")
-    return name.upper() if text.isupper() else name
+    return name.upper() if text.isupper() else name.lower() if text.islower() else name
 
 
 def find_ordinal_ending(number: int) -> str:
@@ -359,18 +490,191 @@ def find_ordinal_ending(number: int) -> str:
     return "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
-# ---------------------------------------------------------------- comparing
+# ---------------------------------------------------------------- comparing texts
+
+# Numbers with a point or a space as thousands separator that have no other reading: `1.500,50`, `2.500.000`.
+_EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
+# A space or point as thousands separator, which is certain only beside a currency: `EUR 250 000`, `20.000 €`.
+_SPACED = re.compile(
+    r"(?i)(?:(?:[€$£]|\b(?:eur|usd|gbp|czk|chf|pln|sek|nok|dkk))\s?\d{1,3}(?: \d{3})+(?![\w.,]*\d)"
+    r"|(?<![\w.,])(?<!\d )\d{1,3}(?:[ .]\d{3})+(?=\s?(?:[€$£]|kč|zł|(?:eur|euros?|usd|gbp|czk|chf|pln|sek|nok|dkk)\b)))"
+)
+_APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")  # Swiss: `250'000`
+_SCANNED = re.compile(r"(?<!\w)\d(?=[\d,.]{0,20}O)[\dO]*(?:[.,][\dO]{3})*(?!\w)")
+"""A number in which a scanner read the letter O for a zero: `25O,OOO`."""
+_DIGIT_NUMBER = re.compile(
+    r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|mn|billion|"
+    r"bn|trillion|tn|m|k)\b)?"
+)
+_SMALL_WORDS = (
+    rf"(?:(?:{make_word_pattern(_TENS)})(?:[\s-](?:{make_word_pattern(_SMALL[1:10])}))?|{make_word_pattern(_SMALL)})"
+)
+_SPELT_NUMBER = re.compile(
+    rf"\b{_SMALL_WORDS}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL_WORDS})?)?(?:\s+(?:{'|'.join(_SCALES)}))?\b"
+)
 
 
-@cache
-def keys_of(text: str) -> frozenset[tuple[str, str]]:
-    """Return the values in a text (amounts, periods, dates and so on), each as its kind and its normal form.
-
-    `thirty (30) days` and `30-day` have the same normal form, `30 day`.
+def write_plain_numbers(text: str) -> str:
+    """Return a text in NFKC whose numbers have a decimal point and no spaces or apostrophes: `2500000` for
+    `2.500.000`.
     """
-    return frozenset(value.same for value in find_values(text))
+    text = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    text = _SCANNED.sub(lambda match: match[0].replace("O", "0"), text)
+    text = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), text)
+    return _SPACED.sub(lambda match: re.sub(r"(?<=\d)[ .](?=\d)", "", match[0]), text)
 
 
-def states_any(text: str, values: Iterable[tuple[str, str]]) -> bool:
-    """Return whether a text states one of the values, each a kind and a normal form: `("period", "30 day")`."""
-    return not keys_of(text).isdisjoint(values)
+@dataclass(frozen=True)
+class Figures:
+    """The numbers and dates of a text."""
+
+    numbers: frozenset[str]
+    """Every number, including those inside dates."""
+    loose: frozenset[str]
+    """Numbers outside dates; the word `one` is a pronoun, not a number."""
+    dates: tuple[frozenset[Day], ...]
+    """Each date with its possible readings: 1/2/2020 has two."""
+    rest: str = ""
+    """The text without its dates, in lower case."""
+
+
+def find_figures(text: str) -> Figures:
+    """Return the numbers and dates of a text; dates may be incomplete, such as `May 2020`."""
+    plain = write_plain_numbers(text)
+    dates, pieces, end = [], [], 0
+    for match, readings in _find_dates(plain):
+        dates.append(frozenset(readings))
+        pieces += [plain[end : match.start()], " " * len(match[0])]
+        end = match.end()
+    plain, rest = plain.lower(), "".join([*pieces, plain[end:]]).lower()
+    loose = {
+        *map(_write_digits, _DIGIT_NUMBER.finditer(rest)),
+        *(_write_spelt(match) for match in _SPELT_NUMBER.finditer(rest) if match[0] != "one"),
+    }
+    numbers = {*map(_write_digits, _DIGIT_NUMBER.finditer(plain)), *map(_write_spelt, _SPELT_NUMBER.finditer(plain))}
+    return Figures(frozenset(numbers), frozenset(loose), tuple(dates), rest)
+
+
+def has_missing_figures(claim: Figures, evidence: Figures) -> bool:
+    """Return whether the claim has a number or a date that the evidence lacks."""
+    return bool(claim.loose - evidence.numbers) or not _has_dates(claim.dates, evidence.dates)
+
+
+def has_other_qualifier(claim: str, evidence: str) -> bool:
+    """Return whether a claim states a period that the evidence has only with another qualifier: 10 business days."""
+    wanted = _list_periods(claim)
+    stated = _list_periods(evidence) if wanted else frozenset()
+    lengths = {length for length, _ in stated}
+    return any(period not in stated and period[0] in lengths for period in wanted)
+
+
+def _list_periods(text: str) -> frozenset[tuple[str, str]]:
+    """Return the length and the qualifier of each period in a text: `10 day` and `business` for ten business days."""
+    periods = (value for value in find_values(text) if value.kind == "period")
+    return frozenset((value.key.replace(value.qualifier, "").replace("  ", " "), value.qualifier) for value in periods)
+
+
+def _has_dates(wanted: tuple[frozenset[Day], ...], stated: tuple[frozenset[Day], ...]) -> bool:
+    known = [day for readings in stated for day in readings]
+    return all(any(day.is_within(other) for day in readings for other in known) for readings in wanted)
+
+
+def write_in_digits(plain: str) -> str:
+    """Return a lower-case text with every number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
+    return _DIGIT_NUMBER.sub(lambda match: f"{_write_digits(match)} ", _SPELT_NUMBER.sub(_write_spelt, plain))
+
+
+def _write_digits(match: re.Match[str]) -> str:
+    whole, fraction, scale = match.groups()
+    whole = whole.replace(",", "").lstrip("0") or "0"
+    if set(fraction) <= {".", "0"}:  # 5.00 is 5; but section 5.10 is not section 5.1
+        fraction = ""
+    if scale and fraction.count(".") <= 1:
+        return f"{(Decimal(whole + fraction) * (_SCALES | _ABBREVIATED_SCALES)[scale]).normalize():f}"
+    return whole + fraction
+
+
+def _write_spelt(match: re.Match[str]) -> str:
+    return str(read_words(match[0]))
+
+
+# ---------------------------------------------------------------- expected answers
+
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")  # l.l.c.
+_ANSWER_UNITS = frozenset(map(stem, "day week month year hour minute percent".split()))
+_UNIT_KINDS = {
+    stem(word): _QUALIFIERS.get(word, "") for word in "calendar business working clear consecutive full".split()
+}
+_DENIALS = frozenset("not no never neither nor none cannot without".split())
+# One word for each currency and for per cent, in all their spellings.
+_WRITTEN: dict[str, re.Pattern[str]] = {
+    "usd": re.compile(r"us\s?\$|\$|\b(?:us )?dollars?\b"),
+    "gbp": re.compile(r"£|\bpounds?(?: sterling)?\b"),
+    "eur": re.compile(r"€|\beuros?\b"),
+    "percent": re.compile(r"%|\bper\s?cent\b"),
+}
+_COMPANY_FORMS = frozenset(form.replace(".", "").lower() for form in (*ABBREVIATED, *SPELT, *INITIALS, *DOTTED))
+_YES_NO = frozenset({"yes", "no"})
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """The words, numbers and dates of a text in normal form, so that two texts can be compared."""
+
+    tokens: tuple[str, ...]
+    """Every word and number in order."""
+    terms: frozenset[str]
+    """Numbers, and the stems of content words; company names without their legal form."""
+    measures: frozenset[tuple[str, str]]
+    """Numbers with their unit of time or per cent; the unit of business days is another than that of days."""
+    dates: tuple[frozenset[Day], ...]
+
+
+def stands_in(expected: str, text: str) -> bool | None:
+    """Return whether a text states an expected answer, by words, numbers and dates; None if that cannot be decided."""
+    wanted, stated = _read_statement(expected), _read_statement(text)
+    if not wanted.tokens and not wanted.dates:
+        return None
+    if wanted.tokens[:1] and wanted.tokens[0] in _YES_NO:
+        yes_or_no = stated.tokens[0] if stated.tokens[:1] and stated.tokens[0] in _YES_NO else None
+        if yes_or_no not in (None, wanted.tokens[0]):
+            return False
+        if not wanted.terms:
+            return None if yes_or_no is None else True
+    if not wanted.terms and not wanted.dates:
+        return f" {' '.join(wanted.tokens)} " in f" {' '.join(stated.tokens)} "
+    currencies = frozenset({"usd", "gbp", "eur"})
+    terms = wanted.terms if stated.terms & currencies else wanted.terms - currencies
+    if _DENIALS.intersection(wanted.tokens) and not _DENIALS.intersection(stated.tokens):
+        return False
+    return _has_dates(wanted.dates, stated.dates) and terms <= stated.terms and wanted.measures <= stated.measures
+
+
+@lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
+def _read_statement(text: str) -> _Statement:
+    figures = find_figures(text)
+    plain = write_in_digits(figures.rest)
+    for word, pattern in _WRITTEN.items():
+        plain = pattern.sub(f" {word} ", plain)
+    plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
+    found = _TOKEN.findall(plain)
+    # thirty (30) is one number
+    tokens = [token for at, token in enumerate(found) if not (at and token[0].isdigit() and token == found[at - 1])]
+    words = [token if token[0].isdigit() else stem(token) for token in tokens]
+    terms = [
+        word
+        for token, word in zip(tokens, words, strict=True)
+        if token[0].isdigit() or (is_content(token) and token not in _COMPANY_FORMS)
+    ]
+    return _Statement(tuple(tokens), frozenset(terms), frozenset(_find_measures(words)), figures.dates)
+
+
+def _find_measures(words: list[str]) -> Iterator[tuple[str, str]]:
+    for at, word in enumerate(words):
+        following = words[at + 1 : at + 3]
+        if word[0].isdigit() and following:
+            qualified = following[0] in _UNIT_KINDS and len(following) > 1
+            unit = following[1] if qualified else following[0]
+            if unit in _ANSWER_UNITS:
+                yield word, f"{_UNIT_KINDS[following[0]] if qualified else ''} {unit}".strip()

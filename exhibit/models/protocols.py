@@ -13,9 +13,8 @@ Role = Literal["query", "passage"]
 class Embedder(Protocol):
     """Embeds texts as unit vectors. A module in `models/embedders/` has `open(argument: str | None) -> Embedder`.
 
-    An embedder that is faster on many texts per call, such as one on a device, has the best number in the
-    attribute `many`. An embedder that supports only some languages has their codes in the attribute
-    `languages`: documents in other languages are found by their words alone.
+    An embedder that supports only some languages has their codes in the attribute `languages`: documents in other
+    languages are found by their words alone.
     """
 
     name: str
@@ -23,4 +22,4 @@ class Embedder(Protocol):
     dimensions: int
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return one unit vector per text, in order; `role` says whether the texts are queries or passages."""
+        """Return one unit vector per text, in order."""

@@ -1,9 +1,8 @@
 """The extractive reader: a model that finds the exact words of passages that answer a question, or none.
 
-It is MiniLM with low-rank weights of 2.7 MB, added to those of the reranker `legal`, and three heads. The
-first head gives the log-odds that a passage answers. The second gives the log-odds that the answer is yes.
-The third gives, for each token, the log-odds that the token is inside the quote that answers, begins it or
-ends it, and the same for the short answer in the quote. bench/results/models.md names the training data.
+It is MiniLM with 6.3 MB of low-rank weights and three heads: whether a passage answers, whether the answer is yes, and
+for each token whether it is inside, begins or ends the quote that answers, and the same for the short answer in it.
+bench/results/models.md names the training data.
 """
 
 import math
@@ -16,11 +15,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.embedders.minilm import choose_variant
-from exhibit.models.minilm_graph import SCORES, TOKENS, VERDICTS
-from exhibit.models.network import Network, merge, read_lowrank, read_record
+from exhibit.models.graph import SCORES, TOKENS, VERDICTS
+from exhibit.models.network import choose_variant, open_lowrank, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
-from exhibit.models.rerankers.legal import load_network as reranker
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
@@ -30,51 +27,38 @@ EMBEDDER = "legal-"
 LEAN = 1.0
 """The log-odds that are added to each token's output of the network.
 
-Measured on CUAD's 20 documents for tuning, with weights that were not trained on them, without refusals: -1, 0, 1 and 2
-give span F1 0.63, 0.70, 0.70 and 0.70 for questions in CUAD's words, and 0.49, 0.56, 0.59 and 0.57 in other words.
+On CUAD's 20 documents for tuning, -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and 0.70 for questions in CUAD's words,
+and 0.49, 0.56, 0.59 and 0.57 in other words.
 """
-
-
 SEVERAL = 2.0
 """The temperature of a soft maximum over the scores of several passages.
 
-Measured on the documents for tuning, at the threshold that refuses 0.15 of the answerable questions: 0 (the best
-passage alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable questions in free words, and 0.76,
-0.79, 0.83 and 0.84 of ContractNLI's in its own words.
+At the threshold that refuses 0.15 of the answerable questions, 0, 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's
+unanswerable ones in free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's.
 """
 USUAL = 0.4
-"""The weight of the prior log-odds of a kind of clause, beside the reader's score.
-
-At 0, 0.2, 0.4 and 0.6, CUAD's share of refusals (see SEVERAL) is 0.74, 0.76, 0.77 and 0.77, ContractNLI's 0.83, 0.83,
-0.86 and 0.83.
+"""The weight of the prior log-odds of a kind of clause: at 0, 0.2, 0.4 and 0.6, CUAD's share of refusals is 0.74, 0.76,
+0.77 and 0.77, ContractNLI's 0.83, 0.83, 0.86 and 0.83.
 """
 FEW = 3
-"""The number of passages whose vectors decide together whether a document answers.
-
-On the documents for tuning, 3 passages and all passages have AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933
-(ContractNLI).
+"""The passages whose vectors decide together whether a document answers: 3 and all have AUROC 0.945 and 0.938 on CUAD,
+0.940 and 0.933 on ContractNLI.
 """
 Also = Literal["short", "whole", "policy"]
 Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """A character span that answers the question, as half-open offsets in a passage.
-
-    `sure` is the mean, over the span's tokens, of the log-odds that a token is part of the answer.
-    """
+    """A character span that answers the question, as half-open offsets in a passage."""
 
     start: int
     end: int
     sure: float
+    """The mean, over the span's tokens, of the log-odds that a token is part of the answer."""
 
 
 class Reading(NamedTuple):
-    """The output of the extractive reader (a model) for one question and one passage.
-
-    It has the spans that answer, the short answer in these spans, and two log-odds: that the passage answers
-    the question, and that the answer is yes.
-    """
+    """The output of the extractive reader (a model) for one question and one passage."""
 
     score: float
     """The log-odds that the passage answers, before calibration."""
@@ -86,10 +70,7 @@ class Reading(NamedTuple):
 
 
 class QuestionKind(NamedTuple):
-    """A kind of question: its wording in a benchmark, and how often documents of the training data answer it.
-
-    `usual` is this frequency in log-odds.
-    """
+    """A kind of question: its wording in a benchmark, and the log-odds that a document of the training data answers."""
 
     asks: str = ""
     usual: float = 0.0
@@ -97,18 +78,6 @@ class QuestionKind(NamedTuple):
     """The kind's number among the known kinds; -1 = no known kind."""
     clause: bool = False
     """Whether the question asks for a kind of clause: then a document with such a clause answers yes."""
-
-
-def network() -> Network:
-    """Return the reader's network: the reranker's weights plus the reader's own weights and heads."""
-    name = f"legal-reader-{read_record(WEIGHTS)['sha256'][:8]}"
-
-    def merged() -> dict[str, npt.NDArray[np.float32]]:
-        low = read_lowrank(WEIGHTS)
-        heads = {name: array for name, array in low.items() if name.startswith(("head.", "says.", "spans."))}
-        return {**merge(reranker().weights(), low, strength=1.0), **heads}
-
-    return Network(name, f"{name}-", merged)
 
 
 @lru_cache(maxsize=1)
@@ -120,9 +89,8 @@ def shared_reader() -> "Reader":
 class Kinds:
     """Classifies a question's vector as one of the kinds of questions on which the reader was trained.
 
-    The reader reads an unfamiliar wording better if the training data's wording for the same kind of question
-    is added (bench/results/models.md). The vector of a passage also shows which kinds of questions it answers.
-    All vectors must be those of the embedder `legal`.
+    The reader reads an unfamiliar wording better with the training data's wording beside it. All vectors must be those
+    of the embedder `legal`.
     """
 
     def __init__(self) -> None:
@@ -137,11 +105,7 @@ class Kinds:
         self._least: float = record["least"]
 
     def of(self, question: str, vector: npt.NDArray[np.float32]) -> QuestionKind:
-        """Return the kind of a question, such as "governing law"; an empty kind if no kind is likely enough.
-
-        If the question is a known wording of a kind, that kind is returned. Otherwise a classifier decides from
-        the question's vector.
-        """
+        """Return the kind of a question, such as "governing law"; an empty kind if no kind is likely enough."""
         if (known := self._wordings.get(question.strip().lower())) is not None:
             return known
         odds = self._weight @ vector + self._bias
@@ -156,11 +120,7 @@ class Kinds:
         return odds
 
     def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that a document answers a question of this kind.
-
-        `odds` has the log-odds that each passage of the document answers. Only the highest few are used, because
-        the many other passages of a long document add mostly noise.
-        """
+        """Return the log-odds that a document answers a question of this kind."""
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
         return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
 
@@ -172,21 +132,14 @@ def shared_kinds() -> Kinds:
 
 
 class Reader(PairModel):
-    """The reader model, which finds the spans of passages that answer a question.
-
-    Each passage is run separately and without padding, so that its result does not depend on the other
-    passages. Several passages run at the same time, in threads.
-    """
+    """The reader model, which finds the spans of passages that answer a question."""
 
     def __init__(self, variant: str | None = None) -> None:
-        super().__init__(network(), choose_variant("reader", "legal", variant), CALIBRATION)
+        network = open_lowrank("legal-reader", WEIGHTS)
+        super().__init__(network, choose_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return, for each passage, the log-odds that it answers the question, and the spans that answer it.
-
-        Question and passage together are cut to 256 tokens. `hint` is the same question in the wording of the
-        training data; it is empty if no such wording is known.
-        """
+        """Return, for each passage, the log-odds that it answers the question, and the spans that answer it."""
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
             return list(map(self._read, pairs))
@@ -202,18 +155,7 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages answers the question: a logistic function.
-
-        Args:
-            scores: the reader's scores of the passages; it may be empty if `spot` is given.
-            found: a reranker's confidence for the same question; None if there is none, or if `spot` is given.
-            spot: the log-odds that the document answers, from the vectors of all its passages (`Kinds.together`).
-                By default they are not used.
-            usual: the prior log-odds of the question's kind.
-            also: the cases that apply; each case shifts the log-odds. `policy`: the document is a privacy policy.
-                `short`: the passages are the whole document, and the question is short. `whole`: the passages are
-                the whole document, and the question is not short.
-        """
+        """Return the calibrated probability that one of the passages answers the question: a logistic function."""
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
         if spot is not None:
@@ -248,11 +190,7 @@ def _answer_span(places: Sequence[tuple[int, int]], tokens: tuple[int, int], ins
 
 
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the range of tokens with the greatest score that is inside one of the given ranges.
-
-    The range is half-open and has at least one token; it is scored as in `decode`. Return None if no range is
-    given.
-    """
+    """Return the range of tokens with the greatest score that is inside one of the given ranges."""
     best: tuple[float, tuple[int, int]] | None = None
     for low, high in within:
         begun, start = -np.inf, low
@@ -267,13 +205,7 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
-    """Return the ranges of tokens that are most likely answers: several, one, or none.
-
-    Each row of `tokens` has three log-odds of one token: that it is `inside` an answer, `begins` an answer, or
-    `ends` an answer. The score of a range is the sum of `inside` over all its tokens, plus `begins` of its
-    first token, plus `ends` of its last token. The half-open ranges with the greatest total score are returned.
-    `lean` is added to `inside` of every token: a positive `lean` makes answers longer.
-    """
+    """Return the ranges of tokens that are most likely answers: several, one, or none."""
     out, within, closing = 0.0, -np.inf, -np.inf
     steps: list[tuple[bool, bool]] = []
     """Whether the best path that is outside here was inside before, and the best path that is inside here was

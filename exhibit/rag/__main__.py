@@ -15,11 +15,11 @@ from typing import Any
 
 from exhibit.engine import add_engine_arguments, check_engine, read_limits
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, choose_given_settings, list_presets
+from exhibit.rag.index import open_index
 from exhibit.rag.ingest import Report
-from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.pipeline import Answered, Pipeline
-from exhibit.rag.retrieval.stages import Retrieved
-from exhibit.runtime.command import Parser, add_json, guarded, print_note, print_results, rename_commands
+from exhibit.rag.protocols import Retrieved
+from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # characters of a line on a terminal
@@ -48,12 +48,6 @@ def _make_parser() -> argparse.ArgumentParser:
         action.add_argument("index", type=Path, help="the folder of an index")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
         add_json(action)
-        if name != "search":
-            action.add_argument(
-                "--stream",
-                action="store_true",
-                help="show the reply of --llm on stderr as it arrives, before it is checked",
-            )
         group = action.add_argument_group("settings, which overrule those that the index was built with")
         add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
     return parser
@@ -70,15 +64,8 @@ def main(argv: list[str] | None = None) -> int:
         report = pipeline.index(options.source, options.out, force=options.force)
         print_results(asdict(report), "\n".join(_report_lines(options.out, report)), as_json=options.json)
         return 0
-    opened = open_for_questions(options.index, own=choose_given_settings(vars(options)))
-    if opened.finished is not None:
-        have, all_of_them = len(opened) - opened.missing, len(opened)
-        print_note(
-            f"{options.index}: the index is incomplete (still being built, or its build was stopped): "
-            f"{have:,} of {all_of_them:,} chunks have vectors; answers use the words of all chunks and these vectors"
-        )
-    pipeline = Pipeline(opened.config, heard=_say if vars(options).get("stream") else None)
-    pipeline.open(options.index, unfinished=True)
+    index = open_index(options.index, own=choose_given_settings(vars(options)))
+    pipeline = Pipeline(index.config).open(options.index)
     if options.action == "search":
         _show([_describe_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
     else:
@@ -94,12 +81,6 @@ def _report_lines(out: Path, report: Report) -> Iterator[str]:
         yield f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside"
     yield from (f"set aside: {reason}" for reason in report.set_aside)
     yield from (f"note: {note}" for note in report.notes)
-
-
-def _say(words: str) -> None:
-    """Write a fragment of the language model's reply to stderr as it arrives; stdout gets the checked answer."""
-    sys.stderr.write(words)
-    sys.stderr.flush()
 
 
 def _describe_passages(retrieved: Retrieved) -> dict[str, Any]:

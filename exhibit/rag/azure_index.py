@@ -1,4 +1,4 @@
-"""Reads an index of Azure AI Search through its REST interface, for `exhibit inspect`.
+"""Reads an index of Azure AI Search through its REST interface, for `exhibit index --inspect`.
 
 The rows of the index have the fields of Azure's search-openai-demo: `sourcefile`, `sourcepage`, `category`
 and `content`.
@@ -7,28 +7,27 @@ and `content`.
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.http import HttpClient
-from exhibit.storage.http_policy import Deadline, HttpError, Retries, Secrets
+from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secrets
 
 KEY = "AZURE_SEARCH_KEY"
-_VERSION = "2024-07-01"  # version of the REST interface; evaluation/targets/systems/azure.toml uses the same one
+_VERSION = "2024-07-01"  # version of the REST interface; evaluation/targets/azure.toml uses the same one
 _PAGE = 1000  # rows of a reply; Azure returns no more
 _FARTHEST = 100_000  # rows that Azure can skip, at most
 _SECONDS = 60.0  # for one request
 
 
-def is_address(index: str) -> bool:
-    """Return whether an index is the address of a server, `https://NAME.search.windows.net/indexes/INDEX`."""
-    return index.startswith(("https://", "http://"))
+def count_categories(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return a row for each category, with its number of documents, from the categories of all documents."""
+    return [{"category": name, "documents": count} for name, count in sorted(Counter(names).items())]
 
 
 class AzureIndex:
-    """An index on Azure AI Search, for `exhibit inspect`; each method returns the rows of a table."""
+    """An index on Azure AI Search, for `exhibit index --inspect`; each method returns the rows of a table."""
 
     def __init__(self, address: str) -> None:
         path = urlsplit(address).path.strip("/").split("/")
@@ -54,27 +53,21 @@ class AzureIndex:
 
     def categories(self, category: str | None = None) -> list[dict[str, Any]]:
         """Return the number of documents of each category."""
-        counts = Counter(row["category"] for row in self.documents(category))
-        return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
+        return count_categories(row["category"] for row in self.documents(category))
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return a row for each passage of a category; None for `category` means all categories.
-
-        A row has the keys `document`, `section` and `content` (the text).
-        """
+        """Return a row for each passage of a category; None for `category` means all categories."""
         rows = self._read_rows("sourcefile,sourcepage,category,content", category)
         names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
         return [{name: row.get(field) for name, field in names.items()} for row in rows]
 
     def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
         """Return the best passages for a query, in the format that `converters.cpr --from-search` reads."""
-        found = self._ask({"search": query, "top": top}, category)["value"]
         fields = ("sourcefile", "sourcepage", "category", "content")
-        scores = ("@search.rerankerScore", "@search.score")
         return [
-            {"score": next((row[name] for name in scores if row.get(name) is not None), None)}
+            {"score": row.get("@search.rerankerScore") or row.get("@search.score")}
             | {field: row.get(field) for field in fields}
-            for row in found
+            for row in self._request({"search": query, "top": top}, category)["value"]
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
@@ -91,7 +84,7 @@ class AzureIndex:
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": fields, "top": _PAGE, "skip": start, "count": True}
-            reply = self._ask(body, category)
+            reply = self._request(body, category)
             total = int(reply.get("@odata.count") or 0)
             if total > _FARTHEST:
                 raise ServiceError(
@@ -103,12 +96,18 @@ class AzureIndex:
             yield from reply["value"]
             start += len(reply["value"])
 
-    def _ask(self, body: dict[str, Any], category: str | None) -> dict[str, Any]:
+    def _request(self, body: dict[str, Any], category: str | None) -> dict[str, Any]:
         if category is not None:
             quoted = category.replace("'", "''")
             body = {**body, "filter": f"category eq '{quoted}'"}
+
+        def post() -> bytes:
+            with self._client.send("POST", self._url, body, deadline=Deadline(_SECONDS)) as response:
+                response.check()
+                return response.read()
+
         try:
-            reply = json.loads(self._retries(lambda: self._post(body)))
+            reply = json.loads(self._retries(post))
         except HttpError as error:
             raise ServiceError(f"{self._url}: {error}; check the index's name and {KEY}") from None
         except ValueError:
@@ -117,8 +116,3 @@ class AzureIndex:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise ServiceError(f"{self._url}: the reply has no list 'value'; is this an index of Azure AI Search?")
         return dict(reply)
-
-    def _post(self, body: dict[str, Any]) -> bytes:
-        with self._client.send("POST", self._url, body, deadline=Deadline(_SECONDS)) as response:
-            response.check()
-            return response.read()

@@ -1,16 +1,16 @@
-"""An index on disk: documents, chunks, and three layers of vectors, under one manifest.
+"""An index on disk: documents, chunks, and one to three layers of vectors, under one manifest.
 
 index/
   manifest.json      the settings, the counts, and the checksum of every other file
   index.sqlite       documents with their texts and chunks; with `lexicon` the words of chunks, headings and names
   chunk.faiss …      vectors, in the store's own files
-  store/             NAME.json: the address of the vectors, for a store that keeps them elsewhere
+  store/             NAME.json: the address of the vectors, for a store outside the folder
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,72 +18,71 @@ from typing import Any
 import numpy as np
 
 from exhibit.evidence import Span
+from exhibit.law.profile import Profile
 from exhibit.rag.config import Config
-from exhibit.rag.database import (
-    FILE,
-    FORMAT,
-    MANIFEST,
-    Database,
-    Entry,
-    compute_checksums,
-    digest,
-    entry_of,
-    let_go,
-)
-from exhibit.rag.lexicon import Lexicon
-from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, make_section_keys
-from exhibit.runtime.plugins import load_plugin
+from exhibit.rag.database import Database
+from exhibit.rag.documents import DocumentNames
+from exhibit.rag.lexicon import DocumentWords, Words
+from exhibit.rag.protocols import Chunk, Keys, Layer, VectorStore, make_section_keys
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.atomic import lock_folder
+from exhibit.schemas.validate import sha256_of
+from exhibit.storage.atomic import FolderKind, lock_folder
 
-__all__ = ["MANIFEST", "Entry", "Index"]
+FORMAT = "exhibit-index/8"
+MANIFEST = "manifest.json"
+KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
+"""The columns of a table of chunks."""
+_STORE = "store"
+_SPAN = np.dtype("<i4")  # a chunk on disk has four such numbers: start, end, page and section
+_MAX_ENTRIES, _MAX_TEXTS = 1024, 64  # documents whose entries, and whose texts, stay in memory
 
-_SPANS = np.dtype("<i4")
-"""The numbers on disk for a chunk: start, end, page and section, sixteen bytes."""
-_EXTENTS: dict[Layer, str] = {
-    "document": "count(*), max(number)",
-    "section": f"sum(sections), max(CASE WHEN sections THEN (number << {SECTION_BITS}) + sections - 1 END)",
-    "chunk": "sum(length(chunks)) / 16, max(first + length(chunks) / 16 - 1)",
-}
-"""The query for the number of keys of a layer, and for the greatest key."""
-_ENTRIES, _TEXTS = 1024, 64
-"""The number of documents whose entries, and whose texts, stay in memory: some megabytes each."""
+
+@dataclass(frozen=True)
+class Entry:
+    """One document of an index: its file, profile, summary and sections."""
+
+    number: int
+    filename: str
+    sha256: str
+    characters: int
+    pages: int | None
+    profile: Profile
+    summary: str
+    sections: Sequence[tuple[str, int, int]] = ()
+    """The path of headings, start and end of each section; a chunk's section number is the position here."""
 
 
 class Index:
     """Documents and chunks with their vectors; `save` makes changes permanent."""
 
     def __init__(self, folder: Path, config: Config, *, embedder: str, dimensions: int) -> None:
-        self.folder = folder
-        self.config = config
-        self.embedder = embedder
-        self.dimensions = dimensions
-        self._database = Database(folder / FILE)
-        self.document = lru_cache(_ENTRIES)(self._read_entry)
-        """A document's entry by its number."""
-        self.text_of = lru_cache(_TEXTS)(self._read_text)
-        """A document's whole text by its number; a few stay in memory."""
-        self._known_table: Keys | None = None
-        self._next_key: int | None = None
+        self.folder, self.config = folder, config
+        self.embedder, self.dimensions = embedder, dimensions
+        self._database = Database(folder / "index.sqlite")
         self._stores: dict[Layer, VectorStore] = {}
-        self._lexicon: Lexicon | None = None
-        self._seal = ""
-        """The digest of the manifest that was read or written last."""
-        self._is_held = False
-        self.finished: Path | None = None
-        """The final folder of an index that another process is still building."""
-        self.missing = 0
-        """The number of chunks that have no vector yet, in an index that is being built."""
+        self._next_key: int | None = None
+        self._manifest_sha256 = ""
+        self._forget()
 
-    @property
-    def lexicon(self) -> Lexicon:
-        """The lexicon, opened at its first use."""
-        if not self.config.lexicon:
-            raise BundleError(f"{self.folder}: built without a lexicon; build the index again with --lexicon true")
-        if self._lexicon is None:
-            self._lexicon = Lexicon(self._database)
-        return self._lexicon
+    def _forget(self) -> None:
+        """Empty all caches of the content."""
+        self._table: Keys | None = None
+        self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
+        """A document's entry by its number."""
+        self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
+        """A document's whole text by its number."""
+        self.cache: dict[Any, Any] = {}
+        """What retrieval derives from the content, such as the sentences of chunks; emptied by every change."""
+        self.chunks = Words(self._database, "words")
+        """The words of chunks, under their keys."""
+        self.headings = Words(self._database, "headings")
+        """The words of the headings above each section, under the section's key."""
+        self.names = DocumentNames(self._database)
+        """The names, parties and proper nouns of documents, under their numbers."""
+
+    # ---------------------------------------------------------------- the content
 
     @property
     def table(self) -> Keys:
@@ -91,13 +90,33 @@ class Index:
 
         Each column is contiguous in memory, so that a search copies neither keys nor documents.
         """
-        if self._known_table is None:
+        if self._table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
             with self._database.report_damage():
-                self._known_table = _make_table(rows)
-        return self._known_table
+                self._table = _make_table(rows)
+        return self._table
 
-    # ---------------------------------------------------------------- the content
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers of this index that have vectors."""
+        return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
+
+    def store(self, layer: Layer) -> VectorStore:
+        """Return the vector store of a layer, opened at its first use."""
+        if layer not in self._stores:
+            module, argument = load_plugin("exhibit.rag.stores", self.config.store)
+            store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
+            self._stores[layer] = store
+        return self._stores[layer]
+
+    def keys(self, layer: Layer) -> Keys:
+        """Return the keys that a layer's vectors should have according to the database, in ascending order."""
+        if layer == "chunk":
+            return self.table[:, KEY]
+        if layer == "document":
+            return np.array(self.numbers, dtype=np.int64)
+        rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
+        return np.concatenate([np.zeros(0, np.int64), *(make_section_keys(*row) for row in rows)])
 
     @property
     def numbers(self) -> list[int]:
@@ -113,49 +132,39 @@ class Index:
         """Return the documents of a kind, as named in their profiles."""
         return [self.document(*row) for row in self._database.read("SELECT number FROM names WHERE kind = ?", kind)]
 
-    @property
-    def amendments(self) -> frozenset[int]:
-        """The numbers of the documents that amend other documents."""
-        return frozenset(number for (number,) in self._database.read("SELECT number FROM names WHERE amends"))
-
     def __len__(self) -> int:
-        return self._measure_extent("chunk")[0] if self._known_table is None else len(self._known_table)
+        return len(self.table)
 
     def __contains__(self, filename: str) -> bool:
-        return self._find_number(filename) is not None
-
-    def _find_number(self, filename: str) -> int | None:
-        rows = self._database.read("SELECT number FROM documents WHERE filename = ?", filename)
-        return rows[0][0] if rows else None
+        return bool(self._database.read("SELECT 1 FROM documents WHERE filename = ?", filename))
 
     def entry(self, filename: str) -> Entry:
         """Return the entry of the document with a given file name; raise an error if the index has none."""
-        number = self._find_number(filename)
-        if number is None:
+        rows = self._database.read("SELECT number FROM documents WHERE filename = ?", filename)
+        if not rows:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
-        return self.document(number)
+        return self.document(rows[0][0])
 
     def _read_entry(self, number: int) -> Entry:
         rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
         with self._database.report_damage():
-            [[record]] = rows
-            return entry_of(json.loads(record))
+            record = json.loads(rows[0][0])
+            profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
+            sections = tuple((path, start, end) for path, start, end in record["sections"])
+            return Entry(**{**record, "profile": profile, "sections": sections})
 
-    def store(self, layer: Layer) -> VectorStore:
-        """Return the vector store of a layer, opened at its first use."""
-        if layer not in self._stores:
-            module, argument = load_plugin("exhibit.rag.stores", self.config.store)
-            store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
-            self._stores[layer] = store
-        return self._stores[layer]
+    def _read_text(self, number: int) -> str:
+        rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
+        with self._database.report_damage():
+            return str(rows[0][0], "utf-8", "surrogatepass")
 
-    def use(self, stores: dict[Layer, VectorStore]) -> None:
-        """Use vector stores that the caller has opened, one for each layer."""
-        self._stores = stores
+    def read_document_text(self, filename: str) -> str:
+        """Return a document's whole text by its name."""
+        return self.text_of(self.entry(filename).number)
 
     def chunk(self, key: int) -> Chunk:
         """Return a chunk by its key."""
-        row = self.table[np.searchsorted(self.table[:, 0], key)]
+        row = self.table[np.searchsorted(self.table[:, KEY], key)]
         _, number, start, end, page, section = (int(value) for value in row)
         entry = self.document(number)
         path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
@@ -163,57 +172,46 @@ class Index:
 
     def chunk_keys(self, numbers: Iterable[int]) -> Keys:
         """Return the keys of all chunks of some documents, in order."""
-        wanted = np.isin(self.table[:, 1], np.fromiter(numbers, dtype=np.int64))
-        keys: Keys = self.table[wanted, 0]
+        wanted = np.isin(self.table[:, DOCUMENT], np.fromiter(numbers, dtype=np.int64))
+        keys: Keys = self.table[wanted, KEY]
         return keys
 
     def list_chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks, in order."""
-        rows = self.table[self.table[:, 1] == self.entry(filename).number]
-        return [Span(start, end) for start, end in rows[:, 2:4].tolist()]
+        rows = self.table[self.table[:, DOCUMENT] == self.entry(filename).number]
+        return [Span(start, end) for start, end in rows[:, START:PAGE].tolist()]
 
     def find_document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
         """Return the document number of each chunk key."""
-        numbers: Keys = self.table[np.searchsorted(self.table[:, 0], np.asarray(keys, dtype=np.int64)), 1]
+        numbers: Keys = self.table[np.searchsorted(self.table[:, KEY], np.asarray(keys, np.int64)), DOCUMENT]
         return numbers
 
-    def text(self, chunk: Chunk) -> str:
-        """Return the text of a chunk as it is in the document, without the summary that was embedded with it."""
-        return self.read_document_text(chunk.document)[slice(*chunk.span)]
-
-    def read_document_text(self, filename: str) -> str:
-        """Return a document's whole text by its name."""
-        return self.text_of(self.entry(filename).number)
-
-    def _read_text(self, number: int) -> str:
-        rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
-        with self._database.report_damage():
-            [[text]] = rows
-            return str(text, "utf-8", "surrogatepass")
+    def find_row(self, document: int, offset: int) -> int:
+        """Return the row of a document's last chunk that begins at an offset or before it, else of its first chunk."""
+        low, high = map(int, np.searchsorted(self.table[:, DOCUMENT], [document, document + 1]))
+        return low + max(0, int(np.searchsorted(self.table[low:high, START], offset, side="right")) - 1)
 
     # ---------------------------------------------------------------- changes
 
-    def add(self, entry: Entry, text: str, chunks: Keys) -> Keys:
+    def add(self, entry: Entry, text: str, chunks: Keys, words: DocumentWords | None) -> Keys:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
         if entry.filename in self:
             raise BundleError(f"{self.folder}: {entry.filename!r} is in this index already; remove it first")
-        first = self._next_key
-        if first is None:
-            first = int(self.table[-1, 0]) + 1 if len(self) else 0
-        keys = np.arange(first, first + len(chunks), dtype=np.int64)
-        self._next_key = first + len(chunks)
-        record = json.dumps(asdict(replace(entry, sections=tuple(entry.sections)))).encode()
-        spans = np.asarray(chunks, _SPANS).tobytes()
-        row = (entry.number, entry.filename, first, len(entry.sections), spans, record)
+        if self._next_key is None:
+            self._next_key = int(self.table[-1, KEY]) + 1 if len(self) else 0
+        first, self._next_key = self._next_key, self._next_key + len(chunks)
+        keys = np.arange(first, self._next_key, dtype=np.int64)
+        record = json.dumps(asdict(entry)).encode()
+        row = (entry.number, entry.filename, first, len(entry.sections), np.asarray(chunks, _SPAN).tobytes(), record)
         self._database.write("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", [row])
         self._database.write("INSERT INTO texts VALUES (?, ?)", [(entry.number, text.encode("utf-8", "surrogatepass"))])
-        self._forget()
+        if words is not None:
+            self.names.add(entry.number, words.names)
+            self.chunks.add(keys, words.chunks)
+            self.headings.add(make_section_keys(entry.number, len(entry.sections)), words.headings)
+        self._table = None
+        self.cache.clear()
         return keys
-
-    def _forget(self) -> None:
-        self._known_table = None
-        self.document.cache_clear()
-        self.text_of.cache_clear()
 
     def find_next_number(self) -> int:
         """Return the number that the next document will have."""
@@ -223,14 +221,17 @@ class Index:
     def remove(self, filename: str) -> None:
         """Remove a document, its chunks and their vectors without rebuilding the index."""
         entry = self.entry(filename)
-        keys = self.chunk_keys([entry.number])
-        sections = make_section_keys(entry.number, len(entry.sections))
-        self.store("chunk").remove(keys)
-        if self.config.layers == "all":
-            self.store("document").remove([entry.number])
-            self.store("section").remove(sections)
+        keys = {
+            "chunk": self.chunk_keys([entry.number]),
+            "section": make_section_keys(entry.number, len(entry.sections)),
+            "document": np.array([entry.number]),
+        }
+        for layer in self.layers:
+            self.store(layer).remove(keys[layer])
         if self.config.lexicon:
-            self.lexicon.remove(entry.number, chunks=keys, sections=sections)
+            self.names.remove(entry.number)
+            self.chunks.remove(keys["chunk"])
+            self.headings.remove(keys["section"])
         for table in ("documents", "texts"):
             self._database.write(f"DELETE FROM {table} WHERE number = ?", [(entry.number,)])
         self._forget()
@@ -239,13 +240,12 @@ class Index:
     def change(self) -> Iterator[None]:
         """Lock the index for this process, and save it at the end of the block.
 
-        Raise an error before any change if another process has locked the index, or has changed it since it was opened:
-        in both cases two processes would give the same keys to different chunks.
+        Raise an error if another process has locked the index, or has changed it since it was opened: two processes
+        would give the same keys to different chunks.
         """
-        if self.finished is not None:
-            raise BundleError(f"{self.finished}: still being built; wait until it is complete, then change it")
-        with self._hold_lock():
-            if self._seal != digest(self.folder / MANIFEST):
+        busy = f"{self.folder}: another process is changing it now; wait until that process ends"
+        with lock_folder(self.folder, busy=busy):
+            if self._manifest_sha256 != sha256_of(self.folder / MANIFEST):
                 raise BundleError(f"{self.folder}: another process has changed it since it was opened; open it again")
             try:
                 yield
@@ -255,115 +255,127 @@ class Index:
                 self._forget()
                 raise
 
-    @contextmanager
-    def _hold_lock(self) -> Iterator[None]:
-        """Lock the index's folder for the block; do nothing if this process already holds the lock."""
-        if self._is_held:
-            yield
-            return
-        with lock_folder(
-            self.folder, busy=f"{self.folder}: another process is changing it now; wait until that process ends"
-        ):
-            self._is_held = True
-            try:
-                yield
-            finally:
-                self._is_held = False
-
     def save(self) -> None:
         """Write all files, the manifest last: a folder without a manifest is no index."""
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        self.save_words()
-        let_go(self.folder, self.config.store, but=self.config.store.partition(":")[0])
-        for layer in self.layers:
-            self.settle(layer)
-            self.store(layer).save()
-        vectors = {layer: len(self.store(layer)) for layer in self.layers}
-        text = json.dumps(self.manifest(vectors), indent=1, ensure_ascii=False) + "\n"
-        (self.folder / MANIFEST).write_text(text, encoding="utf-8")
-        self.seal()
-
-    def seal(self) -> None:
-        """Keep the digest of the manifest, so that `change` detects a change by another process."""
-        self._seal = digest(self.folder / MANIFEST)
-
-    def save_words(self) -> None:
-        """Write the word counts and the document database of the index, but not its vectors or its manifest."""
-        if self._lexicon is not None:
-            self._lexicon.save()
+        for words in (self.chunks, self.headings, self.names):
+            words.save()
         self._database.save()
-        self._lexicon = None  # its cache belongs to the previous file
-
-    def close(self) -> None:
-        """Close files and connections; the next use opens them again."""
-        while self._stores:
-            self._stores.popitem()[1].close()
-        self._lexicon = None
-        self._database.close()
-
-    def keys(self, layer: Layer) -> Keys:
-        """Return the keys that a layer's vectors should have according to the database, in ascending order."""
-        if layer == "chunk":
-            return self.table[:, 0]
-        if layer == "document":
-            return np.array(self.numbers, dtype=np.int64)
-        none = np.zeros(0, dtype=np.int64)
-        rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
-        return np.concatenate([none, *(make_section_keys(number, sections) for number, sections in rows)])
-
-    def settle(self, layer: Layer) -> None:
-        """Remove a layer's vectors that belong to no document, and hide vectors that another process is adding.
-
-        An interrupted run may leave vectors without a document in a remote store.
-        """
-        store = self.store(layer)
-        count, last = self._measure_extent(layer)
-        if len(store) > count:
-            with self._hold_lock():  # without the lock, these may be rows of a run in progress
-                store.keep(self.keys(layer))
-        store.fence(last)
-
-    def _measure_extent(self, layer: Layer) -> tuple[int, int]:
-        """Return the number of a layer's keys and the greatest key (-1 without keys), without loading the keys."""
-        [[count, last]] = self._database.read(f"SELECT {_EXTENTS[layer]} FROM documents")
-        return count or 0, -1 if last is None else last
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """The layers of this index that have vectors.
-
-        They are `document`, `section` and `chunk` with the setting `layers = all`, otherwise only `chunk`.
-        """
-        return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
-
-    def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
-        """Return the content of the manifest, with the number of vectors in each layer."""
-        return {
+        drop_vectors(self.folder, self.config.store, but=self.config.store.partition(":")[0])
+        for layer in self.layers:
+            self.store(layer).save(self.keys(layer))
+        counts = {"documents": len(self.numbers), "chunks": len(self)}
+        manifest = {
             "format": FORMAT,
             "version": __version__,
             "config_hash": self.config.ingest_hash,
             "config": self.config.model_dump(),
             "embedder": self.embedder,
             "dimensions": self.dimensions,
-            "counts": {"documents": self._measure_extent("document")[0], "chunks": self._measure_extent("chunk")[0]}
-            | {f"{layer} vectors": count for layer, count in vectors.items()},
-            "sha256": compute_checksums(self.folder),
+            "counts": counts | {f"{layer} vectors": len(self.store(layer)) for layer in self.layers},
+            "sha256": {name: sha256_of(path) for name, path in _list_files(self.folder).items()},
         }
+        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+        (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+        self._manifest_sha256 = sha256_of(self.folder / MANIFEST)
+
+    def close(self) -> None:
+        """Close files and connections; the next use opens them again."""
+        while self._stores:
+            self._stores.popitem()[1].close()
+        self._database.close()
+
+    def check(self, counts: Mapping[str, int]) -> None:
+        """Raise an error if the numbers of vectors are not those in the manifest."""
+        self._manifest_sha256 = sha256_of(self.folder / MANIFEST)
+        for layer in self.layers:
+            stored, counted = len(self.store(layer)), counts[f"{layer} vectors"]
+            if stored != counted or counted != len(self.keys(layer)):
+                raise BundleError(
+                    f"{self.folder}: {stored} {layer} vectors, but {counted} in the manifest; build the index again"
+                )
 
 
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
-    """Return a table with one row for each chunk of all documents.
-
-    Each item of `rows` is a document: its number, the key of its first chunk, and the packed spans of its
-    chunks. The columns of the table are key, document number, start, end, page and section.
-    """
-    spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
-    counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)
+    """Return the table of all chunks from the number, the first key and the packed spans of each document."""
+    spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPAN).reshape(-1, 4)
+    counts = np.array([len(chunks) // (4 * _SPAN.itemsize) for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)
     table = np.empty((len(spans), 6), np.int64, order="F")
-    table[:, 0] = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(len(spans))
-    table[:, 1] = np.repeat(np.array([number for number, _, _ in rows], np.int64), counts)
-    table[:, 2:] = spans
-    if not (np.diff(table[:, 0]) > 0).all() or not (np.diff(table[:, 1]) >= 0).all():
+    table[:, KEY] = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(len(spans))
+    table[:, DOCUMENT] = np.repeat(np.array([number for number, _, _ in rows], np.int64), counts)
+    table[:, START:] = spans
+    if not (np.diff(table[:, KEY]) > 0).all() or not (np.diff(table[:, DOCUMENT]) >= 0).all():
         raise ValueError("the chunks are not sorted by document and offset")
     return table
+
+
+# ---------------------------------------------------------------- files
+
+
+def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
+    """Open an index; raise an error with advice if it is damaged or was built with other settings.
+
+    Without a config the settings stored in the index apply, except those that the user gives in `own`.
+    """
+    if not (folder / MANIFEST).is_file():
+        raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one first")
+    try:
+        return _open(folder, config, own or {})
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
+        # checksums detect damage, not manipulation: a forged index has valid checksums
+        raise BundleError(f"{folder}: damaged ({error}); build the index again (--ingest fresh)") from error
+
+
+def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise BundleError(f"{folder}: not an index of this version ({FORMAT}); build the index again (--ingest fresh)")
+    files = _list_files(folder)
+    for name in sorted({*manifest["sha256"], *files}):
+        if name not in files or sha256_of(files[name]) != manifest["sha256"].get(name):
+            raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--ingest fresh)")
+    # only the hash of the ingestion settings is compared, so that an index stays usable when another setting is removed
+    known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
+    stored = Config.parse(known, where=str(folder / MANIFEST))
+    if config is not None and config.ingest_hash != manifest["config_hash"]:
+        settings = ", ".join(name for name, value in config.ingest.items() if value != stored.ingest[name])
+        raise BundleError(f"{folder}: built with other settings ({settings}); build the index again (--ingest fresh)")
+    config = config or stored.with_own(own, where=str(folder))
+    index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
+    index.check(manifest["counts"])
+    return index
+
+
+def _list_files(folder: Path) -> dict[str, Path]:
+    """Return the files of an index that get a checksum; raise an error on a link, which could lead to any file."""
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise BundleError(f"{path}: a link or a special file, which an index never contains; build the index again")
+        parts = path.relative_to(folder).parts
+        if path.is_file() and parts[0] not in (MANIFEST, _STORE) and not path.name.startswith("."):
+            files["/".join(parts)] = path
+    return files
+
+
+def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
+    """Delete the data that vector stores hold outside the folder of an index, except the data of the store `but`.
+
+    Data at an address is deleted only if `store`, which the user gives (`milvus:URI`), names this address: an index
+    folder from a stranger could name any server.
+    """
+    named, _, argument = store.partition(":")
+    for name in list_plugins("exhibit.rag.stores"):
+        if name != but and (folder / _STORE / f"{name}.json").is_file():
+            load_plugin("exhibit.rag.stores", name)[0].drop(folder, argument if name == named else None)
+
+
+def index_kind(store: str) -> FolderKind:
+    """Return how to recognise an index folder, and how to delete its data elsewhere."""
+    return FolderKind(
+        "an index",
+        lambda folder: (folder / MANIFEST).is_file(),
+        let_go=lambda folder: drop_vectors(folder, store),
+        kept=frozenset({_STORE}),
+    )

@@ -1,4 +1,4 @@
-"""The command that inspects an index: `exhibit inspect INDEX list|categories|sections|chunks|search|test|export`."""
+"""Inspects an index: `exhibit index --inspect INDEX list|categories|sections|chunks|search|test|export`."""
 
 import argparse
 import json
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.law.names import normalise_name
-from exhibit.rag.azure_index import AzureIndex, is_address
+from exhibit.rag.azure_index import AzureIndex, count_categories
 from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
-from exhibit.rag.index import Entry
+from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.saved_index import open_index
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
 from exhibit.storage.bundle import open_bundle
 
@@ -42,10 +41,7 @@ def category_of(entry: Entry) -> str:
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names no kind.
-
-    The title is the last heading of `path`. The kinds are the usual sections of a confidentiality agreement.
-    """
+    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names no kind."""
     match = _KIND.search(path.rpartition(" > ")[2])
     return (match.lastgroup if match else None) or ""
 
@@ -60,29 +56,21 @@ def read_categories(bundle: Path) -> dict[str, str]:
 
 
 class Inspector:
-    """Inspects one index; each method returns the rows of a table."""
+    """Inspects one index; each method returns the rows of a table, of one category if it is given."""
 
-    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
+    def __init__(self, folder: Path, own: Mapping[str, Any], bundle: Path | None) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
-        own_labels = read_categories(bundle) if bundle else {}
-        self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
+        labels = read_categories(bundle) if bundle else {}
+        self.category = {e.filename: labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
     def list_entries(self, category: str | None) -> list[Entry]:
-        """Return all documents, or those of one category; letter case and punctuation of `category` are ignored."""
-        every = self.index.documents
-        return [
-            e
-            for e in every
-            if category is None or normalise_name(self.category[e.filename]) == normalise_name(category)
-        ]
+        """Return the documents; letter case and punctuation of `category` are ignored."""
+        wanted = None if category is None else normalise_name(category)
+        return [e for e in self.index.documents if wanted in (None, normalise_name(self.category[e.filename]))]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return a dict for each document, with data from its profile and its size.
-
-        The keys are `document` (the file name), `title`, `category`, `parties`, `date`, `pages`, `characters`,
-        `sections` (a number) and `summary`.
-        """
+        """Return a row for each document, with data from its profile and its size."""
         return [
             {
                 "document": entry.filename,
@@ -99,11 +87,7 @@ class Inspector:
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the sections of all documents, or of the documents of one category.
-
-        Each section is a dictionary: `document`, `section` (the path of headings), `kind` (such as `definitions`,
-        recognised by the heading; empty if unknown) and `span`.
-        """
+        """Return a row for each section of the documents."""
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.list_entries(category)
@@ -111,7 +95,7 @@ class Inspector:
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the chunks of all documents, or of one category, with their text, in order."""
+        """Return a row for each chunk of the documents, with its text, in order."""
         keys = self.index.chunk_keys(entry.number for entry in self.list_entries(category))
         return [
             {
@@ -119,21 +103,17 @@ class Inspector:
                 "section": chunk.section,
                 "page": chunk.page,
                 "span": list(chunk.span),
-                "content": self.index.text(chunk),
+                "content": self.index.read_document_text(chunk.document)[slice(*chunk.span)],
             }
             for chunk in map(self.index.chunk, keys.tolist())
         ]
 
     def categories(self, _: str | None = None) -> list[dict[str, Any]]:
-        """Return a row for each category: its name (`category`) and its number of documents (`documents`)."""
-        counts = Counter(self.category.values())
-        return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
+        """Return a row for each category, with its number of documents."""
+        return count_categories(self.category.values())
 
     def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
-        """Return the best passages for a query, from all documents or from one category.
-
-        The rows have the format that `converters.cpr --from-search` reads.
-        """
+        """Return the best passages for a query."""
         documents = None if category is None else [entry.filename for entry in self.list_entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
@@ -151,15 +131,16 @@ class Inspector:
 
     def test(self) -> list[tuple[str, bool, str]]:
         """Run the checks of an index; return, for each check, its name, whether it passed, and the observed value."""
-        empty = [entry.filename for entry in self.index.documents if not entry.characters]
+        entries, chunks = self.index.documents, len(self.index)
+        empty = sum(not entry.characters for entry in entries)
         checks = [
-            ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),
-            ("chunks have vectors", len(self.index) == len(self.index.store("chunk")), f"{len(self.index)} chunks"),
+            ("documents have text", not empty, f"{len(entries)} documents, {empty} empty"),
+            ("chunks have vectors", chunks == len(self.index.store("chunk")), f"{chunks} chunks"),
         ]
         for question in TEST_QUESTIONS:
-            results = self.search(question, 1, None)
-            seen = f"{results[0]['score']:.3f} {results[0]['sourcefile']}" if results else "nothing"
-            checks.append((f"search: {question}", bool(results), seen))
+            best = self.search(question, 1, None)
+            seen = f"{best[0]['score']:.3f} {best[0]['sourcefile']}" if best else "nothing"
+            checks.append((f"search: {question}", bool(best), seen))
         return checks
 
 
@@ -181,24 +162,23 @@ def _format_table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str
 
 
 def _format_cell(value: object, most: int = 60) -> str:
-    text = " ".join(
-        str(", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else value).split()
-    )
+    words = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    text = " ".join(words.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog=rename_commands("exhibit inspect"),
+        prog=rename_commands("exhibit index --inspect"),
         description=rename_commands(__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=rename_commands(
             "examples:\n"
-            "  exhibit inspect index list --category contract\n"
-            '  exhibit inspect index search --query disclosure --category "Commercial Court"\n'
-            '  exhibit inspect index search --query "Part 36 offers" --top 5\n'
-            '  exhibit inspect index export --query "Part 36 offers" --out part36.json\n'
-            "  AZURE_SEARCH_KEY=… exhibit inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
+            "  exhibit index --inspect index list --category contract\n"
+            '  exhibit index --inspect index search --query disclosure --category "Commercial Court"\n'
+            '  exhibit index --inspect index search --query "Part 36 offers" --top 5\n'
+            '  exhibit index --inspect index export --query "Part 36 offers" --out part36.json\n'
+            "  AZURE_SEARCH_KEY=… exhibit index --inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
             "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
         ),
     )
@@ -217,42 +197,37 @@ def _make_parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Run a subcommand of `exhibit inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
+    """Run a subcommand of `exhibit index --inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
     parser = _make_parser()
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
     inspector: Inspector | AzureIndex
-    if is_address(options.index):
-        inspector = AzureIndex(options.index)
+    if options.index.startswith(("https://", "http://")):
         if options.action == "sections":
             parser.error("sections: an index of Azure AI Search has no sections; use chunks instead")
+        inspector = AzureIndex(options.index)
     else:
         inspector = Inspector(Path(options.index), choose_given_settings(vars(options)), options.bundle)
     if options.action == "test":
         checks = inspector.test()
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
         return 0 if all(holds for _, holds, _ in checks) else 1
-    print(_show(inspector, options), end="")
-    return 0
-
-
-def _show(inspector: "Inspector | AzureIndex", options: argparse.Namespace) -> str:
-    action = {"list": "documents", "export": "search"}.get(options.action, options.action)
-    asked = (options.query, options.top) if action == "search" else ()
-    rows: list[dict[str, Any]] = getattr(inspector, action)(*asked, options.category)
+    method = {"list": "documents", "export": "search"}.get(options.action, options.action)
+    query = (options.query, options.top) if method == "search" else ()
+    rows: list[dict[str, Any]] = getattr(inspector, method)(*query, options.category)
     if options.action == "export":
-        text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1)
         if options.out is None:
-            return text
-        options.out.write_text(text, encoding="utf-8")
-        return f"{options.out}: {len(rows)} passages\n"
-    shown = (
-        json.dumps(rows, ensure_ascii=False, indent=1)
-        if options.json
-        else _format_table(rows, _COLUMNS[action].split())
-    )
-    return f"{shown}\n"
+            print(text)
+        else:
+            options.out.write_text(f"{text}\n", encoding="utf-8")
+            print(f"{options.out}: {len(rows)} passages")
+    elif options.json:
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+    else:
+        print(_format_table(rows, _COLUMNS[method].split()))
+    return 0
 
 
 if __name__ == "__main__":

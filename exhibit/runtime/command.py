@@ -1,8 +1,4 @@
-"""Handles errors in every command: one line on stderr, an exit code, and no secrets.
-
-@guarded("stopped; nothing was written")
-def main(argv: Sequence[str] | None = None) -> int: ...
-"""
+"""Handles errors in every command: one line on stderr, an exit code, and no secrets."""
 
 import argparse
 import difflib
@@ -16,14 +12,12 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.runtime.plugins import find_failed_plugin
 from exhibit.runtime.secrets import scrub, scrub_logs
 from exhibit.schemas.errors import ToolkitError, describe_disk_error
-from exhibit.schemas.parsing import read_beside
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
 """Exit codes, as in shells: an error; a usage error; Ctrl-C; a pipe whose reader closed it."""
@@ -55,14 +49,11 @@ def set_invocation(invocation: Invocation) -> Iterator[None]:
 
 
 def rename_commands(text: str) -> str:
-    """Return a text, such as a help text, in which each command has the name under which the user called it.
-
-    For a user of `exhibit`, a name such as `python evaluate_rag.py` becomes `exhibit evaluate`.
-    """
+    """Return a text, such as a help text, in which each command has the name under which the user called it."""
     names = _invocation.get().names
     # the longest name first: a name may be the start of another name
     for usual in sorted(names, key=len, reverse=True):
-        # no match within a longer name, such as `exhibit inspect`
+        # no match within a longer name, such as `exhibit evaluate`
         text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)
     return text
 
@@ -73,11 +64,7 @@ def is_quiet() -> bool:
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
-    """Return a decorator for a command's `main` that turns errors into a message and an exit code.
-
-    Args:
-        stopped: the message when Ctrl-C ends the command.
-    """
+    """Return a decorator for a command's `main` that turns errors into a message and an exit code."""
 
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
@@ -147,47 +134,20 @@ class Parser(argparse.ArgumentParser):
         return " ".join(parts)
 
 
-def build_parser(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
-    """Return a parser; the module docstring's first paragraph is the description, and the rest are the examples.
-
-    With `module=__file__` the flags are read from the TOML file beside the module.
-    """
+def build_parser(program: str, doc: str | None, **more: Any) -> Parser:
+    """Return a parser; the module docstring's first paragraph is the description, and the rest are the examples."""
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
-    parser = Parser(
+    return Parser(
         prog=rename_commands(program), description=what, epilog=rename_commands(examples), formatter_class=how, **more
     )
-    if module:
-        add_arguments(parser, read_beside(module))
-    return parser
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
-    """Print a usage error in three lines to stderr, and return the exit code for usage errors.
-
-    The lines are the error (`wrong`), the suggestion (`nearest`), and the command that shows the help.
-    """
+    """Print a usage error in three lines to stderr, and return the exit code for usage errors."""
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrub(line))}\n")
     return USAGE
-
-
-def parser_of(
-    program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
-) -> tuple[Parser, dict[str, Parser]]:
-    """Return a parser with a subcommand for each entry of `commands`, and the parsers of the subcommands by name.
-
-    `commands` is read from a TOML file. `kinds` and `words` are used as in `add_arguments`.
-    """
-    how = argparse.RawDescriptionHelpFormatter
-    parser = Parser(prog=rename_commands(program), description=rename_commands(doc or ""), formatter_class=how)
-    added = parser.add_subparsers(dest="command", required=True)
-    for name, described in commands.items():
-        command = added.add_parser(name, help=described["help"])
-        like = commands[described["like"]]["flags"] if "like" in described else {}
-        add_arguments(command, {**like, **described["flags"]}, kinds, **words)
-        add_json(command)
-    return parser, dict(added.choices)
 
 
 HIDDEN = argparse.SUPPRESS
@@ -216,41 +176,7 @@ def _require_least(least: int, number: float, words: str) -> float:
     return number
 
 
-_KINDS: Mapping[str, Any] = MappingProxyType(
-    {
-        "int": int,
-        "float": float,
-        "path": Path,
-        "positive": parse_positive,
-        "natural": parse_natural,
-        "seconds": parse_seconds,
-    }
-)
-
-
-def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add the flags that a TOML file describes to a parser.
-
-    A flag has argparse's own options, `group` for its group in the help, and `also` for other spellings.
-    `kinds` are the types and lists of choices that the file names; `words` fill the placeholders of help and
-    defaults.
-    """
-    groups: dict[str, Any] = {}
-    for name, described in flags.items():
-        given = dict(described)
-        title = given.pop("group", "")
-        if title and title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        for key in {"type", "choices", "help", "default"} & given.keys():
-            if isinstance(given[key], str) and key in ("type", "choices"):
-                given[key] = {**_KINDS, **kinds}[given[key]]
-            elif isinstance(given[key], str):
-                # argparse recognises the value that hides a flag (SUPPRESS) by identity
-                given[key] = HIDDEN if given[key] == HIDDEN else given[key].format(**words) if words else given[key]
-        groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse._ActionsContainer) -> None:
     """Add --json, a flag of every command that prints results."""
     parser.add_argument("--json", action="store_true", default=False, help="print the results as JSON")
 
@@ -263,10 +189,10 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
 
 def measure_text_width() -> int:
     """Return the terminal's width in columns, at least 80."""
-    return max(_NARROWEST, shutil.get_terminal_size((_NARROWEST, 24)).columns)
+    return max(_MIN_COLUMNS, shutil.get_terminal_size((_MIN_COLUMNS, 24)).columns)
 
 
-_NARROWEST = 80  # columns; every terminal has at least these
+_MIN_COLUMNS = 80  # columns; every terminal has at least these
 
 
 def align_rows(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
@@ -322,7 +248,7 @@ def _report_disk_error(error: OSError) -> int:
     return FAILED
 
 
-_LEAST_ROOM = 680 << 20  # bytes of address space: FAISS crashes on loading with 500,000 KiB, 700,000 are enough
+_MIN_ADDRESS_BYTES = 680 << 20  # bytes of address space: FAISS crashes on loading with 500,000 KiB, 700,000 are enough
 
 
 def check_room() -> None:
@@ -332,9 +258,11 @@ def check_room() -> None:
     import resource
 
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if 0 <= allowed < _LEAST_ROOM:
+    if 0 <= allowed < _MIN_ADDRESS_BYTES:
         words = f"this shell allows {allowed >> 20} MiB of memory (ulimit -v)"
-        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed; run `ulimit -v unlimited` first")
+        raise ToolkitError(
+            f"{words}; at least {_MIN_ADDRESS_BYTES >> 20} MiB are needed; run `ulimit -v unlimited` first"
+        )
 
 
 _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
@@ -345,7 +273,7 @@ def _report_encoding_error(error: UnicodeEncodeError) -> int:
     used = sys.getfilesystemencoding()
     if used.replace("-", "").lower() == "utf8":
         return _report_bug()
-    name = error.object[: error.end][-_NAME:]
+    name = error.object[: error.end][-_MAX_NAME_CHARS:]
     print_error(
         ToolkitError(
             f"{name}: {used}, this system's encoding of file names, cannot express this name; set PYTHONUTF8=1"
@@ -354,14 +282,11 @@ def _report_encoding_error(error: UnicodeEncodeError) -> int:
     return FAILED
 
 
-_NAME = 80  # characters of a name that an error shows
+_MAX_NAME_CHARS = 80  # characters of a name that an error shows
 
 
 def _report_bug() -> int:
-    """Print the current error's traceback without secrets: the traceback may hold values that were sent to a server.
-
-    For an error in a plug-in of another distribution, print one line that names the plug-in.
-    """
+    """Print the current error's traceback without secrets: the traceback may hold values that were sent to a server."""
     trace = traceback.format_exc()
     if part := find_failed_plugin(trace):
         error = sys.exc_info()[1]

@@ -1,9 +1,4 @@
-"""Finds plug-ins by name: files in this project's plug-in folders, and modules of other distributions.
-
-Each kind of plug-in, such as `metrics`, has one folder. A distribution names its modules as entry points of
-the group `exhibit.KIND`, where KIND is the folder's name: `[project.entry-points."exhibit.metrics"]`. If
-two plug-ins have the same name, this project's own plug-in is used.
-"""
+"""Finds plug-ins by name: files in this project's plug-in folders, and modules of other distributions."""
 
 import pkgutil
 import sys
@@ -20,10 +15,7 @@ _GROUP = "exhibit."
 
 
 def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
-    """Return the plug-in module that `NAME[:ARGUMENT]` names in a package, and the argument.
-
-    A module name cannot contain a hyphen, so `sentence-transformers` is read as `sentence_transformers`.
-    """
+    """Return the plug-in module that `NAME[:ARGUMENT]` names in a package, and the argument."""
     name, _, argument = wanted.partition(":")
     file = name.replace("-", "_")
     if file in list_own_plugins(package):
@@ -31,7 +23,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
     brought = points_of(package)
     if file not in brought:
         kind = package.rpartition(".")[2].removesuffix("s")
-        names = ", ".join(one.replace("_", "-") for one in list_plugins(package))
+        names = ", ".join(plugin.replace("_", "-") for plugin in list_plugins(package))
         raise ToolkitError(f"no {kind} {name!r}; there are {names}")
     return _load(brought[file]), argument or None
 
@@ -60,18 +52,9 @@ def _list_files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - 
     return frozenset(name for name in files if not name.startswith("_"))
 
 
-def list_brought_plugins() -> dict[str, list[str]]:
-    """Return the names of the plug-ins of other distributions, by kind."""
-    groups = [group for group in entry_points().groups if group.startswith(_GROUP)]
-    return {group.removeprefix(_GROUP): sorted(entry_points(group=group).names) for group in sorted(groups)}
-
-
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return the plug-ins of one kind that other installed distributions offer: name → entry point.
-
-    `package` is the package of this kind of plug-in. Raise an error if two distributions offer the same name.
-    """
+    """Return the plug-ins of one kind that other installed distributions offer: name → entry point."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         other = points.setdefault(point.name.replace("-", "_"), point)
@@ -92,7 +75,7 @@ def owner_of(point: EntryPoint) -> str:
 def _load(point: EntryPoint) -> ModuleType:
     try:
         module = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a plug-in that exits must not end the command as if it had succeeded
         owner = owner_of(point)
         raise ToolkitError(
             f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "

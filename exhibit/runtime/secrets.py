@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 HIDDEN = "***"
-_SHORTEST = 8
+_MIN_SECRET_CHARS = 8
 """Fewest characters of a secret in an environment variable: a shorter value would match ordinary words."""
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
@@ -39,7 +39,9 @@ def remember_secret(value: str | None) -> None:
 
 def scrub(text: str, *secrets: str | None) -> str:
     """Return a text without the given secrets, the environment's secrets and anything that looks like a key."""
-    environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and is_secret_name(n) and not v.isalpha())
+    environment = (
+        v for n, v in os.environ.items() if len(v) >= _MIN_SECRET_CHARS and is_secret_name(n) and not v.isalpha()
+    )
     for secret in sorted({*filter(None, secrets), *_known, *environment}, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = _SIGNED.sub(rf"\1?{HIDDEN}", text)
@@ -50,10 +52,7 @@ def scrub(text: str, *secrets: str | None) -> str:
 
 @contextmanager
 def scrub_logs() -> Iterator[None]:
-    """Remove secrets from every log record that is made within the `with` block.
-
-    Without this, a library might log a server's error message that contains an API key.
-    """
+    """Remove secrets from every log record that is made within the `with` block."""
     ordinary = logging.getLogRecordFactory()
 
     def record(*args: object, **kwargs: object) -> logging.LogRecord:

@@ -1,39 +1,103 @@
-"""Atomic writes: rename a finished folder or file into place, so that it is complete or does not exist."""
+"""Writes folders and files whole or not at all, and removes only folders that this program made.
 
-import ctypes
+A new folder is written beside its final path and renamed at the end. A record in the user's cache lets the next run
+find what a killed run left; no folder is removed for its name alone.
+"""
+
 import errno
+import json
 import os
-import re
 import secrets
+import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.layout import CORPUS, TRAIN
-from exhibit.storage.removal import (
-    FolderIdentity,
-    UnfinishedRecord,
-    identity_of,
-    make_folder_beside,
-    name_beside,
-    remove_folder,
-)
+from exhibit.schemas.layout import CORPUS, TRAIN, fit_name
+from exhibit.storage.cache import find_cache_folder
 
-_AT_FDCWD = -100  # Linux: the paths are relative to the working folder
-_SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
+
+class FolderIdentity(NamedTuple):
+    """The identity of a folder, independent of its name: its device and inode number."""
+
+    device: int
+    inode: int
+
+
+def identity_of(folder: Path) -> FolderIdentity | None:
+    """Return the device and inode numbers of a folder; None if the path is missing, or is a link or a file."""
+    with suppress(OSError):
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode):
+            return FolderIdentity(found.st_dev, found.st_ino)
+    return None
+
+
+def name_beside(path: Path, ending: str) -> Path:
+    """Return the path `.NAME` plus an ending, beside `path`; a name that is too long is cut and gets a digest."""
+    return path.with_name(fit_name(f".{path.name}", ending))
+
+
+def make_folder_beside(path: Path, ending: str) -> Path:
+    """Make an empty folder beside a path, with a random name that nobody else can guess and create in advance."""
+    folder = name_beside(path, f".{secrets.token_hex(8)}{ending}")
+    folder.mkdir()  # mkdir fails if the name exists, even as a link
+    return folder
+
+
+def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[str] = frozenset()) -> bool:
+    """Remove a folder if it has the identity `made`; with `kept`, keep the folder and these names in it."""
+    if made is None or identity_of(folder) != made:
+        return False
+    if not kept:
+        shutil.rmtree(folder)  # rmtree follows no link, and refuses to begin at one
+        return True
+    for path in folder.iterdir():
+        if path.name not in kept:
+            _remove_entry(path)
+    return True
+
+
+def remove_below(root: Path, name: str) -> None:
+    """Remove a file or a folder below `root`, if it exists and no folder above it is a link."""
+    path = root / name
+    if not any((root / above).is_symlink() for above in Path(name).parents if above.name):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            _remove_entry(path)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise if a folder contains a link: writing through it would change the link's target."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            raise BundleError(
+                f"{path}: is a link, and nothing is written through a link; remove it, or choose another folder"
+            )
+
+
+def _remove_entry(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+# ---------------------------------------------------------------- folders that are replaced
+
+
+_PARTIAL, _OLD = ".partial", ".old"
 
 
 class FolderKind(NamedTuple):
-    """A kind of output folder, such as a bundle.
-
-    It has a name for messages, and a function that tells whether an existing folder is of this kind.
-    """
+    """A kind of output folder, such as a bundle."""
 
     name: str
     is_one: Callable[[Path], bool]
@@ -46,34 +110,9 @@ class FolderKind(NamedTuple):
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
 
 
-_PARTIAL = ".partial"
-_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.partial")
-
-
-def find_unfinished_folder(out: Path) -> Path | None:
-    """Return the temporary folder of an unfinished run that writes to `out`; None if there is none.
-
-    The folder is found by its name, which is partly random. The result is therefore safe only for reading: code
-    that writes to the folder or removes it must check its identity.
-    """
-    start = name_beside(out, "." + 16 * "0" + _PARTIAL).name[: -len(_PARTIAL) - 17]
-    try:
-        beside = [path for path in out.parent.iterdir() if path.name.startswith(start)]
-    except OSError:
-        return None
-    folders = [path for path in beside if _UNFINISHED.fullmatch(path.name[len(start) :]) and identity_of(path)]
-    return max(folders, key=lambda path: path.lstat().st_mtime_ns, default=None)
-
-
 @contextmanager
 def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iterator[Path]:
-    """Yield an empty folder beside `out`; when the block ends without error, rename it to `out`.
-
-    After a kill or a power cut at any point, `out` is either the old folder or the complete new one: files are flushed
-    to the disk before the rename. The next run empties the folder that a killed run left, except for the names in
-    `kind.kept`. A second run on the same `out` at the same time is refused. This function removes only folders that it
-    made, or that it replaced because of `force`.
-    """
+    """Yield an empty folder beside `out`; when the block ends without error, rename it to `out`."""
     try:
         check_free(out, force=force, kind=kind)
         if out.parent.is_file():
@@ -81,44 +120,84 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
         out.parent.mkdir(parents=True, exist_ok=True)
         lock = out.with_name(out.name + _PARTIAL)
         with lock_folder(lock, busy=f"{out}: another run is writing to this folder now; wait until it ends"):
-            record = UnfinishedRecord(out)
-            partial = _begin(out, record, kind.kept)
-            old, new = identity_of(out), identity_of(partial)
-            record.write(partial, new, old)
+            record = _UnfinishedRecord(out)
+            partial = record.open_partial(kind.kept)
+            old = _name_old(partial)
+            before, new = identity_of(out), identity_of(partial)
             try:
+                check_free(out, force=force, kind=kind)  # again: a folder that a killed run moved is back now
+                record.write(partial, new, before)
                 yield partial
                 _flush(partial)
-                _swap_in(partial, out)
+                _rename_over(partial, out, old)
                 _flush_one(out.parent)
-                kind.let_go(partial)  # `partial` is now the old folder, if there was one
+                kind.let_go(old)
             except BaseException:
                 with suppress(ToolkitError):
                     kind.let_go(partial)
                 raise
             finally:
                 with suppress(OSError):
-                    if not remove_folder(partial, new):
-                        remove_folder(partial, old)
+                    _restore_or_remove(old, [before], out)
+                    remove_folder(partial, new)
                     record.forget()
     except OSError as error:
         reason = error.strerror or str(error)
         raise BundleError(f"{out}: cannot be written: {reason}; the existing files are unchanged") from error
 
 
-def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
-    """Return a folder beside `out` to write into: a new one, or a killed run's folder, emptied except for `kept`."""
-    left = record.read(out.parent)
-    if left is not None:
-        remove_folder(left, identity_of(left), kept=kept)
-    return left if left is not None and kept else make_folder_beside(out, _PARTIAL)
+class _UnfinishedRecord:
+    """A record, in the user's cache, of the unfinished folder of a run that writes to the folder `out`."""
+
+    def __init__(self, out: Path) -> None:
+        digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
+        self._out, self._path = out, find_cache_folder() / "unfinished" / f"{digest}.json"
+
+    def write(self, partial: Path, *identities: FolderIdentity | None) -> None:
+        """Record the unfinished folder, and the identities of the new and the old folder."""
+        record = {"name": partial.name, "identities": [list(identity) for identity in identities if identity]}
+        with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(json.dumps(record), encoding="utf-8")
+
+    def open_partial(self, kept: frozenset[str]) -> Path:
+        """Clear what a killed run left; return an empty folder beside `out`, or with `kept` the killed run's."""
+        try:
+            record = json.loads(self._path.read_bytes())
+            partial = self._out.with_name(Path(str(record["name"])).name)
+            known = [FolderIdentity(*identity) for identity in record["identities"]]
+        except (OSError, ValueError, LookupError, TypeError):
+            known = []
+        if known:
+            _restore_or_remove(_name_old(partial), known, self._out)
+            left = identity_of(partial)
+            if left in known and remove_folder(partial, left, kept=kept) and kept:
+                return partial
+        return make_folder_beside(self._out, _PARTIAL)
+
+    def forget(self) -> None:
+        """Delete the record, after the unfinished folder has been completed or removed."""
+        self._path.unlink(missing_ok=True)
+
+
+def _name_old(partial: Path) -> Path:
+    """Return the path of the old folder while the new one takes its place."""
+    return partial.with_name(partial.name.removesuffix(_PARTIAL) + _OLD)
+
+
+def _restore_or_remove(old: Path, known: Collection[FolderIdentity | None], out: Path) -> None:
+    """Move the old folder back if there is no new one, else remove it; do neither with an unknown folder."""
+    made = identity_of(old)
+    if made is None or made not in known:
+        return
+    if os.path.lexists(out):
+        remove_folder(old, made)
+    else:
+        old.replace(out)
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Raise if `out` exists and is not a folder, or is a folder that must not be replaced.
-
-    An empty folder may always be replaced. Any other folder may be replaced only with `force`, and only if it
-    is of this kind.
-    """
+    """Raise if `out` exists and is not a folder, or is a folder that must not be replaced."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise BundleError(f"{out}: is not a folder; choose another --out")
     if not out.exists() or not any(out.iterdir()):
@@ -131,10 +210,7 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold a lock on a folder while the `with` block runs.
-
-    If the lock is taken, raise an error with the message `busy`; if `say` is given, call `say(busy)` and wait.
-    """
+    """Hold a lock on a folder while the `with` block runs."""
     # the lock file is beside the folder: Windows cannot rename a folder that contains an open file
     path = name_beside(folder, ".lock")
     lock = FileLock(path)
@@ -172,37 +248,13 @@ def _flush_one(path: Path) -> None:
         os.close(descriptor)
 
 
-def _swap_in(partial: Path, out: Path) -> None:
-    if not out.exists() or not any(out.iterdir()):
-        if sys.platform == "win32" and out.exists():
-            out.rmdir()  # Windows only: elsewhere a rename replaces an empty folder
-        partial.replace(out)
-        return
-    if _exchange(partial, out):
-        return  # the old folder now has the partial folder's name, and is removed under that name
-    # This file system cannot exchange two folders: the old folder waits beside `out` until the new one is in place.
-    old = make_folder_beside(out, ".old")
-    old.rmdir()  # Windows cannot rename onto an existing name
-    out.replace(old)
-    try:
-        partial.replace(out)
-    except OSError:
-        old.replace(out)
-        raise
-    old.replace(partial)  # the caller removes it
-
-
-def _exchange(first: Path, second: Path) -> bool:
-    """Swap two folders in one system call; return False if the system cannot."""
-    if sys.platform == "win32":
-        return False  # this system has no such function
-    library = ctypes.CDLL(None, use_errno=True)
-    one, two = os.fsencode(first.absolute()), os.fsencode(second.absolute())
-    if sys.platform == "darwin":
-        swap = getattr(library, "renamex_np", None)
-        return swap is not None and swap(one, two, _SWAP) == 0
-    swap = getattr(library, "renameat2", None)
-    return swap is not None and swap(_AT_FDCWD, one, _AT_FDCWD, two, _SWAP) == 0
+def _rename_over(partial: Path, out: Path, old: Path) -> None:
+    """Rename `partial` to `out`, after a folder with content there has been renamed to `old`."""
+    if out.exists() and any(out.iterdir()):
+        out.replace(old)
+    elif sys.platform == "win32" and out.exists():
+        out.rmdir()  # elsewhere a rename replaces an empty folder
+    partial.replace(out)
 
 
 # ---------------------------------------------------------------- files
@@ -210,10 +262,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; when the block ends without error, rename the temporary file to `path`.
-
-    If two processes write the file at the same time, one complete version remains, never a mixture.
-    """
+    """Yield a temporary path beside `path`; when the block ends without error, rename the temporary file to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = name_beside(path, f".{secrets.token_hex(16)}{_PARTIAL}")
     try:
@@ -284,20 +333,13 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that are not read, each with the reason.
-
-    Such an entry is, for example, a link that leads out of the folder, or a folder without read permission.
-    """
+    """Return the entries below a folder that are not read, each with the reason."""
     home = _find_home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 
 
 def _find_fault(path: Path, home: Path) -> str | None:
-    """Return the reason why a listing of a folder leaves out a file or subfolder; None if it is not left out.
-
-    It is left out if it is a link that leads out of the folder `home` or leads nowhere, if it is neither a
-    file nor a folder, or if this user may not open it.
-    """
+    """Return the reason why a listing of a folder leaves out a file or subfolder; None if it is not left out."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK
@@ -312,10 +354,7 @@ def _find_fault(path: Path, home: Path) -> str | None:
 
 
 def _find_home(folder: Path) -> Path:
-    """Return the folder that must contain the targets of all symbolic links below `folder`.
-
-    It is `folder` itself. In the cache of the Hugging Face Hub it is the folder of the whole repository.
-    """
+    """Return the folder that must contain the targets of all symbolic links below `folder`."""
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():
             return parent.parent.resolve()

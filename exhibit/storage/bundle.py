@@ -3,20 +3,33 @@
 import hashlib
 import json
 import re
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results, rename_commands
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, read_gold, read_info, read_questions
-from exhibit.schemas.errors import BundleError, DocumentError
-from exhibit.schemas.models import BundleInfo, Gold
+from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
+from exhibit.schemas.models import BundleInfo, FileEntry, Gold
+from exhibit.schemas.run import CONFIG
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.schemas.validate import Problem, validate
 from exhibit.schemas.validate import sha256_of as digest_of
-from exhibit.storage.atomic import list_files
+from exhibit.storage import locations
+from exhibit.storage.atomic import list_files, remove_below
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.locations import Location, Remote, fetch, fetch_file, origin_of
-from exhibit.storage.removal import remove_below
+from exhibit.storage.locations import (
+    Location,
+    Remote,
+    choose_folders,
+    fetch,
+    fetch_file,
+    origin_of,
+    parse_location,
+)
 
 
 @dataclass(frozen=True)
@@ -101,10 +114,7 @@ def _list_remote_files(root: Path, origin: Remote) -> Iterator[Location]:
 
 
 def sha256_of(path: Location) -> str:
-    """Return a file's sha256 in hexadecimal.
-
-    For a remote file whose location already states the sha256, return that value without a download.
-    """
+    """Return a file's sha256 in hexadecimal."""
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
     with fetch_file(path) as here:
@@ -115,11 +125,7 @@ def sha256_of(path: Location) -> str:
 
 
 def mirror_bundle(root: Location) -> Path:
-    """Return a local folder that `open_bundle` can read: the path itself, or a cache folder for a remote bundle.
-
-    The name of the cache folder depends on the URL and on bundle.json, which records every checksum. A cache folder's
-    content therefore never changes.
-    """
+    """Return a local folder that `open_bundle` can read: the path itself, or a cache folder for a remote bundle."""
     if isinstance(root, Path):
         return root
     cache = find_cache_folder() / "bundles"
@@ -175,3 +181,99 @@ def _put(partial: Path, folder: Path) -> None:
     except OSError:
         if not (folder / ORIGIN).is_file():  # else another run has already put the same folder there
             raise
+
+
+def validate_at(root: Location) -> list[Problem]:
+    """Return every problem of a bundle in a folder or at a URL; empty if it is valid."""
+    folder = mirror_bundle(root) if isinstance(root, Remote) else root
+    return validate(folder, elsewhere=_list_remote_entries(root) if isinstance(root, Remote) else None)
+
+
+def _list_remote_entries(root: Remote) -> dict[str, FileEntry]:
+    """Return the checksum and size of each file of a remote bundle, by name."""
+    files = locations.list_files(root)
+    return {
+        name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
+        for name, listed in files.items()
+        if name not in {TRAIN, GOLD, INFO}  # the local mirror has these files
+    }
+
+
+def _check_minimal(root: Location) -> list[Problem]:
+    """Return the problems that prevent an evaluation; a missing optional part is only a note."""
+    try:
+        bundle = open_bundle(mirror_bundle(root))
+    except BundleError as error:
+        lines = [line.partition(": ") for line in str(error).splitlines()]
+        return [Problem(file, "", "", message) for file, _, message in lines]
+    for lack in describe_missing_parts(bundle):
+        print_note(f"{root}: {lack}")
+    return []
+
+
+def _find_problems(root: Location, *, minimal: bool) -> list[Problem]:
+    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
+        faults = RunFolder(root).faults()
+        return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in faults]
+    return _check_minimal(root) if minimal else validate_at(root)
+
+
+class CheckedBundle(NamedTuple):
+    """The result of checking one bundle: its problems, a summary line, and both as JSON."""
+
+    faults: Sequence[str]
+    summary: str
+    record: dict[str, Any]
+
+
+def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
+    """Check bundles one by one and print each result; return exit code 1 if any bundle has a problem."""
+    failed, records = False, []
+    roots, notes = choose_folders(bundles)
+    for note in notes:
+        print_note(note)
+    for root in roots:
+        try:
+            faults, summary, record = check(root)
+        except ToolkitError as error:
+            print_error(error)
+            failed = True
+            continue
+        failed |= bool(faults)
+        records.append({"bundle": str(root), **record})
+        if not as_json:
+            print_results(None, "\n".join(f"{root}: {line}" for line in (*faults, summary)), as_json=False)
+    if as_json:
+        print_results(records, "", as_json=True)
+    return 1 if failed else 0
+
+
+@guarded()
+def main(argv: list[str] | None = None) -> int:
+    """Validate each bundle; return 1 if any has a problem."""
+    parser = Parser(
+        prog=rename_commands("exhibit validate"),
+        description="Checks bundles and runs against their schemas, and prints every problem.",
+        epilog=rename_commands("example: exhibit validate datasets_out/*"),
+    )
+    parser.add_argument(
+        "bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL, or a run's folder"
+    )
+    parser.add_argument(
+        "--minimal",
+        action="store_true",
+        help="check only the files that an evaluation needs: corpus/ and a train.json in any accepted format",
+    )
+    add_json(parser)
+    options = parser.parse_args(argv)
+
+    def validate_one(root: Location) -> CheckedBundle:
+        faults = [str(problem) for problem in _find_problems(root, minimal=options.minimal)]
+        outcome = f"{len(faults)} problems" if faults else "sound"
+        return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
+
+    return check_each(options.bundles, validate_one, as_json=options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

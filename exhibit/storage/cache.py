@@ -12,11 +12,11 @@ from threading import Lock
 
 from exhibit.schemas.errors import ToolkitError
 
-_AT_ONCE = 500
+_MAX_PARAMETERS = 500
 """The most parameters in one statement: every build of SQLite accepts this number."""
-_PAGE = 16384
+_PAGE_BYTES = 16384
 """Page size in bytes: with SQLite's default, vectors of 1.5 kB would leave a quarter of each page empty."""
-_PATIENCE = 60.0
+_LOCK_SECONDS = 60.0
 """Timeout in seconds while another process holds the write lock."""
 
 
@@ -34,10 +34,7 @@ def key_of(*parts: str) -> bytes:
 
 
 class Cache:
-    """A key-value store in one SQLite file, shared by threads and processes.
-
-    If a process is killed, only the `put` that it was executing is lost.
-    """
+    """A key-value store in one SQLite file, shared by threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,8 +83,8 @@ class Cache:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(self._path, timeout=_PATIENCE, check_same_thread=False)
-        database.execute(f"PRAGMA page_size = {_PAGE}")
+        database = sqlite3.connect(self._path, timeout=_LOCK_SECONDS, check_same_thread=False)
+        database.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         _start_log(database)
         database.execute("PRAGMA wal_autocheckpoint = 250")  # pages of 16 kB: the log stays below 4 MB
         database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose only the last values
@@ -99,19 +96,19 @@ class Cache:
 
 def _start_log(database: sqlite3.Connection) -> None:
     """Switch to the write-ahead log; retry, because SQLite lets only one process at a time do this for a new file."""
-    given_up = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
             database.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > given_up:
+            if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
 
 def _split_keys(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE))
+    return (keys[at : at + _MAX_PARAMETERS] for at in range(0, len(keys), _MAX_PARAMETERS))
 
 
 def _has_checksum(value: object, checksum: int) -> bool:

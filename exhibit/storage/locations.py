@@ -1,8 +1,4 @@
-"""Local and remote files: a path of this machine, or a URL that fsspec opens (`s3://`, `gs://`, `hf://`).
-
-with fetch_file(file) as path:  # a remote file is downloaded and checked, and removed after the block
-    read(path)
-"""
+"""Local and remote files: a path of this machine, or a URL that fsspec opens (`s3://`, `gs://`, `hf://`)."""
 
 import glob
 import hashlib
@@ -25,7 +21,7 @@ from exhibit.storage.atomic import check_free, make_scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
-_MARKS = ("ETag", "etag", "md5Hash", "blob_id", "LastModified", "created", "mtime")
+_TAG_NAMES = ("ETag", "etag", "md5Hash", "blob_id", "LastModified", "created", "mtime")
 """The stores' names for a value that changes with an object's content, the most reliable first."""
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _LOGIN = {
@@ -35,7 +31,7 @@ _LOGIN = {
 }
 _UNLISTED = frozenset({"http", "https", "data", "ftp"})
 """Schemes whose servers cannot list a folder, or whose URLs may contain passwords."""
-_LONGEST = 300  # characters of a library's message that an error quotes: a longer message is a page of XML
+_MAX_MESSAGE_CHARS = 300  # characters of a library's message that an error quotes: a longer message is a page of XML
 
 
 @dataclass(frozen=True)
@@ -100,11 +96,7 @@ def parse_location(text: str) -> Location:
 
 
 def choose_folders(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
-    """Return the folders and URLs among the arguments, and a note for each file that is skipped.
-
-    A shell expands `datasets_out/*` to files as well. A single argument is always returned, even if it is a
-    file: the caller then reports the error.
-    """
+    """Return the folders and URLs among the arguments, and a note for each file that is skipped."""
     if len(given) == 1:
         return list(given), []
     files = [path for path in given if isinstance(path, Path) and (path.is_file() or path.name.endswith(".partial"))]
@@ -162,7 +154,7 @@ def list_file(file: Remote) -> FileInfo | None:
 
 def read_size_and_tag(details: dict[str, Any]) -> FileInfo:
     """Return a file's size and its tag: a value, such as an ETag, that changes with the content."""
-    mark = next((details[name] for name in _MARKS if details.get(name)), "")
+    mark = next((details[name] for name in _TAG_NAMES if details.get(name)), "")
     # some clients return the same time as a date in one call and as a number in another; some add quotes only in one
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
     return FileInfo(int(details.get("size") or 0), words)
@@ -225,16 +217,12 @@ def check_out(out: Location, *, force: bool) -> Path:
 
 @contextmanager
 def fetch_file(file: Location) -> Iterator[Path]:
-    """Yield a local path of a file, for use in a `with` block.
-
-    A remote file is downloaded to a temporary folder. `with` blocks that use the same file at the same time
-    share this copy. The copy is removed after the last of these blocks, unless `keep_recent_files` keeps it.
-    """
+    """Yield a local path of a file, for use in a `with` block."""
     if isinstance(file, Path):
         yield file
         return
     with _lock:
-        held = _at_hand.get(file) or _at_hand.setdefault(file, _Held(file))
+        held = _downloaded.get(file) or _downloaded.setdefault(file, _Held(file))
         if held in _kept:
             _kept.remove(held)
         _kept.append(held)  # the file at the end of the list was used last
@@ -249,10 +237,7 @@ def fetch_file(file: Location) -> Iterator[Path]:
 
 @contextmanager
 def keep_recent_files(*, files: int = 8) -> Iterator[None]:
-    """Keep the last `files` downloaded files on disk until the `with` block ends.
-
-    Drawing one page opens the page's file several times; the file is then downloaded only once.
-    """
+    """Keep the last `files` downloaded files on disk until the `with` block ends."""
     global _kept
     before, _kept = _kept, deque(maxlen=files)
     try:
@@ -273,7 +258,7 @@ class _Held:
 
 
 _lock = RLock()
-_at_hand: weakref.WeakValueDictionary[Remote, _Held] = weakref.WeakValueDictionary()
+_downloaded: weakref.WeakValueDictionary[Remote, _Held] = weakref.WeakValueDictionary()
 _kept: deque[_Held] = deque(maxlen=0)
 
 
@@ -329,4 +314,4 @@ def _format_line(error: Exception) -> str:
     """Return an error's message as one line, without signed URLs and secrets."""
     words = " ".join(str(error).split()) or type(error).__name__
     words = scrub(re.sub(r"\?\S+", "?…", words))
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return words if len(words) <= _MAX_MESSAGE_CHARS else f"{words[:_MAX_MESSAGE_CHARS]}…"

@@ -1,7 +1,4 @@
-"""An engine with worker processes on this machine; a worker that dies or exceeds its time limit is replaced.
-
-Only a few items are in flight, and results come in the order of the items.
-"""
+"""An engine with worker processes on this machine; a worker that dies or exceeds its time limit is replaced."""
 
 import os
 import threading
@@ -25,7 +22,7 @@ class Runner:
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:  # noqa: ARG002 - as all runners
-        self.jobs = jobs or os.cpu_count() or 1
+        self.jobs = jobs or int(os.environ.get("EXHIBIT_JOBS") or 0) or os.cpu_count() or 1
         self._limits = limits or UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
@@ -85,10 +82,7 @@ class _Crew:
 
 
 class OneWorker(Generic[In, Out]):
-    """A worker process that runs one item at a time and is reused for all items, until an item kills it.
-
-    Programs that the process has started, such as a browser, stay open with it.
-    """
+    """A worker process that runs one item at a time and is reused for all items, until an item kills it."""
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
         self.place = Workplace(*pack_work(function, limits))

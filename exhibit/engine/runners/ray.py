@@ -1,10 +1,12 @@
-"""Runs items as Ray tasks, on a local cluster or an existing one; docs/engines.md explains why Ray Data is not used."""
+"""Runs items as Ray tasks, on a local cluster or an existing one; docs/scale.md explains why Ray Data is not used."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -12,26 +14,28 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ray
-from ray import cloudpickle
-from ray import exceptions as faults
-from ray._private import ray_constants
-from ray._private import worker as driver
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, name_item, report_dead_worker
+from exhibit.engine.outcome import AHEAD, DIED, TRIES, In, Out, Outcome, name_item, report_death
 from exhibit.engine.worker import MapWork, Workplace, dump, read_outcome
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
+# Ray reads this once. A cluster that it starts here listens only on the loopback interface, as on macOS and Windows;
+# when it joins a cluster, the address is the cluster's own.
+os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+
+import ray
+from ray import cloudpickle
+from ray import exceptions as faults
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
 """Errors that mean that a worker, its machine or its result is lost: another worker can retry the item."""
-_PATIENCE = 10.0
+_CONNECT_SECONDS = 10.0
 """Timeout in seconds for the cluster's head node to answer."""
-_DEEP = 4
+_MAX_DEPTH = 4
 """Levels of nesting inside an item that are searched for paths."""
-_LOOKING = 120.0
+_CHECK_SECONDS = 120.0
 """Timeout in seconds for a machine to check the paths; a machine that does not answer in time passes the check."""
 _log = logging.getLogger(__name__)
 
@@ -107,15 +111,11 @@ class _Work:
                 raise ServiceError(
                     f"the Ray cluster failed: {_read_first_line(error)}; run the command again"
                 ) from error
-        return report_dead_worker(sent.item)
+        return report_death(sent.item, DIED)
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Process an item in a child process of a Ray worker, because a child process can be killed at its limits.
-
-    The outcome is returned as bytes, because arrays that Ray's store returns without copying would be
-    read-only.
-    """
+    """Process an item in a child process of a Ray worker, because a child process can be killed at its limits."""
     function, limits, folder = work
     place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
     answer = place.answer(item, name)
@@ -132,15 +132,13 @@ def connect(address: str, jobs: int | None) -> None:
         return
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # send no usage statistics
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about unused GPUs
-    driver.print_to_stdstream = _to_log  # Ray reports dead workers on stdout, which is for results only
+    sys.stdout = _ResultsOnly(sys.stdout)  # Ray reports dead workers on stdout
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address == "local":
-            # as Ray does on macOS: its servers listen only on the loopback interface
-            ray_constants.ENABLE_RAY_CLUSTER = False
             ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
         else:
-            _knock(address)
+            _check_address(address)
             ray.init(address, runtime_env={"py_modules": [find_package()]}, **quiet)
     except ImportError as error:
         raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
@@ -151,11 +149,11 @@ def connect(address: str, jobs: int | None) -> None:
         ) from error
 
 
-def _knock(address: str) -> None:
+def _check_address(address: str) -> None:
     """Raise at once if no server listens at the address: Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
 
 
 def find_package() -> str:
@@ -163,9 +161,20 @@ def find_package() -> str:
     return str(Path(exhibit.__file__).parent)
 
 
-def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:
-    for line in data.get("lines", ()):
-        _log.debug("%s: %s", data.get("pid"), line)
+class _ResultsOnly:
+    """A standard output stream that sends the messages of Ray's own threads to the log."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if not threading.current_thread().name.startswith("ray_"):
+            return int(self._stream.write(text))
+        _log.debug("%s", text.rstrip())
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _read_first_line(error: Exception) -> str:
@@ -177,7 +186,7 @@ def _read_first_line(error: Exception) -> str:
 
 def check_seen(item: Any, function: Any, address: str) -> None:
     """Raise if a machine of the cluster lacks a file or folder that an item or its function refers to."""
-    paths = sorted({str(path.absolute()) for one in (item, function) for path in find_paths(one)})
+    paths = sorted({str(path.absolute()) for value in (item, function) for path in find_paths(value)})
     if not paths:
         return
     nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
@@ -186,7 +195,7 @@ def check_seen(item: Any, function: Any, address: str) -> None:
     for node, name in nodes.items():
         there = NodeAffinitySchedulingStrategy(node, soft=False)
         refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
-    ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_LOOKING)
+    ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_CHECK_SECONDS)
     blind = [(refs[ref], missing) for ref in ready if (missing := _await_answer(ref))]
     if blind:
         name, missing = blind[0]
@@ -209,13 +218,10 @@ def find_missing(paths: list[str]) -> list[str]:
     return [path for path in paths if not Path(path).exists()]
 
 
-def find_paths(value: Any, deep: int = _DEEP) -> Iterator[Path]:
-    """Yield the paths inside a value, such as the fields of a dataclass, that exist on this machine.
-
-    For a path that does not exist yet, such as an output file, yield its folder if that exists.
-    """
+def find_paths(value: Any, deep: int = _MAX_DEPTH) -> Iterator[Path]:
+    """Yield the paths inside a value, such as the fields of a dataclass, that exist on this machine."""
     if isinstance(value, Path):
-        existing = next((one for one in (value, value.parent) if one.exists()), None)
+        existing = next((path for path in (value, value.parent) if path.exists()), None)
         if existing is not None:
             yield existing
         return
@@ -226,5 +232,5 @@ def find_paths(value: Any, deep: int = _DEEP) -> Iterator[Path]:
         inside = value
     elif deep and isinstance(value, Mapping):
         inside = value.values()
-    for one in inside:
-        yield from find_paths(one, deep - 1)
+    for part in inside:
+        yield from find_paths(part, deep - 1)

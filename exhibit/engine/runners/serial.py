@@ -17,11 +17,7 @@ class Runner:
         self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order.
-
-        An item that exceeds its time limit is stopped while it runs Python code. Native code, such as that of a
-        PDF library, cannot be stopped in this process: the item then ends when this code returns.
-        """
+        """Yield one outcome per item, in order."""
         for item in items:
             try:
                 with limit_time(self._limits, name_item(item)):

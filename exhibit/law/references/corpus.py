@@ -19,7 +19,7 @@ from exhibit.law.references.statutes import find_numbered, find_statutes
 _IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)
 _FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
 # The abbreviation of a law, such as `BGB` or `BDSG`.
-_SHORT = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")
+_ABBREVIATION = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")
 _NUMBERED = re.compile(r"(?m)^[ \t]*\(?(\d{1,2}|[a-z])\)")
 _TITLE = re.compile(
     r"(?i)^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"
@@ -41,14 +41,7 @@ _PARAGRAPH = re.compile(
 
 
 def find_references(text: str, *, context: str = "") -> list[Reference]:
-    """Return every reference of a text in order, including repeats.
-
-    If the text is not in English, also return the provisions of its legal system, such as `§ 433 BGB`.
-
-    Args:
-        context: the text before, such as the question: "the Act" and "section 14.1" may refer to a source named
-            there. The context's own references are not returned.
-    """
+    """Return every reference of a text in order, including repeats."""
     offset = len(context) + 2 if context else 0
     whole = f"{context}\n\n{text}" if context else text
     rest = whole
@@ -66,23 +59,25 @@ def find_references(text: str, *, context: str = "") -> list[Reference]:
 
 @cache
 def _make_unit_pattern() -> re.Pattern[str]:
-    words = {word for one in load_systems() for level in one.units for word in level.words}
+    words = {word for system in load_systems() for level in system.units for word in level.words}
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})", re.IGNORECASE)
 
 
 def _choose_system(text: str) -> LegalSystem:
     """Return the legal system whose provisions a text names; the English one if it names none."""
-    return choose_system(language_of(text[:_OPENING]) if _make_unit_pattern().search(text) else "en")
+    return choose_system(language_of(text[:_OPENING_CHARS]) if _make_unit_pattern().search(text) else "en")
 
 
 def _find_provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield the provisions that a text names; a provision without a law belongs to the law named last."""
-    patterns = [_SHORT, *([re.compile(system.data["code"])] if "code" in system.data else [])]
+    patterns = [_ABBREVIATION, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
     last = ""
-    for one in find_provisions(text, system, [LawName(code, (code,)) for code in codes]):
-        last = one.law or last
-        yield Reference("statute", last, (label_key(one.label)[1], *(number for _, number in one.below)), one.span)
+    for provision in find_provisions(text, system, [LawName(code, (code,)) for code in codes]):
+        last = provision.law or last
+        yield Reference(
+            "statute", last, (label_key(provision.label)[1], *(number for _, number in provision.below)), provision.span
+        )
 
 
 def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
@@ -98,7 +93,7 @@ def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
 
 # ---------------------------------------------------------------- the provisions of a corpus
 
-_OPENING = 1500
+_OPENING_CHARS = 1500
 """Characters of the first pages, on which a guide states its name."""
 
 
@@ -125,10 +120,7 @@ class ReferenceCorpus:
         return cls(reference for text in texts for reference in (*list_own_places(text), *find_references(text)))
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs in the texts of this corpus, with the same kind, number and source.
-
-        The name of the source may be shortened, for example to `act 1996`.
-        """
+        """Return whether a reference occurs in the texts of this corpus, with the same kind, number and source."""
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
             return True
@@ -144,7 +136,7 @@ def list_own_places(text: str) -> Iterator[Reference]:
     if (system := system_of(text)).units:
         yield from _list_law_places(text, system)
         return
-    place = _guide(text[:_OPENING])
+    place = _guide(text[:_OPENING_CHARS])
     is_guide = place is not None
     base: Path = ()
     inside: list[str] = []
@@ -167,10 +159,7 @@ def list_own_places(text: str) -> Iterator[Reference]:
 
 
 def _guide(opening: str) -> _Place | None:
-    """Return the court guide that begins with this text; None if the text does not begin a court guide.
-
-    A practice direction may name a guide too, but only after its own title.
-    """
+    """Return the court guide that begins with this text; None if the text does not begin a court guide."""
     guides = courts.name_guides(opening)
     if not guides or any(_read_title(line) for line in opening[: guides[0].start].split("\n")):
         return None
@@ -192,11 +181,7 @@ def _read_title(line: str) -> _Place | None:
 
 
 def _read_label(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
-    """Return the number of the provision at a line, the path of paragraphs inside it, and the rest of the line.
-
-    If the line begins with a number, the path is empty. A line without a number continues the previous
-    provision: return that provision's number, `base`, and its path, `inside`.
-    """
+    """Return the number of the provision at a line, the path of paragraphs inside it, and the rest of the line."""
     annexed = _ANNEXED.match(line) if place.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
@@ -213,10 +198,7 @@ def _split_number(number: str) -> Path:
 
 
 def _nest_label(inside: list[str], label: str) -> list[str]:
-    """Return the path of a paragraph, given the path of the previous paragraph.
-
-    Letters are below numbers, and Roman numerals below letters: `(b)` after `(1)(a)` gives `(1)(b)`.
-    """
+    """Return the path of a paragraph, given the path of the previous paragraph."""
     ranks = [_rank(part, inside[:depth]) for depth, part in enumerate(inside)]
     rank = _rank(label, inside)
     kept = [part for part, own in zip(inside, ranks, strict=True) if own < rank]

@@ -109,10 +109,7 @@ _HIGHEST = 99  # the highest number of a Part: the Rules have 89, and a higher n
 
 
 def find_rules(text: str) -> Iterator[Mention]:
-    """Yield each citation of a Part or a rule of the CPR (Civil Procedure Rules) in a text.
-
-    Parts of other texts, bare numbers and rules of other bodies are left out.
-    """
+    """Yield each citation of a Part or a rule of the CPR (Civil Procedure Rules) in a text."""
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
@@ -156,10 +153,7 @@ def find_directions(text: str) -> Iterator[Mention]:
 
 
 def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
-    """Yield a mention of each practice direction in a list of numbers after `PD`, such as `PD 51Z and 57AC`.
-
-    If a paragraph follows the list, it belongs to the last practice direction: `PD 51Z and 57AC paragraph 3`.
-    """
+    """Yield a mention of each practice direction in a list of numbers after `PD`, such as `PD 51Z and 57AC`."""
     for number, *inside in numbers.paths[:-1]:
         yield make_mention("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
@@ -194,10 +188,7 @@ def name_guides(text: str) -> list[Named]:
 
 
 def find_guides(text: str) -> Iterator[Mention]:
-    """Yield the provisions of court guides that a text cites.
-
-    A provision without a guide's name belongs to the guide that was named last.
-    """
+    """Yield the provisions of court guides that a text cites."""
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
     for unit in sorted(_find_units(text, named)):
@@ -210,11 +201,7 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 
 def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the name of the court guide that a text names directly before or after a provision.
-
-    A guide after `of`, as in `paragraph 5 of the Chancery Guide`, takes precedence. Return None if no guide
-    is named there.
-    """
+    """Return the name of the court guide that a text names directly before or after a provision."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
@@ -223,12 +210,7 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
 
 
 def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
-    """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide.
-
-    A provision belongs to the guide of an earlier provision with a similar number: if D7.1 was cited with the
-    Circuit Commercial Court Guide, D7.2 is in that guide. Without such an earlier provision, it belongs to
-    the guide that was named last. Return "" if the provision is in a guide that is not named.
-    """
+    """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide."""
     last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
     if of_guide := _OF_GUIDE.match(text, unit.end):
         # a guide states its own name before the names of others

@@ -60,7 +60,7 @@ _OLDEST, _NEWEST = 1952, 2099
 """Years of acts: the first are those of the Coal and Steel Community."""
 _YEAR_FIRST_FROM = 2015
 """The first year in which regulations have the year first; `No 44/2001` has it last."""
-_NEAR = 100
+_MAX_EARLIER_ACTS = 100
 """Most earlier acts that `the Directive` may refer to: this limits the time for a hostile text."""
 
 
@@ -100,7 +100,7 @@ def _find_owner(
     again = _OF_AGAIN.match(text, unit.end)
     if again:
         sort = again["sort"].lower()
-        near = reversed(acts[max(0, before - _NEAR) : before])
+        near = reversed(acts[max(0, before - _MAX_EARLIER_ACTS) : before])
         last = next((act for act in near if _sort(act) == sort), None)
         return (last, again.end()) if last else None
     for act in reversed(acts[max(0, before - 2) : before]):  # another name may stand between, in brackets
@@ -111,10 +111,7 @@ def _find_owner(
 
 
 def _sort(act: Named) -> str:
-    """Return the kind of an EU act, `regulation` for the GDPR; "" if it is unknown.
-
-    The kind resolves later references such as "Article 5 of that Regulation".
-    """
+    """Return the kind of an EU act, `regulation` for the GDPR; "" if it is unknown."""
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
@@ -134,10 +131,7 @@ def _find_numbered(text: str) -> Iterator[Named]:
 
 
 def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an EU act's name, such as `eu regulation 2016/679`; None if it is not clearly an EU act.
-
-    `no` means that `No` precedes the numbers; `known` means that a word such as `(EU)` shows an EU act.
-    """
+    """Return an EU act's name, such as `eu regulation 2016/679`; None if it is not clearly an EU act."""
     if sort == "decision" and not known:
         return None
     year, number = _parse_year(first), second
@@ -149,10 +143,7 @@ def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool
 
 
 def _parse_year(digits: str) -> int | None:
-    """Return the year that a string of two or four digits denotes: `"95"` is 1995.
-
-    None for another number of digits, or for a year outside the expected range.
-    """
+    """Return the year that a string of two or four digits denotes: `"95"` is 1995."""
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
 

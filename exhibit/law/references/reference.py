@@ -1,8 +1,4 @@
-"""Legal references in normal form, and the score of a reference compared with the expected reference.
-
-If rule 3.4 is expected, a reference to Part 3 scores one half. The module also reads the numbers in
-references.
-"""
+"""Legal references in normal form, and the score of a reference compared with the expected reference."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.figures import MONTH
+from exhibit.law.values import MONTH
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]
@@ -56,7 +52,7 @@ _DATED = re.compile(r"(?s)(.*?) ?(\d{4})?")
 _SMALL = frozenset("of and the for in to on by with etc".split())
 _NOWHERE = Span(0, 0)
 """The span of a reference that was not read from a text."""
-_LONGEST = 60
+_MAX_RANGE_NUMBERS = 60
 """Most numbers of a range; of a longer range only the ends count."""
 
 
@@ -94,14 +90,7 @@ class Reference:
 
 
 def credit(expected: Reference, given: Reference) -> float:
-    """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0.
-
-    - 1 if the given reference is the same or more precise: rule 36.5 is given, and Part 36 is expected.
-    - 0.5 if it is less precise: Part 36 is given, and rule 36.5 is expected.
-    - 0 for any other provision, also for another paragraph of the same rule.
-
-    A reference to a case earns 1 only if year, court, division and number are all equal, else 0.
-    """
+    """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0."""
     if expected.kind != given.kind or not is_same_source(expected.kind, expected.source, given.source):
         return 0.0
     if expected.kind == "case":
@@ -137,10 +126,7 @@ def _make_initials(name: str) -> str:
 
 
 class Named(NamedTuple):
-    """A mention of a legal source in a text: its position, and the source's name in normal form.
-
-    A source is an Act, a court guide or an act of the EU; `limitation act 1980` is a name in normal form.
-    """
+    """A mention of a legal source in a text: its position, and the source's name in normal form."""
 
     start: int
     end: int
@@ -149,21 +135,14 @@ class Named(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """A span of a text that cites law, and the references in it.
-
-    Each span is read by one function only, so that no reference is found twice. A mention may have no
-    references, such as `Part 1 of the Act` if the Act is unknown.
-    """
+    """A span of a text that cites law, and the references in it."""
 
     span: Span
     references: tuple[Reference, ...]
 
 
 def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
-    """Return the mention from `start` to `end` of a text, with one reference to `source` for each path.
-
-    For example, `CPR rules 3.4 and 3.5` is one mention with two references.
-    """
+    """Return the mention from `start` to `end` of a text, with one reference to `source` for each path."""
     span = Span(start, end)
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
@@ -185,10 +164,7 @@ def blank_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 class Numbers(NamedTuple):
-    """The provision numbers in a list such as `3.4(1), 3.5`, and the offset at which the list ends.
-
-    Each number is a path of its parts: `3.4(1)` is `("3", "4", "1")`.
-    """
+    """The provision numbers in a list such as `3.4(1), 3.5`, and the offset at which the list ends."""
 
     paths: tuple[Path, ...]
     end: int
@@ -208,15 +184,7 @@ class NumberedUnit(NamedTuple):
 def read_units(
     text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
 ) -> Iterator[NumberedUnit]:
-    """Yield each unit that a text cites, such as `section 5`: the unit's word and the numbers after the word.
-
-    The group `unit` of `pattern` matches the word. Annexes and appendices may have letters as numbers. For
-    annexes, appendices and recitals, the number is returned together with the word: `annex A`.
-
-    Args:
-        roman: the words whose numbers may be Roman.
-        lettered: whether numbers may begin with a letter.
-    """
+    """Yield each unit that a text cites, such as `section 5`: the unit's word and the numbers after the word."""
     for match in pattern.finditer(text):
         unit = match["unit"].strip().rstrip(".").lower()
         kind = next((kind for kind in ("annex", "appendix", "recital") if unit.startswith(kind[:6])), "")
@@ -234,16 +202,7 @@ def read_units(
 
 
 def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
-    """Return the list of provision numbers that begins at a position, such as `3.4, 3.5` after `rules`.
-
-    None if there is no number, or if the first number is a measure such as `14 days`.
-
-    Args:
-        plural: whether the word before the numbers is plural (`rules`). After a singular word, a list is read
-            only if its numbers have dots (`3.4, 3.5`) or `of the` follows (`section 215 or 217 of the Act`).
-        single: read only one number.
-        lettered: also read numbers that begin with a letter, such as `O.5.1` and `K`.
-    """
+    """Return the list of provision numbers that begins at a position, such as `3.4, 3.5` after `rules`."""
     first = _match_item(text, at, lettered=lettered)
     if first is None or _MEASURE.match(text, first.end()):
         return None
@@ -284,12 +243,7 @@ def _read_brackets(brackets: str) -> list[str]:
 
 
 def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the full path of a reference that is written only as brackets after an earlier reference.
-
-    After `25.2(2)`, `(4)` means `25.2(4)`. A number in brackets replaces the last bracketed number of the
-    earlier reference, and a letter in brackets replaces its last bracketed letter. Return None if there is
-    none to replace.
-    """
+    """Return the full path of a reference that is written only as brackets after an earlier reference."""
     new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):
@@ -299,11 +253,8 @@ def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
 
 
 def _list_between(low: Path, high: Path) -> list[Path]:
-    """Return the references between the two ends of a range: 3.5 and 3.6 for the range from 3.4 to 3.7.
-
-    The ends may differ only in the last number. For any other range, and for a very long range, return [].
-    """
+    """Return the references between the two ends of a range: 3.5 and 3.6 for the range from 3.4 to 3.7."""
     if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
         return []
     numbers = range(int(low[-1]) + 1, int(high[-1]))
-    return [(*low[:-1], str(number)) for number in numbers] if len(numbers) < _LONGEST else []
+    return [(*low[:-1], str(number)) for number in numbers] if len(numbers) < _MAX_RANGE_NUMBERS else []

@@ -101,13 +101,13 @@ _UNIT_WORDS: dict[str, str] = {
     "chapter": "chapter chapters",
     "para": "paragraph paragraphs para paras",
 }
-_REACH = 160  # characters: the titles of cited Acts are shorter
+_NAME_CHARS = 160  # characters: the titles of cited Acts are shorter
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
 """The instruments whose usual unit this is: such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
-_NEAR = 400
+_MAX_CHARS_TO_ACT = 400
 """Greatest distance in characters from a bare `section 33` back to its Act."""
 
 
@@ -134,11 +134,7 @@ class Instruments:
         self._mentions = sorted([*self.named, *by_year])
 
     def _find_full_name(self, sort: str, year: str, before: int) -> str:
-        """Return the full name of an instrument, given its kind and year: `act` and 1996 for `the 1996 Act`.
-
-        Return the name for which the text defines this short name. Otherwise return the last instrument of that
-        kind and year before the position, else the first one in the text, else `act 1996` itself.
-        """
+        """Return the full name of an instrument, given its kind and year: `act` and 1996 for `the 1996 Act`."""
         if defined := self._defined.get(f"{year} {sort}"):
             return defined
         same = [named for named in self.named if sort_of(named.name) == sort and named.name.endswith(year)]
@@ -164,11 +160,7 @@ class Instruments:
         return self._find_short(start) if joined else None
 
     def _find_short(self, start: int) -> Named | None:
-        """Return the law that a short name such as `1996 Act`, `Act` or `Insolvency Rules` refers to.
-
-        None if there is no such short name at `start`, or if it means the Civil Procedure Rules. If the law is
-        unknown, the `name` of the result is empty.
-        """
+        """Return the law that a short name such as `1996 Act`, `Act` or `Insolvency Rules` refers to."""
         match = _SHORT.match(self.text, start)
         if match is None:
             return None
@@ -193,23 +185,16 @@ class Instruments:
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
-    """Return the named instruments without those that overlap the next one in the list.
-
-    A name that overlaps the next name is only a part of a longer name.
-    """
+    """Return the named instruments without those that overlap the next one in the list."""
     starts: list[float] = [later.start for later in named[1:]]
-    return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
+    return [name for name, following in zip(named, [*starts, math.inf], strict=False) if name.end <= following]
 
 
 def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
-    """Return the Act, Order or other instrument with its full name; None for the Civil Procedure Rules.
-
-    `ending` matches the end of the name, such as `Act 1980`. The words before it are read backwards to find
-    where the name begins.
-    """
+    """Return the Act, Order or other instrument with its full name; None for the Civil Procedure Rules."""
     start = ending.start()
     listed = False
-    floor = max(0, start - _REACH)
+    floor = max(0, start - _NAME_CHARS)
     while token := _TOKEN.search(text[floor:start]):
         if token["word"] and token["word"].lower().rstrip("'’s") in _NOT_NAMES:
             break
@@ -238,11 +223,7 @@ def _normalise_name(name: str) -> str:
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
-    """Yield the references to legislation in a text, each as a mention.
-
-    A mention is a provision with its instrument (`section 33 of the Limitation Act 1980`), or an Act, a
-    regulation or another instrument that is named without a provision.
-    """
+    """Yield the references to legislation in a text, each as a mention."""
     instruments = Instruments(text)
     heads = _find_provisions(text)
     by_start = {head.start: head for head in heads}
@@ -300,11 +281,7 @@ def _find_owner(
 
 
 def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    """Return the law named directly before a provision, and the offset at which the provision ends; else None.
-
-    An example is `Limitation Act 1980, s 33`. For a section, an Act named a little earlier in the text is also
-    accepted.
-    """
+    """Return the law named directly before a provision, and the offset at which the provision ends; else None."""
     for instrument in reversed(instruments.named):
         gap = _AFTER_NAME.match(text, instrument.end)
         if instrument.end <= head.start and gap and gap.end() == head.start:
@@ -312,7 +289,7 @@ def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) 
             return (instrument, head.end) if fits else None
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
-        near = instruments.find_last_act(head.start, within=_NEAR)
+        near = instruments.find_last_act(head.start, within=_MAX_CHARS_TO_ACT)
         # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
         return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
     return None
@@ -326,10 +303,7 @@ def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]
 
 
 def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    """Yield the path of each provision in a citation such as `sections 3 and 4`, with the outermost unit first.
-
-    The path of `paragraph 6 of Schedule 18` begins with the Schedule.
-    """
+    """Yield the path of each provision in a citation such as `sections 3 and 4`, with the outermost unit first."""
     outer = _find_outer(text, head, by_start)
     prefix: Path = next(iter(_list_paths(outer, instrument, by_start, text))) if outer else ()
     for path in head.paths:
@@ -341,11 +315,7 @@ def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, Numbe
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
-    """Yield the instruments that a text cites by number, such as `SI 2002/618`.
-
-    Each instrument has the provision that is cited before or after the number. Search for names first, with
-    `find_statutes`: if a name that was found precedes the number, the number gives no second reference.
-    """
+    """Yield the instruments that a text cites by number, such as `SI 2002/618`."""
     for match in _IN_BRACKETS.finditer(text):
         yield make_mention("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _find_provisions(text) if unit.unit in _OWN]

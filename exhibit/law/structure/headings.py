@@ -1,8 +1,4 @@
-"""Finds the headings of legal texts.
-
-These are lines that begin with a number, a letter or a word such as "ARTICLE IV", lines in capitals, and
-titles above a number.
-"""
+"""Finds the headings of legal texts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -84,16 +80,16 @@ _DEFINITIONS = re.compile(
     r"glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
-_BARE, _LISTED = 6, 6.5
+_UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5
 """The ranks of a title without a number that is not above a number: that of a chapter, or below if it is listed."""
-_MOST_LINES = 4
+_MAX_HEADING_LINES = 4
 """Most lines of a heading: the longest in the five court guides has four."""
-_LONGEST = 300  # characters: a longer text is a sentence
+_MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
 """A footnote mark at the end of a title."""
-_SIGNATURES = 3000
+_SIGNATURE_CHARS = 3000
 """Characters after a signature line in which a line in capitals is a name or an office, not a heading."""
-_MOST_SHOUTED = 3
+_MAX_CAPITAL_LINES = 3
 """Most lines in capitals of a heading; four in a row are a disclaimer."""
 
 HeadingMatch = tuple[Heading | None, int]
@@ -125,7 +121,7 @@ class _Finder:
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
             if heading:
                 yield replace(heading, counted=False) if self._outline.rules else heading
-                quiet = heading.start + _SIGNATURES if heading.kind == "signature" else quiet
+                quiet = heading.start + _SIGNATURE_CHARS if heading.kind == "signature" else quiet
             index += taken
 
     def _find_unlabelled(self, index: int) -> Line | None:
@@ -138,11 +134,8 @@ class _Finder:
     # ---------------------------------------------------------------- by the outline
 
     def _find_listed(self, index: int) -> HeadingMatch:
-        """Return the heading that begins at a line, and its number of lines; the heading is None if none is found.
-
-        A heading is found here if the outline lists its title, or if its font is larger or bolder than the text's.
-        """
-        for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
+        """Return the heading that begins at a line, and its number of lines; the heading is None if none is found."""
+        for count in range(min(_MAX_HEADING_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
             rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
             if rank is not None and (heading := self._find_known(index, last, rank)):
@@ -151,16 +144,13 @@ class _Finder:
         return self._find_large(index) if self._lines[index].start in self._outline.heights else (None, 1)
 
     def _find_large(self, index: int) -> HeadingMatch:
-        """Return the heading at a line whose font is larger or bolder than the text's, and its number of lines.
-
-        Following lines in the same font belong to the heading. The heading is None if the line cannot be one.
-        """
+        """Return the heading at a line whose font is larger or bolder than the text's, and its number of lines."""
         heights = self._outline.heights
         height, last = heights[self._lines[index].start], index
         if self._labels[index] is None and height.height < self._outline.least:
             return None, 1
         while (
-            last + 1 < index + _MOST_LINES
+            last + 1 < index + _MAX_HEADING_LINES
             and (line := self._find_unlabelled(last + 1))
             and heights.get(line.start) == height
         ):
@@ -171,7 +161,7 @@ class _Finder:
     def _find_known(self, index: int, last: int, rank: float) -> Heading | None:
         line, end = self._lines[index], self._lines[last].end
         text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
-        if len(text) > _LONGEST or text[-1] in ",;":
+        if len(text) > _MAX_HEADING_CHARS or text[-1] in ",;":
             return None
         label = self._labels[index]
         if label is None:
@@ -188,7 +178,7 @@ class _Finder:
         if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
             return None
         over = self._make_unnumbered(index, last + 1, text, "listed")
-        return replace(over, rank=rank or (over.rank if over.rank != _BARE else _LISTED))
+        return replace(over, rank=rank or (over.rank if over.rank != _UNNUMBERED_RANK else _LISTED_RANK))
 
     # ---------------------------------------------------------------- by the line itself
 
@@ -232,7 +222,7 @@ class _Finder:
         end = index
         while (line := self._find_unlabelled(end)) and line.text.isupper() and (end == index or not line.gap):
             end += 1
-        if end - index > _MOST_SHOUTED:
+        if end - index > _MAX_CAPITAL_LINES:
             return None, end - index
         if end == index or not all(is_shout(line.text) for line in self._lines[index:end]):
             return None, 1
@@ -240,11 +230,7 @@ class _Finder:
         return None if is_prose(title) else self._make_unnumbered(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
-        """Return the heading at a line if the line is a title without a number; also return its number of lines.
-
-        Above a line with a section number, any short line can be a title. Above a paragraph, a title must be in
-        title case. The heading is None if the line is not a title.
-        """
+        """Return the heading at a line if the line is a title without a number; also return its number of lines."""
         line, label = self._lines[index], self._label(index + 1)
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
         last = index + 1 == len(self._lines)
@@ -262,26 +248,18 @@ class _Finder:
         return self._make_unnumbered(index, index + 1, text, "title") if titled else None, 1
 
     def _make_unnumbered(self, first: int, end: int, title: str, style: str) -> Heading:
-        """Return a heading without a number; its lines are those from `first` up to, but not including, `end`.
-
-        If a numbered line follows, the heading gets the level just above that line; otherwise it gets the level of
-        a chapter.
-        """
+        """Return a heading without a number; its lines are those from `first` up to, but not including, `end`."""
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
-        rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
+        rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _UNNUMBERED_RANK
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
         return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that is missing from the document's outline; None if the heading must be dropped.
-
-    A schedule gets a slightly lower level. A title without a number is kept only if the numbered line under it
-    has a low level, such as 4.2. Other headings are returned unchanged.
-    """
+    """Return a heading that is missing from the document's outline; None if the heading must be dropped."""
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
-    return None if heading.style in BARE and heading.rank <= _BARE else heading
+    return None if heading.style in BARE and heading.rank <= _UNNUMBERED_RANK else heading
 
 
 def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
@@ -308,14 +286,11 @@ def _find_fixed(line: Line) -> Heading | None:
 
 COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})
-_OPENING = 3000  # characters of a first page, on which a document states its name
+_FIRST_PAGE_CHARS = 3000  # characters of a first page, on which a document states its name
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Return the headings, but only the last of several unnumbered headings without text between them.
-
-    Several titles without text between them are usual on cover pages.
-    """
+    """Return the headings, but only the last of several unnumbered headings without text between them."""
     kept = []
     for heading, after in zip_longest(headings, headings[1:]):
         empty = after is not None and not text[heading.end : after.start].strip()
@@ -338,11 +313,7 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without the lists in front of an agreement, such as a list of exhibits.
-
-    In front of the agreement, three kinds of headings are left out: schedules, recitals, and titles without a
-    number. The first title without a number is kept, because it is the document's name.
-    """
+    """Return the headings without the lists in front of an agreement, such as a list of exhibits."""
     body = next((at for at, heading in enumerate(headings) if _begins_agreement(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
@@ -355,10 +326,7 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _begins_agreement(heading: Heading) -> bool:
-    """Return whether the main text of an agreement begins at a heading.
-
-    It begins with `NOW, THEREFORE`, with article 1, or with a heading numbered 1.
-    """
+    """Return whether the main text of an agreement begins at a heading."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )
@@ -369,10 +337,7 @@ def _make_key(heading: Heading) -> str:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without the exhibit number at the start of a filing, such as `Exhibit 10.1`.
-
-    If the first remaining heading is the document's own name, its kind becomes `title`.
-    """
+    """Return the headings without the exhibit number at the start of a filing, such as `Exhibit 10.1`."""
     kept = list(headings)
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]
@@ -383,4 +348,4 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _names_part(heading: Heading) -> bool:
-    return heading.start < _OPENING and _DOCUMENT.search(heading.title) is not None
+    return heading.start < _FIRST_PAGE_CHARS and _DOCUMENT.search(heading.title) is not None

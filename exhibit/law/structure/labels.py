@@ -31,7 +31,7 @@ _PAGE = re.compile(r"(?i)page\s+\d")
 _ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
 _ROMAN_ITEM = re.compile(r"([IVXLC]{1,7})[ \xa0]*[-–—][ \xa0]*")
 _ROMAN = re.compile(r"(?=.)(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_LONGEST = 150  # characters: a longer text is a sentence
+_MAX_TITLE_CHARS = 150  # characters: a longer text is a sentence
 
 
 def is_title(text: str) -> bool:
@@ -76,7 +76,7 @@ def heads_nothing(text: str) -> bool:
 
 def is_prose(title: str) -> bool:
     """Return whether a text in capitals is a sentence: very long, or more than six words with a verb."""
-    return len(title) > _LONGEST or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
+    return len(title) > _MAX_TITLE_CHARS or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 
 def run_in(rest: str) -> tuple[str, int]:
@@ -147,11 +147,7 @@ def _read_worded(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
-    """Return the style, rank and kind of a heading that begins with a word and a number, such as `Article 2`.
-
-    Headings of one style are numbered together; a lower rank is a higher level. In an English text, `Section 2`
-    and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
-    """
+    """Return the style, rank and kind of a heading that begins with a word and a number, such as `Article 2`."""
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
     depth = len(_parse_value(number, system))
@@ -161,10 +157,7 @@ def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tup
 
 
 def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
-    """Return the label of a part with a Roman number, as in `II. Der Bund` or `I - pelo navio;`.
-
-    Return None if the line has no such label, or if the legal system has no parts with Roman numbers.
-    """
+    """Return the label of a part with a Roman number, as in `II."""
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
         return None
@@ -176,13 +169,7 @@ def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
-    """Return whether the words after a label such as `Section 4` show that the line is a heading.
-
-    Args:
-        rest: the words after the label.
-        marked: whether punctuation follows the label's number.
-        shouts: whether the label's word is in capitals.
-    """
+    """Return whether the words after a label such as `Section 4` show that the line is a heading."""
     if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
         # "§ 10 (weggefallen)" is a heading; "§ 5 Satz 1 gilt" is a reference at the start of a line
         return rest[0] == "("
@@ -255,10 +242,7 @@ def _read_letter(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _parse_value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
-    """Return the value of a label as integers: `4.2` is (4, 2), and `i` is (1,).
-
-    With `letters`, letters are never read as Roman numerals: `i` is (9,).
-    """
+    """Return the value of a label as integers: `4.2` is (4, 2), and `i` is (1,)."""
     ordinal = system.parse_ordinal(number) if system else None
     if ordinal is not None:
         return (ordinal,)
@@ -283,11 +267,7 @@ def parse_roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Replace labels that are only numbers in a PDF's margin by None.
-
-    A label is a section's number at the start of a line. Labels are margin numbers if at least three follow
-    each other on lines without other text.
-    """
+    """Replace labels that are only numbers in a PDF's margin by None."""
     at = 0
     while at < len(labels):
         end = at

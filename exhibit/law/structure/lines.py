@@ -37,14 +37,14 @@ _ENTRY = re.compile(
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _SPACES = " \t\xa0"
-_WIDE = 3 * " "
+_WIDE_SPACE = 3 * " "
 """The space between two pieces of a line: some text files separate paragraphs only by wide spaces."""
-_WRAPPED = 160
+_MAX_WRAPPED_CHARS = 160
 """If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
-_RUN_ON = 800
+_MAX_LINE_CHARS = 800
 """A longer line contains whole sections: some text files have lost the ends of their paragraphs."""
-_TITLE = 140  # characters within which a title ends and its list begins
-_SHORT = 0.6  # share of the usual width: a shorter line ends a paragraph
+_TITLE_CHARS = 140  # characters within which a title ends and its list begins
+_SHORT_LINE_SHARE = 0.6  # share of the usual width: a shorter line ends a paragraph
 
 
 class Line(NamedTuple):
@@ -62,12 +62,7 @@ class Line(NamedTuple):
 
 
 def read_lines(document: Document, *, listed: bool = False, paged: bool = True) -> list[Line]:
-    """Return the lines that may be headings, in order.
-
-    Args:
-        listed: whether the document's headings are already known, for example from its contents or bookmarks.
-        paged: whether the text has pages; a table of contents is searched for only if it has.
-    """
+    """Return the lines that may be headings, in order."""
     pieces = list(_split_pieces(document, listed))
     width = find_full_width(piece.end - piece.start for piece in pieces)
     contents = find_contents(document.text) if paged else Span(0, 0)
@@ -86,17 +81,14 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
             gap = True
             continue
         gap = gap or piece.wide
-        ended = not width or len(before) < _SHORT * width or _ENDS.search(before[-12:]) is not None
+        ended = not width or len(before) < _SHORT_LINE_SHARE * width or _ENDS.search(before[-12:]) is not None
         lines.append(Line(piece.start, piece.start + len(text), text, gap, gap or ended, before))
         before, gap = text, False
     return lines
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines in the first `characters` characters of a document.
-
-    Running heads are kept, because the title of a cover page may be repeated at the top of later pages.
-    """
+    """Return the lines in the first `characters` characters of a document."""
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -107,11 +99,7 @@ class _Piece(NamedTuple):
 
 
 def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
-    """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range.
-
-    Running heads, feet and page numbers are left out. `listed` says whether the document's headings are known,
-    for example from bookmarks. A line with a label such as `Part 3` is then a heading, not a running head.
-    """
+    """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range."""
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
     furniture = iter([*_find_furniture(document, listed), Span(len(text), len(text))])
@@ -139,28 +127,18 @@ def _find_line_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a line that are separated by three or more spaces.
-
-    `flat` is the text with a plain space in place of each tab or NBSP.
-    """
+    """Yield the ranges of a line that are separated by three or more spaces."""
     while start < end:
-        wide = flat.find(_WIDE, start, end)
+        wide = flat.find(_WIDE_SPACE, start, end)
         last = end if wide < 0 else wide
         words = text[start:last].lstrip()
         if words:
             yield last - len(words), last
-        start = last + len(_WIDE)
+        start = last + len(_WIDE_SPACE)
 
 
 def _find_furniture(document: Document, listed: bool) -> list[Span]:
-    """Return the running heads, feet and page numbers, without headings that were mistaken for running heads.
-
-    A line such as `Part 3` that occurs only once is a heading.
-
-    Args:
-        listed: whether the document's headings are known from a list; then every line with a label is a
-            heading.
-    """
+    """Return the running heads, feet and page numbers, without headings that were mistaken for running heads."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
@@ -174,18 +152,11 @@ def _find_furniture(document: Document, listed: bool) -> list[Span]:
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a line of text in pieces, cut where a heading or the first item of a list may begin inside the line.
-
-    A very long line, which contains whole sections, is cut before each numbered heading. Any other line is cut
-    only between a title and a list: `4.1 Conduct of Business.` and `(a) The Company …`.
-
-    Args:
-        wide: whether a wide space separates the line from the text before it.
-    """
-    if end - start > _RUN_ON:
+    """Yield a line of text in pieces, cut where a heading or the first item of a list may begin inside the line."""
+    if end - start > _MAX_LINE_CHARS:
         marks = _INLINE.finditer(text, start, end)
-    elif text.find("(", start, start + _TITLE) >= 0:
-        marks = _FIRST_ITEM.finditer(text, start, start + _TITLE)
+    elif text.find("(", start, start + _TITLE_CHARS) >= 0:
+        marks = _FIRST_ITEM.finditer(text, start, start + _TITLE_CHARS)
     else:
         marks = iter(())
     for mark in marks:
@@ -197,24 +168,21 @@ def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterat
 
 
 def find_full_width(lengths: Iterator[int]) -> int:
-    """Return the length of a full line, in characters, from the lengths of all lines of a text.
-
-    Return 0 if the text is not wrapped at a margin, so that each line is a whole paragraph.
-    """
+    """Return the length of a full line, in characters, from the lengths of all lines of a text."""
     ordered = sorted(length for length in lengths if length)
     if not ordered:
         return 0
     width = ordered[min(len(ordered) * 9 // 10, len(ordered) - 1)]
-    return width if width <= _WRAPPED else 0
+    return width if width <= _MAX_WRAPPED_CHARS else 0
 
 
 # ---------------------------------------------------------------- the table of contents
 
-_NEAR = 60_000  # characters: a table of contents is at the start
-_REACH = 320
+_CONTENTS_CHARS = 60_000  # characters: a table of contents is at the start
+_MAX_ENTRY_CHARS = 320
 """Most characters between two entries of one table."""
-_JUMP = 40  # pages between two entries: a long annex may lie between them
-_MARKS = 20  # occurrences of the word `contents` that are examined: a hostile text may be full of it
+_MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
+_MAX_CONTENTS_WORDS = 20  # occurrences of the word `contents` that are examined: a hostile text may be full of it
 
 
 _LEADING = frozenset(".… \xa0")
@@ -222,15 +190,15 @@ _LEADING = frozenset(".… \xa0")
 
 def find_contents(text: str) -> Span:
     """Return the span of the table of contents, whose entries have rising page numbers; empty if there is none."""
-    for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
+    for mark in islice(_CONTENTS.finditer(text, 0, _CONTENTS_CHARS), _MAX_CONTENTS_WORDS):
         page, entries, end = 0, 0, mark.end()
-        entry = _ENTRY.search(text, end, end + _REACH)
+        entry = _ENTRY.search(text, end, end + _MAX_ENTRY_CHARS)
         while entry:
             number = int(entry[1])
             named = _NUMBERED.search(text, max(mark.end(), entry.start() - 12), entry.start())
-            if not named and page <= number <= page + _JUMP:
+            if not named and page <= number <= page + _MAX_PAGES_BETWEEN:
                 page, entries, end = number, entries + 1, entry.end()
-            entry = _ENTRY.search(text, entry.end(), end + _REACH)
+            entry = _ENTRY.search(text, entry.end(), end + _MAX_ENTRY_CHARS)
         if entries >= 3:
             return Span(mark.start(), end)
     return Span(0, 0)
@@ -269,15 +237,12 @@ class Outline(NamedTuple):
 
 
 NO_OUTLINE = Outline()
-_LARGER = 1.15  # times the text height: finds 98.8% of 808 bookmarks of four court guides, words alone 70.9%
-_FEWEST_LARGE = 3  # lines: a title page alone does not show the fonts of headings
+_HEADING_HEIGHT = 1.15  # times the text height: finds 98.8% of 808 bookmarks of four court guides, words alone 70.9%
+_MIN_LARGE_LINES = 3  # lines: a title page alone does not show the fonts of headings
 
 
 def make_typed_outline(document: Document) -> Outline:
-    """Return an outline of a PDF's lines whose font is larger or bolder than that of its text.
-
-    The outline is empty if there are only a few such lines, or if the file is not a PDF.
-    """
+    """Return an outline of a PDF's lines whose font is larger or bolder than that of its text."""
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetch_file(document.path) as here:
@@ -289,10 +254,10 @@ def make_typed_outline(document: Document) -> Outline:
     if not heights:
         return NO_OUTLINE
     body = heights.most_common(1)[0][0]
-    least = _LARGER * body.height
-    large = {at: one for at, one in types.items() if one.height >= least or one.bold > body.bold}
-    if len(large) < _FEWEST_LARGE:
+    least = _HEADING_HEIGHT * body.height
+    large = {at: kind for at, kind in types.items() if kind.height >= least or kind.bold > body.bold}
+    if len(large) < _MIN_LARGE_LINES:
         return NO_OUTLINE
     # if headings are larger, a line that is only bold is a numbered heading or an emphasised word
-    larger = sum(one.height >= least for one in large.values()) >= _FEWEST_LARGE
+    larger = sum(kind.height >= least for kind in large.values()) >= _MIN_LARGE_LINES
     return Outline(heights=large, least=least if larger else 0.0)

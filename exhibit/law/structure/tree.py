@@ -1,7 +1,4 @@
-"""A document as a tree of articles, sections, clauses, recitals and schedules.
-
-The leaves of the tree cover the text without gaps or overlaps.
-"""
+"""A document as a tree of articles, sections, clauses, recitals and schedules."""
 
 import re
 from bisect import bisect_right
@@ -41,21 +38,18 @@ class Section:
 
 # ---------------------------------------------------------------- building the tree
 
-_DEEPEST = 9  # levels: lists may be nested more deeply, headings are not
+_MAX_LEVELS = 9  # levels: lists may be nested more deeply, headings are not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
 """Styles of lists; each document decides which of them is above which."""
 _CLOSED = frozenset({"title", "agreement", "signature"})
 """Parts that contain no numbered section."""
 _UNIT = 4.9  # every unit of a law has a lower rank
-_GAP = 3
+_MAX_MISSING_NUMBERS = 3
 """Most numbers that may be missing from a count: text files lose some."""
 
 
 def read_structure(document: Document, outline: Outline | None = None) -> Section:
-    """Return the tree of sections; the root is the whole text, and the leaves cover it without gaps or overlaps.
-
-    Without an outline, a PDF's headings are recognised by their fonts as well as by their words.
-    """
+    """Return the tree of sections; the root is the whole text, and the leaves cover it without gaps or overlaps."""
     root = Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
@@ -72,10 +66,7 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
 
 def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
-    """Return the headings of the sections above a span, outermost first, joined by " > ".
-
-    At each level, the section contains more than half of the span. The result has at most `limit` characters.
-    """
+    """Return the headings of the sections above a span, outermost first, joined by " > "."""
     headings, section = [], root
     while section.children:
         child = _find_holder(section.children, span)
@@ -123,10 +114,7 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Return the tree node for a heading, after removing from the stack the sections that end before it.
-
-    Return None if the line is not a heading after all. The new node is not added to the stack.
-    """
+    """Return the tree node for a heading, after removing from the stack the sections that end before it."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first belongs to the same recitals
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
@@ -142,7 +130,7 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
     for at in range(len(stack) - 1, 0, -1):
         node = stack[at]
         if node.heading.style == heading.style and 0 < heading.value[0] - node.heading.value[0] <= (
-            1 if at < len(stack) - 1 and not heading.sure else _GAP
+            1 if at < len(stack) - 1 and not heading.sure else _MAX_MISSING_NUMBERS
         ):
             del stack[at:]
             return Node(heading, node.rank, node.level)
@@ -153,18 +141,14 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
     while len(stack) > 1 and not _may_hold(stack[-1].heading, heading):
         stack.pop()
     top = stack[-1]
-    if top.level >= _DEEPEST:
+    if top.level >= _MAX_LEVELS:
         top = stack[-2]
         stack.pop()
     return Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
 
 
 def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
-    """Return the rank of a heading whose level differs from law to law, such as the German `Abschnitt`.
-
-    The first heading of a style in the law sets the rank: just below the division that contains the heading.
-    Later headings of the same style get the same rank.
-    """
+    """Return the rank of a heading whose level differs from law to law, such as the German `Abschnitt`."""
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
         ranks[heading.style] = max(FREE, max(divisions) + 0.05)
@@ -173,7 +157,7 @@ def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]
 
 def _place_by_rank(stack: list[Node], heading: Heading, rank: float) -> Node:
     while len(stack) > 1 and (
-        stack[-1].rank >= rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _DEEPEST
+        stack[-1].rank >= rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _MAX_LEVELS
     ):
         stack.pop()
     return Node(heading, rank, stack[-1].level + 1)
@@ -188,11 +172,7 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
 
 
 def _goes_on(stack: list[Node], heading: Heading) -> bool:
-    """Return whether a heading's decimal number, such as 4.2, fits the numbers of the headings before it.
-
-    After 4.1, for example, 4.2 fits, and 3.5 does not. Some numbers may be missing, and a new count may begin
-    at 1. The first decimal number should begin with the number of its chapter: 4.1 in chapter 4.
-    """
+    """Return whether a heading's decimal number, such as 4.2, fits the numbers of the headings before it."""
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:
         major = next(
@@ -201,7 +181,7 @@ def _goes_on(stack: list[Node], heading: Heading) -> bool:
         return heading.sure or major is None or major[0] == heading.value[0]
     if heading.value[0] == 1 and heading.value[1:2] <= (1,):
         return True
-    return heading.value > last and heading.value[0] - last[0] <= (_GAP if heading.sure else 1)
+    return heading.value > last and heading.value[0] - last[0] <= (_MAX_MISSING_NUMBERS if heading.sure else 1)
 
 
 def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> Heading:

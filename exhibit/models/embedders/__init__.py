@@ -1,7 +1,4 @@
-"""Embedders, which turn texts into unit vectors: one file each, selected by `--embedder`.
-
-Vectors are cached between runs.
-"""
+"""Embedders, which turn texts into unit vectors: one file each, selected by `--embedder`. Vectors are cached."""
 
 import re
 from collections.abc import Sequence
@@ -14,15 +11,11 @@ from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
 
-_SLAB = 1024
-"""The number of texts between two writes to the cache: a kill loses no more vectors than these."""
+_SLAB_TEXTS = 1024  # texts between two writes to the cache: a kill loses no more vectors than these
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
-    """Return the vectors scaled to length one.
-
-    If a vector is zero or not finite, raise an error that quotes its text.
-    """
+    """Return the vectors scaled to length one; raise an error for a wrong shape, or a zero or infinite vector."""
     try:
         rows = np.asarray(vectors, dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:  # a number of a thousand digits, rows of different lengths
@@ -35,70 +28,41 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if bad.size:
         what = "only zeros" if lengths[bad[0]] == 0 else "numbers that are not finite"
-        raise ServiceError(f"embedder {name}: returned a vector with {what} for {_quote(texts[bad[0]])}")
+        text = texts[int(bad[0])]
+        words = " ".join(text.split())[:60]
+        raise ServiceError(f"embedder {name}: returned a vector with {what} for {len(text)} characters {words!r}")
     lengths[np.abs(lengths - 1) < 1e-6] = 1  # vectors of length one are not changed
     unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
     return unit
 
 
-def _quote(text: str) -> str:
-    words = " ".join(text.split())
-    return f"the text of {len(text)} characters {words[:60]!r}" + (" …" if len(words) > 60 else "")
-
-
-# ---------------------------------------------------------------- the cache
-
-
-class VectorCache:
-    """A cache of the vectors of one model, at full precision, so that a second run gets the same numbers."""
-
-    def __init__(self, folder: Path, embedder: Embedder) -> None:
-        self._dimensions = embedder.dimensions
-        readable = re.sub(r"[^\w.-]+", "-", embedder.name)[:60]
-        stem = f"{readable}-{key_of(embedder.name).hex()[:8]}-{self._dimensions}"
-        self._kept = Cache(folder / f"{stem}.sqlite")
-
-    def __len__(self) -> int:
-        """Return the number of cached vectors."""
-        return len(self._kept)
-
-    def get(self, texts: Sequence[str], *, role: Role) -> tuple[npt.NDArray[np.bool_], Vectors]:
-        """Return a flag for each text (whether it is cached), and a row for each text: its vector, or zeros."""
-        keys = [key_of(role, text) for text in texts]
-        kept = self._kept.get(keys)
-        known = np.array([len(kept.get(key, b"")) == 4 * self._dimensions for key in keys], np.bool_)
-        vectors = np.zeros((len(texts), self._dimensions), np.float32)
-        for row in np.flatnonzero(known).tolist():
-            vectors[row] = np.frombuffer(kept[keys[row]], "<f4")
-        return known, vectors
-
-    def put(self, texts: Sequence[str], vectors: Vectors, *, role: Role) -> None:
-        """Add the vectors of some texts to the cache."""
-        rows = np.ascontiguousarray(vectors, "<f4")
-        self._kept.put({key_of(role, text): row.tobytes() for text, row in zip(texts, rows, strict=True)})
-
-
 class CachedEmbedder:
-    """An embedder with a cache: it calls another embedder only for texts that are not cached, once per text."""
+    """An embedder with a cache on disk: it calls another embedder only for texts that are not cached."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
-        self.many: int = getattr(embedder, "many", 0)
         self.languages: frozenset[str] | None = getattr(embedder, "languages", None)
-        self._embedder, self._cache = embedder, cache
+        self._embedder = embedder
+        readable = re.sub(r"[^\w.-]+", "-", self.name)[:60]
+        self._cache = Cache(folder / f"{readable}-{key_of(self.name).hex()[:8]}-{self.dimensions}.sqlite")
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
         """Return one normalised row per text, in order."""
-        known, vectors = self._cache.get(texts, role=role)
-        places: dict[str, list[int]] = {}
-        for row in map(int, np.flatnonzero(~known)):
-            places.setdefault(texts[row], []).append(row)
-        missing = list(places)
-        slabs = max(_SLAB, self.many)
-        for start in range(0, len(missing), slabs):
-            slab = missing[start : start + slabs]
+        keys = [key_of(role, text) for text in texts]
+        stored = self._cache.get(keys)
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        missing: dict[str, list[int]] = {}
+        for row, key in enumerate(keys):
+            if len(stored.get(key, b"")) == 4 * self.dimensions:
+                vectors[row] = np.frombuffer(stored[key], "<f4")
+            else:
+                missing.setdefault(texts[row], []).append(row)
+        distinct = list(missing)
+        for start in range(0, len(distinct), _SLAB_TEXTS):
+            slab = distinct[start : start + _SLAB_TEXTS]
             fresh = to_unit(self._embedder.embed(slab, role=role), slab, name=self.name, dimensions=self.dimensions)
-            self._cache.put(slab, fresh, role=role)
             for text, vector in zip(slab, fresh, strict=True):
-                vectors[places[text]] = vector
+                vectors[missing[text]] = vector
+            rows = np.ascontiguousarray(fresh, "<f4")
+            self._cache.put({keys[missing[text][0]]: row.tobytes() for text, row in zip(slab, rows, strict=True)})
         return vectors

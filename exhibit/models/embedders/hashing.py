@@ -1,7 +1,6 @@
 """An embedder without a model: it hashes words into a vector, with the same result on every machine.
 
-It is the lexical baseline that a trained embedder must surpass. Tests use it if the values of the vectors
-do not matter.
+It is the lexical baseline that a trained embedder must surpass.
 """
 
 import zlib

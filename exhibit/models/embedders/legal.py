@@ -1,36 +1,39 @@
 """all-MiniLM-L6-v2 with this project's adapter for contracts and policies: `legal`, `legal:int8`, `legal:fp16` …
 
-The adapter is 1.3 MB of low-rank weights that come with the package. They are added to the official weights when the
-graph is built, so a text takes the same time as with `minilm`. bench/results/models.md names the training data.
-
-exhibit prepare model    builds the graphs of this embedder and of `minilm`, its base
+The adapter, 4.5 MB of low-rank weights in the package, is added to the official weights when the graph is built.
+bench/results/models.md names the training data.
 """
 
-import sys
-from collections.abc import Sequence
-
-from exhibit.models.embedders.minilm import open_network, prepare
-from exhibit.models.network import ADAPTER, OFFICIAL, STRENGTH, adapt_weights
-from exhibit.models.network import open_legal_network as network
-from exhibit.models.protocols import Embedder
+from exhibit.models.embedders.minilm import MiniLM
+from exhibit.models.network import (
+    ADAPTER,
+    OFFICIAL,
+    Network,
+    choose_variant,
+    find_graph_path,
+    load_graph,
+    open_lowrank,
+)
 from exhibit.runtime.command import guarded
-
-__all__ = ["ADAPTER", "STRENGTH", "adapt_weights", "main", "network", "open"]
-
 
 LOCAL = True
 
 
-def open(argument: str | None) -> Embedder:
+def open(argument: str | None) -> MiniLM:
     """Return the embedder; its graph is built on first use."""
-    return open_network("legal", argument, network())
+    return MiniLM(choose_variant("embedder", "legal", argument), network=open_network())
+
+
+def open_network() -> Network:
+    """Return the network of this embedder."""
+    return open_lowrank("legal", ADAPTER, "-1")
 
 
 @guarded()
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the ONNX graphs of this embedder and of `minilm`, and print the path of this embedder's graph."""
-    return prepare("legal", [OFFICIAL, network()], arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main() -> int:
+    """Build the graphs of `legal` and of `minilm`, so that later runs need no network; print the path of one."""
+    for network in (OFFICIAL, open_network()):
+        load_graph("int8", network)
+    MiniLM(network=open_network()).embed(["This Agreement is made between the parties."], role="passage")
+    print(find_graph_path("int8", open_network()))
+    return 0

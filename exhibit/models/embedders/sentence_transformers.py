@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exhibit.models.embedders import to_unit
+from exhibit.models.network import clean_text
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 
@@ -51,6 +52,6 @@ class SentenceTransformers:
         """Return one normalised row per text, in order; the model's prompt for the role precedes each text."""
         prompts = self._model.prompts or {}
         prompt = next((prompts[name] for name in _PROMPTS[role] if prompts.get(name)), None)
-        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        clean = list(map(clean_text, texts))
         rows = self._model.encode(clean, prompt=prompt, batch_size=self._batch, show_progress_bar=False)
         return to_unit(rows, texts, name=self.name, dimensions=self.dimensions)

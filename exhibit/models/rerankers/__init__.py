@@ -5,12 +5,10 @@ from typing import Protocol
 
 
 class Reranker(Protocol):
-    """A reranker, which scores passages for a question.
+    """A reranker. A module in `models/rerankers/` has the function `open(argument: str | None) -> Reranker`.
 
-    A module in `models/rerankers/` has the function `open(argument: str | None) -> Reranker`. Passages are
-    sorted by the reranker's score. If the reranker has a number `retrieval_weight`, the retrieval score times
-    this number is added to it; both scores are standardised first. A reranker may also have a method
-    `confidence(scores) -> float`: the probability that one of the scored passages answers the question.
+    If it has a number `retrieval_weight`, the retrieval score times this number is added to its score; both are
+    standardised first. If it has a method `confidence(scores)`, this is the probability that a passage answers.
     """
 
     name: str
@@ -26,6 +24,6 @@ def find_retrieval_weight(reranker: Reranker) -> float | None:
 
 
 def estimate_confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return the probability that at least one of the scored passages answers the question; None if it is unknown."""
-    tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
-    return tell(scores) if tell is not None and len(scores) else None
+    """Return the probability that one of the scored passages answers the question; None if it is unknown."""
+    confidence: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
+    return confidence(scores) if confidence is not None and len(scores) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from exhibit.models.network import clean_text
 from exhibit.schemas.errors import ToolkitError
 
 try:
@@ -34,12 +35,7 @@ class CrossEncoderReranker:
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
         """Return the model's score of each passage, in order."""
-        pairs = [(_clean(question), _clean(passage)) for passage in passages]
+        pairs = [(clean_text(question), clean_text(passage)) for passage in passages]
         if not pairs:
             return []
         return [float(score) for score in self._model.predict(pairs, show_progress_bar=False)]
-
-
-def _clean(text: str) -> str:
-    # the tokenizer rejects a lone surrogate, which a damaged PDF may contain
-    return text.encode("utf-8", "replace").decode()

@@ -13,8 +13,7 @@ from typing import Any
 import httpx
 
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.http import HttpClient
-from exhibit.storage.http_policy import Deadline, HttpError, Secrets
+from exhibit.storage.http import Deadline, HttpClient, HttpError, Secrets
 
 _TIMEOUT = 60.0  # seconds for one question's passages
 _LARGEST = 64 << 20
@@ -23,10 +22,7 @@ _KEY = "RERANK_API_KEY"
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker":
-    """Return a client for the rerank server whose address the argument gives.
-
-    `timeout` is the number of seconds for the passages of one question.
-    """
+    """Return a client for the rerank server whose address the argument gives."""
     model, at, address = (argument or "").rpartition("@http")
     address = f"http{address}" if at else address
     try:

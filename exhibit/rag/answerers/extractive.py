@@ -11,34 +11,25 @@ from exhibit.law.language import list_content_words
 from exhibit.law.sentences import split_sentences
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, AnswerContext, Source
+from exhibit.rag.context import Answer, AnswerContext, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
+LOCAL = True
 NEAR = 0.2
 """The least share of the question's words, weighted by rarity, that a sentence of an answer contains.
 
-Measured on 1,200 CUAD questions about 40 contracts, 63% of them without an answer, with the six passages of the right
-contract that BM25 ranks first: 82% of the refusals are right. The answerer refuses 47% of the questions without an
-answer and 17% of those with one. The value was chosen on these questions from ten values between 0.05 and 0.6; 0.15
-has the same share of right refusals, with fewer refusals. No second set of questions confirmed it.
+On 1,200 CUAD questions about 40 contracts, 63% of them without an answer, it refuses 47% of the questions without an
+answer and 17% of those with one; it was chosen on these questions from ten values between 0.05 and 0.6.
 """
-MOST = 3
-"""The most sentences in an answer."""
-
-_LONGEST = 600  # characters of an answer: a paragraph
-_NEXT_BEST = 0.7
-"""The least share of the best sentence's score that a further sentence of the answer has."""
-_SCORE_WEIGHT = 0.2
-"""Weight of the retrieval rank beside the score of the words."""
-_FULL = 5
-"""The number of content words from which a sentence counts as full; a heading has fewer, and its score is reduced."""
+MAX_SENTENCES = 3
+_MAX_QUOTE_CHARS = 600  # a paragraph
+_NEXT_BEST = 0.7  # the least share of the best sentence's score that a further sentence of the answer has
+_RANK_WEIGHT = 0.2  # of the retrieval score beside the score of the words
+_FULL_WORDS = 5  # content words from which a sentence counts as full; a heading has fewer, and its score is reduced
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
 TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 """Matches the clause before the question that names the document: "Consider the Lease of X; when does it end?"."""
-
-
-LOCAL = True
 
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
@@ -103,12 +94,12 @@ def _choose(
         near = shared / whole if whole else 0.0
         if near >= least:
             score = max(0.0, candidate.source.hit.score / top) if top > 0 else 0.0
-            ranked.append((near * min(1.0, len(candidate.words) / _FULL) + _SCORE_WEIGHT * score, candidate))
+            ranked.append((near * min(1.0, len(candidate.words) / _FULL_WORDS) + _RANK_WEIGHT * score, candidate))
     # ties keep the order of the sources, so that the result is deterministic
     ranked.sort(key=lambda pair: (-pair[0], pair[1].source.number, pair[1].position))
     chosen: dict[str, _Candidate] = {}
     for rank, candidate in ranked:
-        if len(chosen) < MOST and rank >= _NEXT_BEST * ranked[0][0]:
+        if len(chosen) < MAX_SENTENCES and rank >= _NEXT_BEST * ranked[0][0]:
             chosen.setdefault(candidate.text.casefold(), candidate)
     return sorted(chosen.values(), key=lambda candidate: (candidate.source.number, candidate.position))
 
@@ -120,16 +111,12 @@ def _weigh_words(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dic
 
 
 def format_quotable(sentence: str) -> str:
-    """Return a sentence on one line, cut to a maximum length.
-
-    Text that looks like a citation of this pipeline, such as `[3]`, becomes `(3)`. An ellipsis marks a missing
-    beginning or end.
-    """
+    """Return a sentence on one line, cut to a maximum length."""
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]
         sentence = f"{sentence[: citation.span.start]}({inside}){sentence[citation.span.end :]}"
     line = " ".join(sentence.split())
-    if len(line) > _LONGEST:
-        line = line[:_LONGEST].rsplit(" ", 1)[0]
+    if len(line) > _MAX_QUOTE_CHARS:
+        line = line[:_MAX_QUOTE_CHARS].rsplit(" ", 1)[0]
     # where a passage was cut, its first and last sentences are fragments
     return ("… " if line[0].islower() and not _ITEM.match(line) else "") + line + ("" if _CLOSED.search(line) else " …")

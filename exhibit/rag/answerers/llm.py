@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from exhibit.evidence import Document, fold
-from exhibit.evidence.place import place_text
+from exhibit.evidence.locate import place_text
 from exhibit.law.citations import claims_of, normalise, verify
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.rag.config import Config
-from exhibit.rag.protocols import Answer, AnswerContext
+from exhibit.rag.context import Answer, AnswerContext
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
@@ -84,10 +84,6 @@ class LLMAnswerer:
         self._max_tokens = max_tokens
         self._temperature = temperature
 
-    def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the model's answer, its refusal, or the error of the request."""
-        return self.answer_all([(question, context)])[0]
-
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order; all questions go to the model in one batch."""
         answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
@@ -131,10 +127,7 @@ def _judge(question: str, context: AnswerContext, replies: Sequence[Completion])
 
 
 def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
-    """Return the quotations in a reply that no source contains.
-
-    White space, quotation marks and markup may differ between a quotation and its source.
-    """
+    """Return the quotations in a reply that no source contains."""
     sources = [Document("", source.text) for source in context.sources]
     quotes = [match[1].strip(" .,;…") for match in _QUOTED.finditer(text)]
     found = {quote for quote in quotes if any(_stands_in(quote, source) for source in sources)}
@@ -152,11 +145,7 @@ def _stands_in(quote: str, source: Document) -> bool:
 
 
 def _choose_better(first: Answer, second: Answer) -> Answer:
-    """Return the better of two answers: the one to the first prompt or the one to the retry.
-
-    The criteria, in this order: no error; citations or a refusal; fewer unsupported claims. If both answers are
-    equal, return the retry.
-    """
+    """Return the better of two answers: the one to the first prompt or the one to the retry."""
 
     def rank_weakness(answer: Answer) -> tuple[bool, bool, int]:
         return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)

@@ -1,29 +1,23 @@
-"""Summaries that quote the document, without a language model.
-
-The summary of a document has its title, its parties and its subject. The summary of a section has the
-section's heading and first sentence.
-"""
+"""Summaries that quote the document: its title, parties and subject; of a section its heading and first sentence."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from exhibit.evidence import Document
-from exhibit.law.casing import tidy
+from exhibit.law.names import tidy
 from exhibit.law.profile import AGREED, Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
-from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE
+from exhibit.rag.config import Config
+from exhibit.rag.summaries import DOCUMENT_CHARS, SECTION_CHARS, TOLERANCE, Summary
 
 # `This Part deals with …`
 _STATES = re.compile(
     r"(?i)(?:this|these|the) (?:[\w’'-]+ ){0,3}?(?:part|practice direction|guide|polic(?:y|ies)|statement|"
-    r"notice|rules|act|"
-    r"regulations?|order|directive|schedule) (?:\w+ ){0,3}?(?:deals?|sets? out|applies|apply|explains?|"
-    r"describes?|"
-    r"supplements?|contains?|informs?|provides?|governs?|lays? down|is intended|is about)\b"
+    r"notice|rules|act|regulations?|order|directive|schedule) (?:\w+ ){0,3}?(?:deals?|sets? out|applies|apply|"
+    r"explains?|describes?|supplements?|contains?|informs?|provides?|governs?|lays? down|is intended|is about)\b"
 )
 _WISHES = re.compile(
     r"(?i)\b(?:desires?|wish(?:es)?|intends?) (?:to|that)\b|\bengaged in\b|\bin the business of\b|"
@@ -45,47 +39,38 @@ _LABEL = re.compile(
 _USUAL = re.compile(
     r"(?i)(?:recitals?|whereas|background|preamble|introduction|definitions?|interpretation|miscellaneous|"
     r"general(?: provisions)?|certain definitions|scope|signatures?|in witness whereof|now,? therefore|"
-    r"notices?|"
-    r"contents.*)\W*"
+    r"notices?|contents.*)\W*"
 )
 _WORD = re.compile(r"\w+")
-_NEAR = 12_000  # characters at the start of a document that contain the recitals and the purpose
-_BODY = 1500  # characters of a section that its summary is taken from
-_MOST_NAMES = 3  # parties in a summary; of more parties, it has two and the number of the others
+_OPENING_CHARS = 12_000  # at the start of a document, with the recitals and the purpose
+_BODY_CHARS = 1500  # of a section that its summary is taken from
+_MAX_NAMES = 3  # parties in a summary; of more parties, it has two and the number of the others
 
 
-def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "ExtractiveSummariser":  # noqa: ARG001
+def open(argument: str | None, *, config: Config, llm: LLM | None) -> "ExtractiveSummariser":  # noqa: ARG001
     """Return a summariser that quotes the text and needs no model."""
-    return ExtractiveSummariser(characters)
+    return ExtractiveSummariser(config)
 
 
-@dataclass
 class ExtractiveSummariser:
     """Summarises by quoting the document; deterministic, offline, and never longer than the limit."""
 
-    length: int = CHARACTERS
-    name: str = "extractive"
-    alone: bool = True
+    name = "extractive"
+    alone = True
 
-    def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return `Title between A and B: subject`, with about the number of characters that `open` was called with."""
+    def __init__(self, config: Config) -> None:
+        self._with_sections = config.layers == "all"
+
+    def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
+        """Return `Title between A and B: subject`, and `heading: first sentence` for each section."""
         name = profile.title or document.filename
         title = f"{name} between {_join_names(profile.parties)}" if profile.parties else name
-        if len(title) > self.length + TOLERANCE and profile.parties:
-            title = f"{cut(name, self.length // 2)} between {_join_names(profile.parties)}"
+        if len(title) > DOCUMENT_CHARS + TOLERANCE and profile.parties:
+            title = f"{cut(name, DOCUMENT_CHARS // 2)} between {_join_names(profile.parties)}"
         subject = _find_subject(document, root, name, agreed=profile.kind in AGREED)
-        return fit(f"{title}: {subject}" if subject else title, self.length)
-
-    def summarise_sections(
-        self,
-        document: Document,
-        sections: Sequence[Section],
-        profile: Profile,  # noqa: ARG002
-        *,
-        characters: int = SECTION_CHARACTERS,
-    ) -> list[str]:
-        """Return `heading: first sentence` for each section."""
-        return [fit(_format_line(document, section), characters) for section in sections]
+        line = fit(f"{title}: {subject}" if subject else title, DOCUMENT_CHARS)
+        leaves = [section for section in root.walk() if not section.children] if self._with_sections else []
+        return Summary(line, tuple(fit(_format_line(document, leaf), SECTION_CHARS) for leaf in leaves))
 
 
 def fit(text: str, characters: int) -> str:
@@ -96,7 +81,7 @@ def fit(text: str, characters: int) -> str:
 
 def read_section_body(document: Document, section: Section) -> str:
     """Return the first 1,500 characters of a section at most, without its heading."""
-    text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY)]
+    text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY_CHARS)]
     words = [re.escape(word) for word in _WORD.findall(section.heading)]
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
     orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
@@ -108,18 +93,15 @@ def read_section_body(document: Document, section: Section) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    shown = list(names[:_MOST_NAMES]) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
+    shown = list(names[:_MAX_NAMES]) if len(names) <= _MAX_NAMES else [*names[:2], f"{len(names) - 2} others"]
     return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
 
 
 def _find_subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
-    """Return the sentence that states the purpose of a document or, if there is none, the titles of its sections.
-
-    With `agreed`, the document is an agreement, and a sentence on what the parties wish is preferred.
-    """
-    opening = document.text[:_NEAR]
+    """Return the sentence that states the purpose of a document or, if there is none, the titles of its sections."""
+    opening = document.text[:_OPENING_CHARS]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
-    start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)
+    start, end = recitals if recitals and recitals.start < _OPENING_CHARS else (0, _OPENING_CHARS // 3)
     for sentence in split_sentences(opening[start:end]) if agreed else ():
         words = _clean_sentence(opening[start + sentence.start : start + sentence.end])
         if _is_good_subject(words, title) and _WISHES.search(words) and not _VAGUE.search(words):

@@ -38,16 +38,13 @@ _EXCEPTS = re.compile(
 _LIMITS = re.compile(r"(?i)\b(?:limit|restrict|restrain|bar|prohibit|prevent|forbid|refrain|non)")
 """Matches a question for a limit, to which `non-exclusive` may say yes."""
 _DASH = "[-\u2010-\u2015 ]"
-_LONGEST = 2_000
+_MAX_QUESTION_CHARS = 2_000
 """Most characters of a question that are read: a longer text is not a question."""
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Return whether a question asks for a yes or a no: the first phrase with a verb or a question word decides.
-
-    "Under the lease, may the tenant sublet?" does, "When may the tenant sublet?" does not.
-    """
-    for part in _PARTS.split(question[:_LONGEST]):
+    """Return whether a question asks for a yes or a no: the first phrase with a verb or a question word decides."""
+    for part in _PARTS.split(question[:_MAX_QUESTION_CHARS]):
         found = _ASKS.match(part)
         if found:
             return found["verdict"] is not None
@@ -60,19 +57,12 @@ def denies(text: str) -> bool:
 
 
 def has_exception(text: str) -> bool:
-    """Return whether a clause states an exception, or is one itself: `except`, `Notwithstanding the foregoing`.
-
-    Such a clause alone does not answer yes or no: the rule is elsewhere.
-    """
+    """Return whether a clause states an exception, or is one itself: `except`, `Notwithstanding the foregoing`."""
     return _EXCEPTS.search(text) is not None
 
 
 def says_contrary(question: str, text: str) -> bool:
-    """Return whether a clause says the opposite of what a question asks for, so that it cannot support a yes.
-
-    Examples are `does not grant a licence`, and `may assign this Agreement without the consent of`. If the
-    question asks for an exclusive right, a clause that grants only a `non-exclusive` right is also an example.
-    """
+    """Return whether a clause says the opposite of what a question asks for, so that it cannot support a yes."""
     if _WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)):
         return True
     if _LIMITS.search(question):

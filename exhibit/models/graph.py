@@ -1,14 +1,11 @@
 """Builds all-MiniLM-L6-v2 as an ONNX graph from its weights: token ids in, unit vectors out.
 
-If the weights have a head, the graph reads a question and a passage together and outputs a score. If they
-also have a span head, the graph outputs two more things: the log-odds that the answer is yes, and six
-numbers for each token. Three of the six are the log-odds that the token is inside the quote that answers,
-begins the quote, or ends it; the other three are the same for the short answer in the quote. The texts of a
-batch have the same number of tokens, so there is no padding and no mask.
+With a head the graph reads a question and a passage together and outputs a score; with a span head also the log-odds
+of a yes, and six numbers for each token: inside, begins and ends the quote that answers, and the same for the short
+answer. The texts of a batch have equal lengths, so there is no padding and no mask.
 
-In int8, a graph that outputs vectors or spans has one scale per token and one per column of the weights:
-CPUs have instructions for this, and it takes half the time. A graph that outputs scores only has one scale
-per block of the weights, because its confidence was calibrated with such scales.
+In int8, a graph that outputs vectors or spans has one scale per token and one per column of the weights, which takes
+half the time. A graph that outputs scores has one scale per block: its confidence was calibrated with such scales.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,58 +18,34 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from exhibit.models.network import EPSILON, HEADS, LAYERS, WIDTH
-
+WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"
 """The names of the graphs' outputs."""
 _BLOCK = 128
-"""The count of numbers that share a scale, in the weights and, with `accuracy_level` 4, in each token's state.
-
-One scale for all tokens of a text is a little faster, but cost a point of recall, since a few large numbers determine
-it.
-"""
-_MOST = 100
-"""The largest weight as an integer: the figures in bench/results/models.md were measured with this value."""
-_ZERO = 128
-"""The zero point of unsigned 8-bit numbers."""
-_LEAST_INSIDE = 1e-3
-"""The least sum of weights that a mean is divided by, as in training: in a passage without a quote the sum is nearly
-0.
-"""
+"""The numbers that share a scale. One scale for a whole text is faster, but costs a point of recall."""
+_MAX_WEIGHT = 100  # the largest weight as an integer: bench/results/models.md was measured with this value
+_ZERO = 128  # the zero point of unsigned 8-bit numbers
+_MIN_INSIDE = 1e-3  # divisor of a mean, as in training: in a passage without a quote the sum is nearly 0
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
 _SINGLE = npt.NDArray[np.float32]
 _BYTES = npt.NDArray[np.uint8]
-_PROBED = (WIDTH, 41)
-"""The size of the matrix that is multiplied as a test: its columns fill some kernels, and leave a rest for others."""
-_PROBED_ROWS = (1, 13)
-"""The numbers of states that are multiplied as a test: one state has a kernel of its own."""
+_PROBED = (WIDTH, 41)  # a matrix whose columns fill some kernels, and leave a rest for others
+_PROBED_ROWS = (1, 13)  # one state has a kernel of its own
 
 
 def build_graph(
     weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = (), signed: bool = False
 ) -> onnx.ModelProto:
-    """Return the network as an ONNX graph in int8, fp16 or fp32.
+    """Return the network as an ONNX graph in int8 or fp32.
 
-    Without a head, the graph outputs a unit vector for each text. If `weights` has a head, the graph reads
-    pairs of question and passage, and outputs a score for each pair; a second input marks the passage's tokens.
-    If `weights` also has a span head, the graph also outputs six numbers for each token, and the log-odds that
-    the answer to a yes-or-no question is yes.
-
-    Args:
-        weights: the weights of the network by name.
-        precision: `int8`, `fp16` or `fp32`.
-        samples: the token ids of typical texts. With samples, an int8 graph has one scale per token and one per
-            column. Without samples, or if the graph outputs only scores, it has one scale per block.
-        signed: whether weights with a scale per column are stored as signed integers: see
-            `has_exact_signed_products`.
+    `samples` are the token ids of typical texts, from which scales per token are measured. `signed` stores int8 weights
+    as signed integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
     graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {}, signed=signed)
     state = _encode(graph, pairs=judges)
-    if precision == "fp16":  # means and norms over so many numbers need more precision
-        state = graph.add("Cast", state, to=TensorProto.FLOAT)
     # the texts side by side as one wide row for each token: onnxruntime then adds up a text's states as if it ran alone
     wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.add_integers(0, -1))
     mean = graph.add("ReduceMean", wide, graph.add_integers(0), keepdims=0)
@@ -105,26 +78,19 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
 
 
 def _add_quoted(graph: "_Graph", state: str) -> str:
-    """Add the input of the yes-or-no head, and return the name of this input.
-
-    The input is the first token's state, followed by a weighted mean of the states of the passage's tokens. The
-    weight of a token is the probability that it is in the quote.
-    """
+    """Add the input of the yes-or-no head, and return the name of this input."""
     inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.add_integers, (0, 1, 2))))
     passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.add_integers(2))
     share = graph.add("Mul", inside, passage)
     total = graph.add("ReduceSum", graph.add("Mul", state, share), graph.add_integers(1), keepdims=0)
-    least = graph.add_constant(np.array(_LEAST_INSIDE, np.float32), exact=True)
+    least = graph.add_constant(np.array(_MIN_INSIDE, np.float32))
     whole = graph.add("Max", graph.add("ReduceSum", share, graph.add_integers(1), keepdims=0), least)
     first = graph.add("Gather", state, graph.add_scalar(0), axis=1)
     return graph.add("Concat", first, graph.add("Div", total, whole), axis=-1)
 
 
 def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
-    """Add the nodes of the embedding layer, and return the name of their output: one vector per token.
-
-    With `pairs`, question and passage are one input, and a token's vector depends on which of them it is in.
-    """
+    """Add the nodes of the embedding layer, and return the name of their output: one vector per token."""
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.add_integers(1), graph.add_integers(2))
@@ -139,10 +105,7 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
 
 
 def _attend(graph: "_Graph", state: str, prefix: str) -> str:
-    """Add an attention block; return the name of its output.
-
-    Query, key and value come from one product, which is faster than three.
-    """
+    """Add an attention block; return the name of its output."""
     scales = {"query": np.float32((WIDTH // HEADS) ** -0.5), "key": np.float32(1), "value": np.float32(1)}
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in scales.items()])
@@ -159,10 +122,7 @@ def _attend(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
-    """Add an attention block as one fused node, which is faster than `_attend`; return the name of its output.
-
-    The fused node exists only in single precision.
-    """
+    """Add an attention block as one fused node, which is faster than `_attend`; return the name of its output."""
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
         for kind in ("weight", "bias")
@@ -191,28 +151,21 @@ class _Graph:
         self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
         return outputs[0]
 
-    def add_constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
-        """Add a constant and return its name; with `exact` it stays in single precision even in a graph in fp16."""
+    def add_constant(self, value: npt.NDArray[np.generic]) -> str:
         name = f"constant_{len(self._constants)}"
-        if self._precision == "fp16" and value.dtype == np.float32 and not exact:
-            value = value.astype(np.float16)
         self._constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
     def add_integers(self, *values: int) -> str:
-        """Add a list of integers as a constant, and return its name."""
         return self.add_constant(np.array(values, np.int64))
 
     def add_scalar(self, value: int) -> str:
-        """Add one integer as a constant, and return its name."""
         return self.add_constant(np.array(value, np.int64))
 
     def number(self, value: float) -> str:
-        """Add one floating-point number as a constant, and return its name."""
         return self.add_constant(np.array(value, np.float32))
 
     def weight(self, name: str) -> str:
-        """Add one of the network's weights as a constant, and return its name."""
         return self.add_constant(self.weights[name])
 
     def linear(self, state: str, name: str) -> str:
@@ -224,10 +177,7 @@ class _Graph:
         return self.add_product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def add_product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
-        """Add the nodes that compute `state` times a weight matrix plus a bias; return the name of their output.
-
-        In an int8 graph, the matrix is stored in blocks of 8-bit integers, and each block has its own scale.
-        """
+        """Add the nodes that compute `state` times a weight matrix plus a bias; return the name of their output."""
         if self._precision != "int8":
             return self.add("Add", self.add("MatMul", state, self.add_constant(weight.T)), self.add_constant(bias))
         rows, columns = weight.shape
@@ -249,14 +199,10 @@ class _Graph:
         return self.add("Add", product, self.add_constant(bias))
 
     def add_row_product(self, state: str, weight: _SINGLE, name: str) -> str:
-        """Add the product of `state` and the weight matrix in 8-bit integers, and return the name of the output.
-
-        Each token of the state and each column of the matrix has its own scale, by which the integers are
-        multiplied.
-        """
+        """Add the product of `state` and the weight matrix in 8-bit integers, and return the name of the output."""
         shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
-        scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
+        scales = np.abs(matrix).max(axis=0) / np.float32(_MAX_WEIGHT)
         state = self.add("Mul", state, self.add_constant(1 / shares))
         largest = self.add("ReduceMax", self.add("Abs", state), self.add_integers(-1), keepdims=1)
         largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
@@ -266,10 +212,7 @@ class _Graph:
         return self.add("Mul", self.add_integer_product(whole, np.rint(matrix / scales), scales), largest)
 
     def add_integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
-        """Add a node that multiplies an 8-bit state by a matrix of small integers, and each column by its scale.
-
-        Return the name of the node's output.
-        """
+        """Add a node that multiplies an 8-bit state by a matrix of small integers, and each column by its scale."""
         kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
         return self.add(
             "MatMulIntegerToFloat",
@@ -283,11 +226,8 @@ class _Graph:
         )
 
     def add_head(self, state: str, name: str, output: str) -> None:
-        """Add an output layer (a head): multiply `state` by the weights of `name` and add their bias.
-
-        The weights stay in single precision. The result becomes the graph's output `output`.
-        """
-        weight, bias = (self.add_constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
+        """Add an output layer (a head): multiply `state` by the weights of `name` and add their bias."""
+        weight, bias = (self.add_constant(self.weights[f"{name}.{part}"].T) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
     def normalise(self, state: str, name: str) -> str:
@@ -316,10 +256,8 @@ class _Graph:
 def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
     """Return whether this processor multiplies unsigned states by signed weights without an overflow.
 
-    The test multiplies the largest numbers, with onnxruntime or with the function `multiply` if that is given.
-    Processors with instructions for dot products of 8-bit integers have no overflow, and are up to three times
-    as fast with signed weights. Other processors add two products in 16 bits, which can overflow. These
-    processors get unsigned weights, which are always exact, so that all processors compute the same vectors.
+    Processors without instructions for dot products of 8-bit integers add two products in 16 bits, which can overflow.
+    They get unsigned weights, which are slower and always exact, so that all processors compute the same vectors.
     """
     chance = np.random.default_rng(0)
     weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)
@@ -349,10 +287,7 @@ chunks.
 
 
 def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
-    """Return, for each matrix product of the network, the largest absolute value of each input channel.
-
-    The keys are the names of the products. The values are measured on `samples`, texts given as token ids.
-    """
+    """Return, for each matrix product of the network, the largest absolute value of each input channel."""
     graph = _Graph(weights, "fp32", {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
     outputs = dict.fromkeys(graph.given.values(), ("texts", "tokens", "numbers"))
@@ -364,11 +299,7 @@ def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) ->
 
 
 def balance(peaks: _SINGLE, weight: _SINGLE) -> _SINGLE:
-    """Return a divisor for each input channel that makes hidden states and weights equally hard to quantise.
-
-    Hidden states are divided by the divisor, and weights are multiplied by it. Divisors are powers of two, so
-    that no precision is lost, and processors whose results differ in the last bits get the same divisors.
-    """
+    """Return a divisor for each input channel that makes hidden states and weights equally hard to quantise."""
     shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
     rounded: _SINGLE = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)
     return rounded

@@ -1,0 +1,186 @@
+"""The numbered sources of an answer within a token budget, and the answer itself."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from exhibit.evidence import Span, fold
+from exhibit.law.language import list_content_words
+from exhibit.models.llms import count_tokens
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Hit
+from exhibit.schemas.errors import ToolkitError
+
+_FENCE = "~~~"
+_TILDES = re.compile(r"~{3,}")
+_WORD = re.compile(r"\S{1,40}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A numbered passage of the context that an answer may cite."""
+
+    number: int
+    hit: Hit
+
+    @property
+    def document(self) -> str:
+        """The file that the source comes from."""
+        return self.hit.chunk.document
+
+    @property
+    def text(self) -> str:
+        """The text of the passage."""
+        return self.hit.text
+
+    @property
+    def span(self) -> Span:
+        """The span of the passage in its document."""
+        return self.hit.chunk.span
+
+    @property
+    def section(self) -> str:
+        """The headings above the source's beginning."""
+        return self.hit.chunk.section
+
+    @property
+    def page(self) -> int | None:
+        """The page on which the source begins, if the document has pages."""
+        return self.hit.chunk.page
+
+
+@dataclass(frozen=True)
+class AnswerContext:
+    """The input of an answerer: numbered sources, and what is known of the question and of the best document."""
+
+    text: str
+    """The sources and the summaries of their documents, for the prompt of a language model."""
+    sources: tuple[Source, ...]
+    tokens: int
+    confidence: float | None = None
+    """The probability by retrieval that a source answers the question; None if retrieval computes none."""
+    left_out: int = 0
+    """The number of passages that did not fit the token budget."""
+    asks: str = ""
+    """The words of the question that ask, without the document's name."""
+    kind: str = ""
+    """The kind of the best source's document, if it is known: contract, rules, court guide …"""
+    characters: int = 0
+    """The length of that document in characters; 0 if it is unknown."""
+    vector: Vectors | None = field(default=None, compare=False)
+    """The vector of `asks` by the embedder `legal`, from which the reader computes the question's kind."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with its citations checked."""
+
+    text: str
+    citations: tuple[int, ...] = ()
+    """The numbers of the cited sources that exist and share words with the claim."""
+    unsupported: tuple[str, ...] = ()
+    """Claims whose citation names no source, or a source that does not share their words."""
+    refused: bool = False
+    retried: bool = False
+    error: str = ""
+    usage: dict[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    """The probability that the documents contain an answer; None if the answerer computes none."""
+    short: str = ""
+    """The short answer: a value, a name, Yes or No; "" if the question asks for none or the answerer is unsure."""
+    quotes: tuple[str, ...] = ()
+    """The quoted words, exactly as in the text of the documents."""
+
+
+def assemble(question: str, hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
+    """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
+
+    If even the first hit is longer than the budget, the part that shares the most words with the question is used.
+    """
+    if budget < 1:
+        raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
+    distinct = _drop_repeats(hits)
+    fitting, text = distinct, _render(distinct, summaries) if distinct else ""
+    while len(fitting) > 1 and count_tokens(text) > budget:
+        fitting = fitting[:-1]
+        text = _render(fitting, summaries)
+    if count_tokens(text) > budget:
+        part, text = _cut_to_fit(question, fitting[0], summaries, budget)
+        fitting = [part]
+    sources = tuple(Source(number, hit) for number, hit in enumerate(fitting, 1))
+    return AnswerContext(text, sources, count_tokens(text), left_out=len(distinct) - len(fitting))
+
+
+def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits without blank ones, and without those inside or equal to an earlier one of the document."""
+    distinct: list[Hit] = []
+    seen: set[tuple[str, str]] = set()
+    for hit in hits:
+        chunk, words = hit.chunk, fold(hit.text)
+        inside = any(
+            chunk.document == other.chunk.document
+            and other.chunk.span.start <= chunk.span.start
+            and chunk.span.end <= other.chunk.span.end
+            for other in distinct
+        )
+        if words and not inside and (chunk.document, words) not in seen:
+            # the same clause in another document is another source, since the answer must name the document
+            seen.add((chunk.document, words))
+            distinct.append(hit)
+    return distinct
+
+
+def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = "") -> str:
+    """Return the sources between fences (`~~~`), then the summaries of their documents."""
+    # longer than any fence in the sources, so that no document can close its quotation and imitate the prompt
+    fence = max([_FENCE, *(run + "~" for hit in hits for run in _TILDES.findall(hit.text))], key=len)
+    blocks = [
+        f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)
+    ]
+    named = dict.fromkeys(hit.chunk.document for hit in hits)
+    about = [
+        f"- {_join_lines(name)}: {_join_lines(summaries[name])}" for name in named if summaries.get(name, "").strip()
+    ]
+    return "\n\n".join(["SOURCES", *blocks, *(["\n".join(["DOCUMENTS", *about])] if about else [])])
+
+
+def _label(hit: Hit, note: str) -> str:
+    chunk = hit.chunk
+    section = f"Section: {_join_lines(chunk.section)}" if chunk.section.strip() else ""
+    page = f"Page: {chunk.page}" if chunk.page is not None else ""
+    return " | ".join(filter(None, (f"Document: {_join_lines(chunk.document)}", section, page, note)))
+
+
+def _join_lines(text: str) -> str:
+    """Return a text on one line, so that a heading with line breaks cannot look like a new source."""
+    return " ".join(text.split())
+
+
+def _cut_to_fit(question: str, hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hit, str]:
+    """Return the part of a hit that fits the budget and shares the most words with the question, and the context."""
+    asked = frozenset(list_content_words(question))
+
+    def count_shared(words: Sequence[re.Match[str]]) -> int:
+        return len(asked.intersection(list_content_words(hit.text[words[0].start() : words[-1].end()])))
+
+    words = list(_WORD.finditer(hit.text))
+    size = min(len(words), budget)
+    while True:
+        best = max((words[at : at + size] for at in range(0, len(words), size)), key=count_shared)
+        part = cut_hit(hit, best[0].start(), best[-1].end())
+        text = _render([part], summaries, note="cut to fit")
+        if count_tokens(text) <= budget:
+            return part, text
+        if size == 1:  # not even a word fits beside the summary
+            return part, _render([part], {}, note="cut to fit")
+        size = size * 3 // 4
+
+
+def cut_hit(hit: Hit, start: int, end: int) -> Hit:
+    """Return a part of a hit, with the section and the page at which the part begins."""
+    origin = hit.chunk.span.start
+    span = Span(origin + start, origin + end)
+    section, page = hit.chunk.locate(span.start)
+    inner = tuple(change for change in hit.chunk.inner if span.start < change[0] < span.end)
+    chunk = replace(hit.chunk, span=span, section=section, page=page, inner=inner)
+    return replace(hit, chunk=chunk, text=hit.text[start:end])

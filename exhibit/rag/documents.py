@@ -1,0 +1,329 @@
+"""Estimates which documents a query means, from the names in it; if it names none, all are equally likely.
+
+A word that occurs in the names of `df` of `N` documents makes each of them N/df times as likely to be meant, so its
+weight is log(N/df). The word counts once, in the field (title, file name, parties …) where it is most informative. The
+sum over all words is the log-likelihood of a document up to a constant; normalised, it is the document's probability.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from exhibit.law.names import (
+    Word,
+    count_proper_words,
+    list_acronyms,
+    list_pairs,
+    name_terms,
+    name_words,
+    split_filename,
+)
+from exhibit.law.profile import AGREED, Profile
+from exhibit.rag.database import Database
+from exhibit.rag.lexicon import FIELDS, NameWords, Postings, TermCounts
+from exhibit.rag.protocols import Keys
+from exhibit.rag.questions import Query
+
+Weights = npt.NDArray[np.float64]
+
+NAME_FIELDS = FIELDS[2:]
+_OPENING_CHARS = 3000  # a first page, with the title, the parties and the recitals
+_TITLE_CHARS = 6000  # at a document's start; a title that is not there is the file's name
+_SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
+"""Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
+_HEAD = re.compile(r"\s[-–—]\s")
+"""The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
+_MAX_CACHED = 200_000  # names times documents whose likelihoods are cached: 10 MB
+_MENTION = 2 / 3
+"""The exponent of N for a word that only looks like a name: it counts if fewer than the cube root of N documents
+contain it. A defined term is in more documents.
+"""
+_TELLING = 1.5
+"""The factor on the weight of a name's word. By its rarity alone, a word of one of N documents would leave this
+document less likely than all others together, but nobody writes `Groupon` by chance. On 200 questions about
+LegalBench-RAG-mini in free words, with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of the first eight passages are in a
+wrong document; questions that name no document lose 0.3 of their R@64.
+"""
+_HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
+_OTHER_KIND = 2.3
+"""The log of ten: a document of another kind is ten times less likely; kinds are sometimes misread or misnamed."""
+_JOINED_LETTERS = 4  # of a word that is searched inside longer words: `inc` is in `since`
+
+
+def read_names(filename: str, profile: Profile, text: str) -> NameWords:
+    """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
+    run, in_file = split_filename(filename)
+    opening = list(name_words(text[:_OPENING_CHARS]))
+    wanted, start = name_terms(profile.title), name_terms(text[:_TITLE_CHARS])
+    title = profile.title if wanted and f" {' '.join(wanted)} " in f" {' '.join(start)} " else ""
+    names = (title, *profile.parties)
+    words = set(name_terms(_HEAD.split(title, maxsplit=1)[0]))
+    counts = {
+        "stated": Counter(term for name in names for term in name_terms(name)),
+        "title": Counter(words - _SORTS if len(words - _SORTS) > 1 else words),
+        "initials": Counter(short for name in names for short in list_acronyms(name)),
+        "opening": Counter(word.term for word in opening),
+        "pairs": Counter(first.term + second.term for first, second in list_pairs(opening)),
+        "proper": count_proper_words(text),
+        "file": Counter(in_file),
+    }
+    return NameWords(profile.kind, run, {name: TermCounts.of(counts[name]) for name in NAME_FIELDS})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The logarithm of the probability, for each document in `numbers`, that the query means it."""
+
+    numbers: Keys
+    log_weights: Weights
+    evidence: dict[str, Weights] = field(default_factory=dict)
+    """The weight that each signal adds to each document."""
+
+    def choose_best(self, most: int, *, share: float = math.inf) -> dict[int, float]:
+        """Return the likeliest documents with their log-weights, the likeliest first.
+
+        The choice ends after `most` documents, or earlier, when the sum of their probabilities reaches `share`.
+        """
+        order = np.argsort(-self.log_weights, kind="stable")[:most]
+        before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
+        order = order[before < share]
+        return dict(zip(self.numbers[order].tolist(), self.log_weights[order].tolist(), strict=True))
+
+    def add_signal(self, name: str, weights: Weights) -> "Choice":
+        """Return a new choice whose log-weights also have those of another signal."""
+        return Choice(self.numbers, _normalise(self.log_weights + weights), {**self.evidence, name: weights})
+
+    def explain(self, most: int = 3) -> dict[int, dict[str, float]]:
+        """Return the probability of the likeliest documents (`weight`), and the weight that each signal added."""
+        shown = {}
+        for at in np.argsort(-self.log_weights, kind="stable")[:most]:
+            added = {name: round(float(weights[at]), 2) for name, weights in self.evidence.items() if weights[at]}
+            shown[int(self.numbers[at])] = {"weight": round(float(np.exp(self.log_weights[at])), 4), **added}
+        return shown
+
+
+class DocumentNames:
+    """The words that can name documents, in the database of an index."""
+
+    def __init__(self, database: Database | None = None) -> None:
+        self._database = database or Database()
+        self._fields = {name: Postings(self._database, name) for name in NAME_FIELDS}
+        self._known_layout: _Layout | None = None
+        self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
+        """A cache of recent choices: questions about one document name it in the same words."""
+
+    def __len__(self) -> int:
+        return len(self._layout.numbers)
+
+    def add(self, number: int, names: NameWords) -> None:
+        """Add a document by the words that `read_names` returned for it; its number must be unused."""
+        for name, table in self._fields.items():
+            terms, counts = names.fields[name]
+            table.add(terms, np.full(len(terms), number), counts)
+        self._database.write("INSERT INTO names VALUES (?, ?, ?)", [(number, names.kind, names.run)])
+        self._forget()
+
+    def remove(self, number: int) -> None:
+        """Remove a document and all its words."""
+        for table in self._fields.values():
+            table.remove(np.array([number]))
+        self._database.write("DELETE FROM names WHERE number = ?", [(number,)])
+        self._forget()
+
+    def save(self) -> None:
+        """Write all additions to the database."""
+        for table in self._fields.values():
+            table.save()
+
+    def _forget(self) -> None:
+        self._known_layout = None
+        self._choices.clear()
+
+    @property
+    def _layout(self) -> "_Layout":
+        if self._known_layout is None:
+            rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
+            with self._database.report_damage():
+                self._known_layout = _Layout(rows)
+        return self._known_layout
+
+    # ---------------------------------------------------------------- scores
+
+    def score(self, query: Query, *, filenames: bool = True) -> Choice:
+        """Return, for each document, the probability that the query means it; all are equal if the query names none."""
+        key = (query.names, query.kind, query.apart, filenames)
+        if key not in self._choices:
+            if len(self._choices) * len(self) >= _MAX_CACHED:
+                self._choices.clear()
+            with self._database.report_damage():
+                self._choices[key] = self._score(query, filenames=filenames)
+        return self._choices[key]
+
+    def _score(self, query: Query, *, filenames: bool) -> Choice:
+        if not len(self):
+            return Choice(self._layout.numbers, np.zeros(0))
+        words = list(name_words(query.names))
+        lower = query.names.islower()  # in a question without capitals, lower case carries no information
+        single = {
+            word.term: self._keep_certain(self._weigh_word(word, lower=lower, filenames=filenames), query)
+            for word in words
+        }
+        named = np.sum(list(single.values()), axis=0) if single else np.zeros(len(self))
+        joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
+        phrases = np.zeros(len(self))
+        for pair, (first, second) in joined.items():
+            # two adjacent words add the information that they carry beyond the single words
+            more = np.maximum(0.0, self._weigh_pair(pair) - single[first.term] - single[second.term])
+            phrases += self._keep_certain(more, query)
+        evidence = {
+            "names": _TELLING * named,
+            "phrases": _TELLING * phrases,
+            "title": _TELLING * self._weigh_title({word.term for word in words}),
+            "kind": self._weigh_kind(query.kind),
+        }
+        return Choice(self._layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
+
+    def _weigh_title(self, terms: set[str]) -> Weights:
+        """Return the weight that each document gains if the question contains most words of the document's title.
+
+        The weight is 0 up to half of the title, and lower if the question fits the titles of many documents.
+        """
+        layout = self._layout
+        shared = np.zeros(len(self))
+        for term in sorted(terms):
+            numbers, _ = self._fields["title"].find(term)
+            shared[np.searchsorted(layout.numbers, numbers)] += self._compute_rarity(len(numbers))
+        if layout.titles is None:
+            layout.titles = np.zeros(len(self))
+            digests, owners, _ = self._fields["title"].read()
+            _, word, holders = np.unique(digests, return_inverse=True, return_counts=True)
+            weights = np.array([self._compute_rarity(float(count)) for count in holders])
+            if len(digests):
+                np.add.at(layout.titles, np.searchsorted(layout.numbers, owners), weights[word])
+        share = np.divide(shared, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
+        contained = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
+        return contained * self._compute_rarity(float(contained.sum())) if contained.any() else contained
+
+    def _weigh_word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
+        """Return the weight that a word adds to each document.
+
+        If no document has the word, as with `AGProjects`, two adjacent words that give it when joined (`AG Projects`)
+        count, else the word's parts.
+        """
+        weights = self._weigh_term(word.term, capital=word.capital, lower=lower, filenames=filenames)
+        if not weights.any() and len(word.term) >= _JOINED_LETTERS:
+            weights = self._weigh_pair(word.term)
+        if word.parts and not weights.any():
+            for part in word.parts:
+                weights = weights + self._weigh_term(part, capital=True, lower=lower, filenames=filenames)
+        return weights
+
+    def _keep_certain(self, weights: Weights, query: Query) -> Weights:
+        """Return the weights without those of words that many documents contain, unless the name is stated apart."""
+        return np.where(weights > (0.0 if query.apart else self._least_weight), weights, 0.0)
+
+    @property
+    def _least_weight(self) -> float:
+        """The weight that a word must exceed to count as a document's name."""
+        return _MENTION * math.log(len(self) + 1)
+
+    def has_rare_name(self, text: str, *, filenames: bool = True) -> bool:
+        """Return whether a text has a word that only a few documents have in their names.
+
+        A capitalised word also counts if only a few documents have it as a proper noun in their text.
+        """
+        return any(self._is_rare_name(word, filenames=filenames) for word in name_words(text))
+
+    def _is_rare_name(self, word: Word, *, filenames: bool) -> bool:
+        if word.capital:
+            weights = self._weigh_word(word, lower=False, filenames=filenames)
+        else:
+            weights = np.zeros(len(self))
+            limit = self._compute_rarity(self._count_holders("opening", word.term))
+            for name in ("stated", "file") if filenames else ("stated",):
+                self._raise_weights(weights, name, word.term, limit)
+        return bool(weights.max(initial=0.0) > self._least_weight)
+
+    def _weigh_term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
+        """Return, for each document, the rarity of a word in the title, the parties, the file name or the proper nouns.
+
+        The largest of these counts.
+        """
+        weights = np.zeros(len(self))
+        # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
+        limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
+        self._raise_weights(weights, "stated", term, limit)
+        self._raise_weights(weights, "proper", term, limit, mentions=True)
+        if capital or lower:
+            self._raise_weights(weights, "initials", term, limit)
+        if filenames:
+            self._raise_weights(weights, "file", term, limit)
+            rows = self._layout.find_rows(term)
+            weights[rows] = np.maximum(weights[rows], min(limit, self._compute_rarity(len(rows))))
+        return weights
+
+    def _weigh_pair(self, joined: str) -> Weights:
+        """Return the weight that a pair of adjacent words adds to each document whose opening contains the pair."""
+        weights = np.zeros(len(self))
+        self._raise_weights(weights, "pairs", joined, math.inf)
+        return weights
+
+    def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
+        """Raise, in place, the weights of the documents that have a word in a field to the word's rarity there.
+
+        With `mentions`, a document that has the word once gets half, and one that has it twice two thirds: a contract
+        names a competitor once, but its own party often.
+        """
+        numbers, counts = self._fields[name].find(term)
+        most = min(limit, self._compute_rarity(len(numbers)))
+        if most > 0:
+            rows = np.searchsorted(self._layout.numbers, numbers)
+            weights[rows] = np.maximum(weights[rows], most * counts / (counts + 1) if mentions else most)
+
+    def _count_holders(self, name: str, term: str) -> int:
+        return len(self._fields[name].find(term)[0])
+
+    def _compute_rarity(self, holders: float) -> float:
+        return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
+
+    def _weigh_kind(self, kind: str) -> Weights:
+        """Return the log-weight of each document by its kind: 0 for the kind of the query or an unknown one."""
+        if not kind:
+            return np.zeros(len(self))
+        meant = AGREED if kind == "contract" else {kind}
+        return np.array([0.0 if own in meant or not own else -_OTHER_KIND for own in self._layout.kinds])
+
+
+class _Layout:
+    """The documents as rows, and all their file names in one string, in which a part of a name can be searched."""
+
+    def __init__(self, rows: Sequence[tuple[int, str, str]]) -> None:
+        self.numbers: Keys = np.array([number for number, _, _ in rows], np.int64)
+        self.kinds = [kind for _, kind, _ in rows]
+        self.titles: Weights | None = None
+        """The sum of the weights of each title's words, computed at the first use."""
+        lines = [run for _, _, run in rows]
+        self._text = "\n".join(lines)
+        self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
+
+    def find_rows(self, term: str) -> Keys:
+        """Return the rows of the documents whose file name contains a word, even inside a longer word."""
+        if len(term) < _JOINED_LETTERS:
+            return np.zeros(0, dtype=np.int64)
+        offsets = [match.start() for match in re.finditer(re.escape(term), self._text)]
+        rows: Keys = np.unique(np.searchsorted(self._starts, np.array(offsets, dtype=np.int64), side="right") - 1)
+        return rows
+
+
+def _normalise(scores: Weights) -> Weights:
+    """Return scores shifted so that their exponentials sum to one (log-softmax)."""
+    if not len(scores):
+        return scores
+    shifted = scores - scores.max()
+    weights: Weights = shifted - np.log(np.exp(shifted).sum())
+    return weights

@@ -1,0 +1,349 @@
+"""The words of an index: sorted inverted lists in its database, and BM25 search over chunks or headings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from exhibit.law.language import (
+    PART,
+    is_content,
+    language_of,
+    list_numbers,
+    list_word_parts,
+    list_written_words,
+    stem,
+)
+from exhibit.models.protocols import Vectors
+from exhibit.rag.database import Database
+from exhibit.rag.protocols import Keys, Scores
+from exhibit.rag.stores import rank_keys
+from exhibit.schemas.errors import BundleError
+
+FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
+"""The fields that have words; a field's number on disk is its position in this list."""
+SATURATION = 1.2
+"""BM25's k1: the larger it is, the more do further occurrences of a word count. The textbook's value."""
+LENGTH = 0.5
+"""BM25's b, the weight of the text's length. Lower than the textbook's 0.75, since all chunks have about one size."""
+LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
+_PART_WEIGHT = 1 / 3
+"""The weight of a part of a compound word. Between a half and a quarter the right decision of LegalQuAD is first for 82
+or 83 of 100 questions; without parts for 78.
+"""
+_IS_PART, _MAX_COUNT = 0x80, 0x7F  # a count's byte: a flag, and the number
+_STOP_WORD = -1  # stands for every stop word instead of a digest
+_MAX_FOUND = 256  # words whose entries are cached: questions share words
+
+Array = npt.NDArray[Any]
+
+
+def digest(term: str) -> int:
+    """Return the CRC-32 that stands for a word in the database, so that no list of all words is needed.
+
+    With 200,000 words, the probability that a query word shares its checksum is 1 in 20,000.
+    """
+    return crc32(term.encode("utf-8", "surrogatepass"))
+
+
+def compute_rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Scores:
+    """Return BM25's idf of terms, which is never negative, from the number of chunks that contain each term."""
+    return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
+
+
+def weigh_terms(terms: Sequence[str]) -> Scores:
+    """Return the weight of each term: 1 for a whole word, a third for a part of a compound word."""
+    return np.array([_PART_WEIGHT if term.startswith(PART) else 1.0 for term in terms], np.float32)
+
+
+# ---------------------------------------------------------------- counted words
+
+
+class TermCounts(NamedTuple):
+    """The digests of one document's words in a field, and the number of times that each word occurs."""
+
+    terms: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "TermCounts":
+        """Return the counts as arrays; a count above 65,535 becomes 65,535, the greatest that fits two bytes."""
+        terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
+        return cls(terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts)))
+
+
+class Counted(NamedTuple):
+    """The term counts of several texts, as arrays: a Counter for each text would take twenty times the memory."""
+
+    lengths: Scores
+    """The number of terms of each text, with repetitions; a part of a word counts a third."""
+    sizes: npt.NDArray[np.uint32]
+    """The number of distinct terms of each text."""
+    terms: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint8]
+
+
+class DocumentWords(NamedTuple):
+    """The counted words of one document, as a worker returns them and an index stores them."""
+
+    names: "NameWords"
+    chunks: Counted
+    headings: Counted
+
+
+class NameWords(NamedTuple):
+    """The words that can name a document, by field."""
+
+    kind: str
+    run: str
+    """The letters of the file's name, without the characters between them."""
+    fields: dict[str, TermCounts]
+
+
+def count_words(text: str, *, chunks: Iterable[str], headings: Iterable[str]) -> tuple[Counted, Counted]:
+    """Return the word counts of a document's chunks and headings; parts of words count where it is not English."""
+    foreign = language_of(text[:LANGUAGE_CHARS]) != "en"
+    return count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign)
+
+
+@lru_cache(1 << 16)
+def _digest_word(word: str) -> int:
+    return digest(stem(word)) if is_content(word) else _STOP_WORD
+
+
+def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
+    """Return the term counts of each text; with `parts`, the parts of compound words are counted as well."""
+    digests: list[int] = []
+    flags: list[int] = []
+    sizes: list[int] = []
+    for text in texts:
+        before = len(digests)
+        digests += map(_digest_word, list_written_words(text))
+        digests += map(digest, list_numbers(text))
+        words = len(digests)
+        digests += map(digest, list_word_parts(text) if parts else ())
+        flags += [0] * (words - before) + [_IS_PART] * (len(digests) - words)
+        sizes.append(len(digests) - before)
+    terms, is_part = np.array(digests, np.int64), np.array(flags, np.uint8)
+    content = terms != _STOP_WORD
+    owners = np.repeat(np.arange(len(sizes)), sizes)[content]
+    weights = np.where(is_part[content], np.float32(_PART_WEIGHT), np.float32(1))
+    # one sort for all texts: a counter for each text takes a fifth longer
+    entries, first, counts = np.unique(owners << 32 | terms[content], return_index=True, return_counts=True)
+    return Counted(
+        lengths=np.bincount(owners, weights, len(sizes)).astype(np.float32),
+        sizes=np.bincount(entries >> 32, minlength=len(sizes)).astype(np.uint32),
+        terms=entries.astype(np.uint32),  # the digest is the lower half
+        counts=np.minimum(counts, _MAX_COUNT).astype(np.uint8) | is_part[content][first],
+    )
+
+
+# ---------------------------------------------------------------- inverted lists
+
+
+class Entries(NamedTuple):
+    """Rows of an inverted list: a word's digest, its owner (a chunk, section or document) and its count there."""
+
+    terms: Array
+    owners: Array
+    counts: Array
+
+
+class Postings:
+    """The inverted lists of one field, sorted by word; additions are written at the next lookup or by `save`."""
+
+    def __init__(self, database: Database, field: str) -> None:
+        self._database, self._field = database, FIELDS.index(field)
+        # a section's key contains its document's number, and needs more bits
+        owners = np.int64 if field == "headings" else np.uint32
+        counts = np.uint8 if field in ("words", "headings") else np.uint16
+        self._dtypes = (np.dtype(np.uint32), np.dtype(owners), np.dtype(counts))
+        self._pending: list[Entries] = []
+        self._entries: Entries | None = None
+        self.find = lru_cache(_MAX_FOUND)(self._find)
+        """Returns the owners that contain a word, in order, and its count in each."""
+
+    def add(self, terms: Array, owners: Array, counts: Array) -> None:
+        """Add entries, given as three columns of equal length."""
+        if len(terms):
+            self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
+            self.find.cache_clear()
+
+    def remove(self, owners: Keys) -> None:
+        """Remove all entries of some chunks, sections or documents."""
+        entries = self.read()
+        rest = ~np.isin(entries.owners, owners)
+        self._write(Entries(*(column[rest] for column in entries)))
+
+    def save(self) -> None:
+        """Write all additions to the database."""
+        if self._pending:
+            pending, self._pending = self._pending, []
+            entries = Entries(*(np.concatenate(columns) for columns in zip(self.read(), *pending, strict=True)))
+            order = np.lexsort((entries.owners, entries.terms))
+            self._write(Entries(*(column[order] for column in entries)))
+
+    def read(self) -> Entries:
+        """Return all entries, sorted by word and then by owner."""
+        self.save()
+        if self._entries is None:
+            rows = self._database.read("SELECT terms, owners, counts FROM postings WHERE field = ?", self._field)
+            with self._database.report_damage():
+                blobs = zip(rows[0] if rows else (b"", b"", b""), self._dtypes, strict=True)
+                self._entries = Entries(*(np.frombuffer(blob, dtype) for blob, dtype in blobs))
+                if len(set(map(len, self._entries))) > 1:
+                    raise ValueError("the columns of its table of words have different lengths")
+        return self._entries
+
+    def _write(self, entries: Entries) -> None:
+        row = (self._field, *(column.tobytes() for column in entries))
+        self._database.write("INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?)", [row])
+        self._entries = entries
+        self.find.cache_clear()
+
+    def _find(self, term: str) -> tuple[Keys, Array]:
+        entries, number = self.read(), np.uint32(digest(term))
+        start, end = (int(np.searchsorted(entries.terms, number, side=side)) for side in ("left", "right"))
+        return entries.owners[start:end].astype(np.int64), entries.counts[start:end]
+
+
+# ---------------------------------------------------------------- BM25
+
+
+class Words:
+    """The words of chunks or headings with BM25 search, under keys in ascending order."""
+
+    def __init__(self, database: Database | None = None, field: str = "words") -> None:
+        self._database = database or Database()
+        self._field = FIELDS.index(field)
+        self._postings = Postings(self._database, field)
+        self._pending: list[tuple[Keys, Scores]] = []
+        self._columns: tuple[Keys, Scores] | None = None
+        self._known_norms: Scores | None = None
+
+    def __len__(self) -> int:
+        return len(self._read()[0])
+
+    def add(self, keys: Sequence[int] | Keys, counted: Counted) -> None:
+        """Add texts by their term counts; each key must be greater than all earlier keys."""
+        owners = np.asarray(keys, np.int64)
+        self._postings.add(counted.terms, np.repeat(owners, counted.sizes), counted.counts)
+        self._pending.append((owners, counted.lengths))
+
+    def remove(self, keys: Sequence[int] | Keys) -> None:
+        """Remove texts; unknown keys are ignored."""
+        known, lengths = self._read()
+        rest = ~np.isin(known, np.asarray(keys, np.int64))
+        self._write(known[rest], lengths[rest])
+        self._postings.remove(np.asarray(keys, np.int64))
+
+    def save(self) -> None:
+        """Write all additions to the database."""
+        if self._pending:
+            pending, self._pending = self._pending, []
+            keys, lengths = (np.concatenate(column) for column in zip(self._read(), *pending, strict=True))
+            self._write(keys, lengths)
+        self._postings.save()
+
+    def _write(self, keys: Keys, lengths: Scores) -> None:
+        row = (self._field, keys.tobytes(), lengths.tobytes())
+        self._database.write("INSERT OR REPLACE INTO lengths VALUES (?, ?, ?)", [row])
+        self._columns = self._known_norms = None
+
+    def _read(self) -> tuple[Keys, Scores]:
+        """Return all keys in order, and the number of words of each text."""
+        self.save()
+        if self._columns is None:
+            rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ?", self._field)
+            with self._database.report_damage():
+                stored = rows[0] if rows else (b"", b"")
+                keys, lengths = np.frombuffer(stored[0], np.int64), np.frombuffer(stored[1], np.float32)
+                if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
+                    raise ValueError("the keys in its table of text lengths are out of order or incomplete")
+            self._columns = keys, lengths
+            self._mean = (float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0) or 1.0
+        return self._columns
+
+    # ---------------------------------------------------------------- searches
+
+    def compute_rarity(self, terms: Sequence[str]) -> Scores:
+        """Return BM25's idf of each term over the whole collection: rare words weigh more."""
+        spread = np.array([len(self._postings.find(term)[0]) for term in terms], np.int64)
+        return compute_rarity(spread, len(self)) * weigh_terms(terms)
+
+    def score_terms(self, terms: Sequence[str], keys: Keys) -> Scores:
+        """Return the BM25 score of each chunk of `keys` (in order) for each term, without the term's idf."""
+        table = np.zeros((len(keys), len(terms)), np.float32)
+        for column, term in enumerate(terms if len(keys) else ()):
+            owners, counts = self._postings.find(term)
+            if len(owners):
+                at = np.minimum(np.searchsorted(owners, keys), len(owners) - 1)
+                hits = owners[at] == keys
+                table[hits, column] = counts[at[hits]] & _MAX_COUNT
+        rows, here = self._find_rows(keys)
+        lengths = np.zeros(len(keys), np.float32)
+        lengths[here] = self._read()[1][rows[here]]
+        return self._saturate(table, lengths[:, None])
+
+    def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
+        """Return the BM25 score of each chunk of `keys` (in order)."""
+        with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
+            sums: Scores = self.score_terms(terms, keys) @ self.compute_rarity(terms)
+        return sums
+
+    def search(self, terms: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
+        """Return the scores and keys of the k texts that match the terms best, best first.
+
+        With the method `tfidf`, the score is the cosine of the TF-IDF vectors times the norm of the question's vector.
+        """
+        keys, lengths = self._read()
+        total = np.zeros(len(keys), np.float32)
+        for term, weight in zip(terms, self.compute_rarity(terms), strict=True):
+            owners, stored = self._postings.find(term)
+            rows, here = self._find_rows(owners)
+            if not here.all():
+                raise BundleError(
+                    "the table of words names a text that is not in the index; build the index again (--ingest fresh)"
+                )
+            counts = (stored & _MAX_COUNT).astype(np.float32)
+            if method == "tfidf":
+                total[rows] += weight * weight * counts / self._norms[rows]
+            else:
+                total[rows] += weight * self._saturate(counts, lengths[rows])
+        some = np.flatnonzero(total > 0)  # nonzero on numbers takes four times as long as on booleans
+        if len(some) > k:
+            some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
+        [scores], [best] = rank_keys(total[None, some], keys[None, some], min(k, len(some)))
+        return scores, best
+
+    @property
+    def _norms(self) -> Scores:
+        """The norm of each text's TF-IDF vector, computed from all words at the first use."""
+        if self._known_norms is None:
+            squares = np.full(len(self), 1e-9)  # avoids a division by zero for a text without words
+            terms, owners, stored = self._postings.read()
+            _, row, spread = np.unique(terms, return_inverse=True, return_counts=True)
+            counts = (stored & _MAX_COUNT) * np.where(stored & _IS_PART, np.float32(_PART_WEIGHT), np.float32(1))
+            weighted = counts * compute_rarity(spread, len(self))[row]
+            np.add.at(squares, self._find_rows(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
+            self._known_norms = np.sqrt(squares).astype(np.float32)
+        return self._known_norms
+
+    def _saturate(self, counts: Scores, lengths: Scores) -> Scores:
+        norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
+        weights: Scores = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
+        return weights
+
+    def _find_rows(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
+        """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
+        own = self._read()[0]
+        if not len(own):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+        if own[-1] - own[0] == len(own) - 1:  # no key was removed, so the rows are consecutive
+            rows = np.clip(keys - own[0], 0, len(own) - 1)
+        else:
+            rows = np.minimum(np.searchsorted(own, keys), len(own) - 1)
+        return rows, own[rows] == keys

@@ -1,0 +1,268 @@
+"""Forms passages around the chunks with the best scores: they begin and end at whole sentences and do not overlap.
+
+The first passage is the sentence that answers, and no more. Later passages are less certain, so they are extended with
+the text around their chunk.
+"""
+
+import string
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
+from typing import NamedTuple
+
+from exhibit.evidence import Span, subtract_spans
+from exhibit.law.sentences import extend_to_sentences, tile_clauses
+from exhibit.rag.index import DOCUMENT, END, PAGE, START, Index
+from exhibit.rag.protocols import Chunk, Hit
+
+MIN_PIECE_CHARS = 40  # of an independent piece: a shorter one is a number, a label, or the end of a line
+MIN_REST_CHARS = 16  # of the text between two passages; a shorter one is dropped: "ARTICLE IV", a page number
+TRIM_SHARE = 0.7
+"""The least share of the best sentence's evidence that the first and last sentence of the first passage have."""
+MAX_COMPLETED_CHARS = 900
+"""Of a passage with the rest of its sentences: with a question of usual length, the reader would truncate more."""
+_STRAY = string.whitespace + "\xa0.,;:!?"  # at the start of a chunk: the mark that closed the sentence before it
+_MAX_TILES = 8192  # rows whose pieces are cached: 4 MB, the chunks of some fifty contracts
+
+Weigh = Callable[[str], float]
+"""A function that returns the evidence of a text for the question."""
+
+
+class RankedPassage(NamedTuple):
+    """A span of a document that may answer a question; `row` is the row of the chunk from which it was formed."""
+
+    document: int
+    span: Span
+    score: float
+    row: int
+
+
+class _Seed(NamedTuple):
+    """Adjacent pieces (sentences) of one chunk, around which a passage is formed; better seeds sort first."""
+
+    cost: float
+    turn: int
+    row: int
+    first: int = 0
+    last: int = sys.maxsize
+
+
+class _Offer(NamedTuple):
+    """A piece next to a passage that may be added to it, with the score of its chunk."""
+
+    score: float
+    row: int
+    piece: int
+    span: Span
+
+
+def form_passages(
+    index: Index,
+    ranked: Sequence[tuple[int, float]],
+    *,
+    scores: Mapping[int, float],
+    depth: int,
+    size: int,
+    weigh: Weigh,
+    trim_first: bool,
+) -> list[RankedPassage]:
+    """Form up to `depth` passages of at most `size` characters around the best chunks; return them best first.
+
+    `ranked` has the rows of the chunks with their scores, `scores` the evidence of each compared row: a passage is
+    extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
+    """
+    return _Former(index, scores, size).form(ranked, depth, weigh, trim_first=trim_first)
+
+
+class _Former:
+    """Assigns each piece of each chunk to at most one passage."""
+
+    def __init__(self, index: Index, scores: Mapping[int, float], size: int) -> None:
+        self._index, self._table, self._scores, self._size = index, index.table, scores, size
+        self._tiles: dict[int, list[Span]] = index.cache.setdefault(("tiles", size), {})
+        self._text = cache(index.text_of)
+        self._pieces = cache(self._split_row)
+        # lists: each row is needed hundreds of times, and single rows of an array are slow to compare
+        self._row: Callable[[int], list[int]] = cache(lambda row: self._table[row].tolist())
+
+    def form(
+        self, ranked: Sequence[tuple[int, float]], depth: int, weigh: Weigh, *, trim_first: bool
+    ) -> list[RankedPassage]:
+        queue = [_Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
+        heapify(queue)
+        passages: list[RankedPassage] = []
+        seen: set[tuple[int, str]] = set()
+        turn = len(queue)
+        while queue and len(passages) < depth:
+            seed = heappop(queue)
+            runs = self._find_free(seed)
+            if len(runs) != 1:
+                for run in runs:
+                    turn += 1
+                    heappush(queue, _Seed(seed.cost, turn, seed.row, *run))
+                continue
+            first, last = runs[0]
+            trimmed = trim_first and not passages
+            if trimmed:
+                first, last = self._trim_to_best(seed.row, first, last, weigh)
+                turn += 1
+                heappush(queue, _Seed(seed.cost, turn, seed.row))
+            pieces, taken = self._pieces(seed.row)
+            span = Span(pieces[first].start, pieces[last].end) if trimmed else self._grow(seed.row, first, last)
+            taken[first : last + 1] = [True] * (last + 1 - first)
+            words = self._strip(seed.row, span)
+            if words and self._is_new(seed.row, words, seen):
+                passages.append(RankedPassage(self._row(seed.row)[DOCUMENT], words, -seed.cost, seed.row))
+        return passages
+
+    def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
+        """Return the spans of a chunk's pieces (sentences), and for each whether a passage already contains it."""
+        if row not in self._tiles:
+            if len(self._tiles) >= _MAX_TILES:
+                self._tiles.clear()
+            number, start, end = self._row(row)[DOCUMENT:PAGE]
+            if self._is_same_document(row, row - 1):
+                start = max(start, self._row(row - 1)[END])  # chunks may overlap; passages do not
+            text = self._text(number)
+            self._tiles[row] = tile_clauses(text, start, end, least=MIN_PIECE_CHARS, limit=self._size)
+        return self._tiles[row], [False] * len(self._tiles[row])
+
+    def _is_same_document(self, row: int, other: int) -> bool:
+        return 0 <= other < len(self._table) and self._row(other)[DOCUMENT] == self._row(row)[DOCUMENT]
+
+    def _find_free(self, seed: _Seed) -> list[tuple[int, int]]:
+        """Return the ranges of a seed's pieces that are in no passage yet, each no longer than a passage."""
+        pieces, taken = self._pieces(seed.row)
+        first, end = seed.first, min(len(pieces), seed.last + 1)
+        if first < end and pieces[end - 1].end - pieces[first].start <= self._size and True not in taken[first:end]:
+            return [(first, end - 1)]
+        runs: list[tuple[int, int]] = []
+        for at in range(first, end):
+            if taken[at]:
+                continue
+            if runs and runs[-1][1] == at - 1 and pieces[at].end - pieces[runs[-1][0]].start <= self._size:
+                runs[-1] = (runs[-1][0], at)
+            else:
+                runs.append((at, at))
+        return runs
+
+    def _trim_to_best(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
+        """Return a range of pieces, shortened so that both ends have nearly the best evidence."""
+        text, (pieces, _) = self._text(self._row(row)[DOCUMENT]), self._pieces(row)
+        weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
+        best = max(weights)
+        if best <= 0:
+            return first, last
+        near = [first + at for at, weight in enumerate(weights) if weight >= TRIM_SHARE * best]
+        return near[0], near[-1]
+
+    def _grow(self, row: int, first: int, last: int) -> Span:
+        """Return the span of some pieces, extended piece by piece towards the chunk with the higher score."""
+        pieces, _ = self._pieces(row)
+        start, end = pieces[first].start, pieces[last].end
+        before, after = self._offer(row, first, -1), self._offer(row, last, 1)
+        while True:
+            # a piece that does not fit now never fits later, since the passage only grows
+            if before and end - min(start, before.span.start) > self._size:
+                before = None
+            if after and max(end, after.span.end) - start > self._size:
+                after = None
+            side = 1 if after and (before is None or after.score >= before.score) else -1
+            offer = after if side > 0 else before
+            if offer is None:
+                return Span(start, end)
+            start, end = min(start, offer.span.start), max(end, offer.span.end)
+            self._pieces(offer.row)[1][offer.piece] = True
+            following = self._offer(offer.row, offer.piece, side)
+            before, after = (before, following) if side > 0 else (following, after)
+
+    def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
+        """Return the free piece before (-1) or after (1) a piece, which may be in the neighbouring chunk."""
+        beside = piece + side
+        pieces, taken = self._pieces(row)
+        if not 0 <= beside < len(pieces):
+            if not self._is_same_document(row, row + side):
+                return None
+            row += side
+            pieces, taken = self._pieces(row)
+            beside = 0 if side > 0 else len(pieces) - 1
+        if not 0 <= beside < len(taken) or taken[beside]:
+            return None
+        return _Offer(self._scores.get(row, float("-inf")), row, beside, pieces[beside])
+
+    def _is_new(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
+        """Return whether a passage neither repeats an earlier one nor is a short rest between two passages."""
+        number = self._row(row)[DOCUMENT]
+        words = (number, " ".join(self._text(number)[slice(*span)].lower().split()))
+        if words in seen or (seen and len(words[1]) < MIN_REST_CHARS):
+            return False
+        seen.add(words)
+        return True
+
+    def _strip(self, row: int, span: Span) -> Span | None:
+        """Return a span without white space around it and without a stray mark at its start; None if it is empty."""
+        words = self._text(self._row(row)[DOCUMENT])[slice(*span)]
+        left = words.lstrip(_STRAY)
+        return Span(span.end - len(left), span.start + len(words.rstrip())) if left else None
+
+
+# ---------------------------------------------------------------- passages as hits
+
+
+def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
+    """Return passages as hits; each hit has the headings and the page at its start and at each change inside it."""
+    numbers = {passage.document for passage in passages}
+    starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
+    texts = {number: index.text_of(number) for number in numbers}
+    return [_make_hit(index, one, starts[one.document], texts[one.document]) for one in passages]
+
+
+def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
+    entry, span, table, row = index.document(passage.document), passage.span, index.table, passage.row
+    words = text[slice(*span)]
+    # a passage may begin with the break before it, which still belongs to the previous section
+    begins = span.end - len(words.lstrip())
+    while row and table[row, START] > span.start and table[row - 1, DOCUMENT] == passage.document:
+        row -= 1
+    pages = {int(table[row, START]): int(table[row, PAGE])}
+    while row + 1 < len(table) and table[row + 1, DOCUMENT] == passage.document and table[row + 1, START] < span.end:
+        row += 1
+        pages[int(table[row, START])] = int(table[row, PAGE])
+    first, last = max(bisect_right(starts, begins) - 1, 0), bisect_left(starts, span.end)
+    headings = {start: path for path, start, _ in entry.sections[first:last]}
+    path, page = "", 0
+    changes: list[tuple[int, str, int | None]] = [(0, "", None)]
+    for start in sorted(headings.keys() | pages.keys()):
+        path, page = headings.get(start, path), pages.get(start, page)
+        changes.append((start, path, page or None))
+    here = bisect_right(changes, begins, key=itemgetter(0)) - 1
+    return Hit(Chunk(entry.filename, span, *changes[here][1:], tuple(changes[here + 1 :])), passage.score, words)
+
+
+def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
+    """Return the text that completes the sentences in which the selected passages begin and end, as further hits.
+
+    A short passage may lack the words that answer: it may end with "Party B agrees:". The hits do not overlap the
+    selected passages, and end where a ranked passage begins or ends: each is inside one ranked passage, or in none.
+    """
+    taken: dict[str, list[Span]] = {}
+    edges: dict[str, set[int]] = {}
+    for hit in selected:
+        taken.setdefault(hit.chunk.document, []).append(hit.chunk.span)
+    for hit in ranked:
+        edges.setdefault(hit.chunk.document, set()).update(hit.chunk.span)
+    added: list[RankedPassage] = []
+    for hit in selected:
+        name = hit.chunk.document
+        number, text = index.entry(name).number, index.read_document_text(name)
+        whole = extend_to_sentences(text, hit.chunk.span, widest=MAX_COMPLETED_CHARS)
+        for gap in subtract_spans([whole], taken[name]):
+            inner = sorted(edge for edge in edges.get(name, ()) if gap.start < edge < gap.end)
+            for start, end in zip([gap.start, *inner], [*inner, gap.end], strict=True):
+                if text[start:end].strip():
+                    taken[name].append(Span(start, end))
+                    added.append(RankedPassage(number, Span(start, end), hit.score, index.find_row(number, start)))
+    return make_hits(index, added)
