@@ -3,14 +3,87 @@
 import difflib
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import NamedTuple
 
-from exhibit.commands import PROGRAM, VERBS, format_help, list_spellings, read_stored_help
 from exhibit.runtime.command import USAGE, Invocation, check_room, guarded, print_usage_error, set_invocation
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas import __version__
 
-_OURS = ("--quiet", "--verbose")
+PROGRAM = "exhibit"
+
+
+class Verb(NamedTuple):
+    """A subcommand of `exhibit`; its module is imported only when the subcommand is called."""
+
+    module: str
+    help: str
+    usual: str = ""
+    """The same command without `exhibit`."""
+    words: Sequence[str] = ()
+    """Arguments that the function gets before the user's own."""
+    modes: Mapping[str, str] = {}
+    """Flags that another function handles, as `module:function`; it gets the arguments without the flag."""
+
+
+VERBS = {
+    "convert": Verb("exhibit.conversion", "turn a benchmark, a table or a list of URLs into a bundle"),
+    "draft": Verb(
+        "exhibit.draft.__main__",
+        "draft questions on a folder of documents; --playbooks lists and checks the lists of standard questions",
+        modes={"--playbooks": "exhibit.draft.__main__:playbook_main"},
+    ),
+    "vary": Verb(
+        "exhibit.vary.__main__",
+        "change a bundle by rule: other figures, a removed clause, an amendment, an injection",
+    ),
+    "evaluate": Verb(
+        "exhibit.viewer.report",
+        "test a RAG system on bundles and write a report; --settings [WORD] lists what --set takes",
+        usual="python evaluate_rag.py",
+        modes={"--settings": "exhibit.evaluation.settings:main"},
+    ),
+    "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
+    "view": Verb("exhibit.viewer.server.app", "look at bundles and runs, review and evaluate in the browser"),
+    "review": Verb("exhibit.viewer.review.__main__", "let an expert check gold and answers"),
+    "validate": Verb(
+        "exhibit.storage.bundle",
+        "check bundles against their contract; --documents reads the documents and checks that the gold is there",
+        modes={"--documents": "exhibit.evidence.check:main"},
+    ),
+    "show": Verb("exhibit.evidence.show", "draw a question's gold on its page"),
+    "publish": Verb("exhibit.hub.publish", "publish a bundle on the Hugging Face Hub"),
+    "pull": Verb("exhibit.hub.pull", "download a published bundle"),
+    "export": Verb(
+        "exhibit.hub.export", "write a bundle in another format; --to text writes the texts that gold offsets refer to"
+    ),
+    "index": Verb(
+        "exhibit.rag.__main__",
+        "build an index of documents; --inspect INDEX looks into one",
+        words=("index",),
+        modes={"--inspect": "exhibit.rag.inspect:main"},
+    ),
+    "search": Verb("exhibit.rag.__main__", "show the best passages of an index", words=("search",)),
+    "ask": Verb("exhibit.rag.__main__", "answer from an index, with citations", words=("ask",)),
+    "demo": Verb("exhibit.demo", "convert the samples that come with it, test the pipeline on them, and show"),
+    "doctor": Verb("exhibit.doctor", "report what is installed and what is missing; --fix installs browser and model"),
+}
+EXIT_CODES = {
+    0: "success",
+    1: "an error, which stderr explains; or a check that failed",
+    2: "the command cannot be understood",
+    3: "too many questions failed (evaluate --max-failures)",
+    4: "a source changed (convert web --refresh), or a run became worse (results index --fail-on)",
+    130: "stopped by Ctrl-C",
+    141: "the reader of the output closed the pipe",
+}
+_FLAGS = {
+    "--help": "this text; after a verb, that verb's",
+    "--version": "the version",
+    "--quiet": "print results and errors only: no notes, no progress",
+    "--verbose": "log what happens, and show where an error was raised",
+}
 
 
 @guarded()
@@ -19,46 +92,77 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
     `alone` means that the user called the script `python evaluate_rag.py` instead of `exhibit evaluate`.
     """
-    given, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
-    if not given:
-        sys.stderr.write(format_help() + "\n")
-        return USAGE
-    verb, *rest = given
-    if verb in ("--help", "-h", "help"):
-        sys.stdout.write(format_help() + "\n")
-        return 0
-    if verb == "--version":
+    words, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
+    if not words or words[0] in ("--help", "-h", "help"):
+        (sys.stdout if words else sys.stderr).write(format_help() + "\n")
+        return 0 if words else USAGE
+    name, *rest = words
+    if name == "--version":
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return 0
-    if verb not in VERBS:
-        return _report_unknown(verb)
+    if name not in VERBS:
+        near = difflib.get_close_matches(name, VERBS, n=1)
+        meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
+        return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
     if "--verbose" in own:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     check_room()
-    chosen = VERBS[verb]
-    if rest[-1:] in (["--help"], ["-h"]) and (text := read_stored_help([verb, *rest[:-1]])):
-        sys.stdout.write(text.replace(f"{PROGRAM} {verb}", chosen.usual) if alone else text)
-        return 0
-    with set_invocation(
-        Invocation({} if alone else list_spellings(), quiet="--quiet" in own, verbose="--verbose" in own)
-    ):
-        code: int = getattr(import_module(chosen.module), chosen.attribute)([*chosen.words, *rest])
+    module, function, arguments = _choose_mode(VERBS[name], rest)
+    spellings = {} if alone else list_spellings()
+    with set_invocation(Invocation(spellings, quiet="--quiet" in own, verbose="--verbose" in own)):
+        code: int = getattr(import_module(module), function)(arguments)
     return code
 
 
-def _split_flags(given: list[str]) -> tuple[list[str], set[str]]:
-    """Return the arguments without the flags that every verb has (`--quiet`, `--verbose`), and the flags found.
+def _choose_mode(verb: Verb, rest: list[str]) -> tuple[str, str, list[str]]:
+    """Return the module and the function that handle a verb's arguments, and the arguments."""
+    for flag, target in verb.modes.items():
+        parts = flag.split()
+        for at in range(len(rest)):
+            if rest[at : at + len(parts)] == parts and "--" not in rest[:at]:
+                module, _, function = target.partition(":")
+                return module, function, rest[:at] + rest[at + len(parts) :]
+    return verb.module, "main", [*verb.words, *rest]
 
-    Arguments after `--` are returned as they are, even if they look like these flags.
-    """
-    end = given.index("--") if "--" in given else len(given)
-    return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
+
+def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
+    """Separate `--quiet` and `--verbose`, which every verb has, from the other arguments; `--` ends the search."""
+    end = words.index("--") if "--" in words else len(words)
+    own = {"--quiet", "--verbose"}
+    return [word for word in words[:end] if word not in own] + words[end:], set(words[:end]) & own
 
 
-def _report_unknown(verb: str) -> int:
-    near = difflib.get_close_matches(verb, VERBS, n=1)
-    meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
-    return print_usage_error(f"no verb {verb!r}", meant, PROGRAM)
+def list_spellings() -> dict[str, str]:
+    """Return the form with `exhibit` for each command: `exhibit convert cuad` for `python -m converters.cuad`."""
+    names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
+    names |= {
+        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in list_plugins("exhibit.converters")
+    }
+    return names | {"python -m converters.draft": f"{PROGRAM} draft"}
+
+
+def format_help() -> str:
+    """Return the help text of `exhibit`: the table of verbs, the flags and the exit codes."""
+    lines = [
+        f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
+        "",
+        "Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.",
+        "",
+        *_format_list("verbs", {name: verb.help for name, verb in VERBS.items()}),
+        *_format_list("flags", _FLAGS),
+        *_format_list("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
+        "examples:",
+        f"  {PROGRAM} demo",
+        f"  {PROGRAM} convert cuad --out datasets_out/cuad",
+        f"  {PROGRAM} evaluate datasets_out/cuad",
+        f"  {PROGRAM} evaluate --help",
+    ]
+    return "\n".join(lines)
+
+
+def _format_list(title: str, meanings: Mapping[str, str]) -> list[str]:
+    width = max(map(len, meanings))
+    return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
 
 
 if __name__ == "__main__":

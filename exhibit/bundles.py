@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +16,6 @@ from PIL import Image
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.hub.tables import make_gold_records
-from exhibit.runtime.command import print_note
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import BundleFolder as Contents
@@ -23,8 +25,6 @@ from exhibit.storage.locations import parse_location
 if TYPE_CHECKING:
     import datasets
     import pandas
-from collections.abc import Iterable, Sequence
-from html import escape
 
 DEFAULT_OUT = Path("datasets_out")
 """The default folder of conversions."""
@@ -109,12 +109,20 @@ class Bundle:
         return made
 
     def _make_records(self, what: What) -> tuple[list[str], Records]:
+        info, gold = self.bundle.info, self.bundle.gold
         if what == "questions":
-            return list(_QUESTION), [_make_question_record(asdict(question)) for question in self.bundle.questions]
+            rows = map(asdict, self.bundle.questions)
+            return list(_QUESTION), [{**row, "contexts": list(row["contexts"])} for row in rows]
         if what == "gold":
-            return _make_gold_records(self.bundle)
+            labels = {f"label_{name}": name for line in gold for name in line.labels}
+            lines = json.loads(json.dumps(list(make_gold_records(gold))))  # with lists for tuples
+            named = [{column: line["labels"].get(name) for column, name in labels.items()} for line in lines]
+            fields = [{name: line[name] for name in _GOLD} for line in lines]
+            return [*_GOLD, *labels], [one | other for one, other in zip(fields, named, strict=True)]
         if what == "documents":
-            return list(_DOCUMENT), _make_document_records(self.bundle)
+            unknown = dict.fromkeys(_DOCUMENT, None)  # without bundle.json, only the file names are known
+            names: Records = [{**unknown, "filename": name, "ocr": {}} for name in sorted(self.bundle.files)]
+            return list(_DOCUMENT), [entry.model_dump() for entry in info.documents] if info else names
         raise ToolkitError(f"no table {what!r}; the tables are questions, gold, documents")
 
 
@@ -126,7 +134,7 @@ def load(place: Path | str) -> Bundle:
     address = str(place)
     if is_repository(address):
         repo_id, revision = parse_address(address)
-        fetched = fetch(repo_id, revision=revision, say=print_note)
+        fetched = fetch(repo_id, revision=revision)
         return Bundle(fetched.folder, fetched.address)
     converted = DEFAULT_OUT / address
     if address in list_plugins("exhibit.converters") and not Path(address).exists():
@@ -135,41 +143,10 @@ def load(place: Path | str) -> Bundle:
         return Bundle(converted, str(converted))
     root = mirror_bundle(parse_location(address))
     if not root.is_dir():
-        raise ToolkitError(
-            f"{root}: no such folder; name a bundle's folder, or one of {', '.join(_list_converted()) or 'none'}"
-        )
+        converted_names = sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
+        known = ", ".join(converted_names) or "none"
+        raise ToolkitError(f"{root}: no such folder; name a bundle's folder, or one of {known}")
     return Bundle(root, address)
-
-
-def _list_converted() -> list[str]:
-    """Return the paths of the folders in `datasets_out/`."""
-    return sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
-
-
-# ---------------------------------------------------------------- rows
-
-
-def _make_question_record(record: dict[str, Any]) -> dict[str, Any]:
-    return {**record, "contexts": list(record["contexts"])}
-
-
-def _make_gold_records(bundle: Contents) -> tuple[list[str], Records]:
-    """Return the columns and rows of the gold; a label with values of several types becomes text."""
-    names = list(dict.fromkeys(name for line in bundle.gold for name in line.labels))
-    records = []
-    for line in make_gold_records(bundle.gold):
-        spans, places = [list(span) for span in line["spans"]], line["alternatives"]
-        fields = {**line, "spans": spans, "alternatives": [[list(span) for span in place] for place in places]}
-        labels = {f"label_{name}": line["labels"].get(name) for name in names}
-        records.append({name: fields[name] for name in _GOLD} | labels)
-    return [*_GOLD, *(f"label_{name}" for name in names)], records
-
-
-def _make_document_records(bundle: Contents) -> Records:
-    if bundle.info is None:  # a folder without bundle.json: only its file names are known
-        unknown = dict.fromkeys(_DOCUMENT, None)
-        return [{**unknown, "filename": name, "ocr": {}} for name in sorted(bundle.files)]
-    return [entry.model_dump() for entry in bundle.info.documents]
 
 
 def import_extra(module: str) -> Any:
@@ -198,7 +175,6 @@ def format_html_link(path: Path, label: str) -> str:
 
     It is relative for a file below the current folder, because a notebook's server serves only its own folder.
     """
-    here = Path.cwd()
-    whole = path.resolve()
-    address = whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.as_uri()
+    path, here = path.resolve(), Path.cwd()
+    address = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_uri()
     return f'<p><a href="{escape(address)}">{escape(label)}</a></p>'

@@ -9,17 +9,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import cast
 
 from exhibit.bundles import DEFAULT_OUT, Bundle, format_html_link, format_html_table, load
-from exhibit.converters.benchmark import Converter
-from exhibit.converters.steps import cli
+from exhibit.converters.core import command
+from exhibit.converters.core.benchmark import Converter
 from exhibit.runtime.command import guarded, print_usage_error
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.bundle import CARD
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 
 _PACKAGE = "exhibit.converters"
@@ -32,18 +33,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = ", ".join(list_plugins(_PACKAGE))
     if not given or given[0] in ("--help", "-h"):
         (sys.stdout if given else sys.stderr).write(
-            f"usage: exhibit convert NAME --out DIR [--source PATH] …\n\nnames: {names}\ninputs and options of each: "
-            "exhibit convert NAME --help\n"
+            f"usage: exhibit convert NAME|FILE.py --out DIR [--source PATH] …\n\nnames: {names}\ninputs and options of "
+            "each: exhibit convert NAME --help\na converter of your own is a file: docs/converters.md\n"
         )
         return 0 if given else 2
+    if given[0].endswith(".py"):
+        return command.main(load_converter(Path(given[0])), given[1:])
     if given[0] not in list_plugins(_PACKAGE):
         near = difflib.get_close_matches(given[0], list_plugins(_PACKAGE), n=1)
+        near = [f"{given[0]}.py"] if Path(f"{given[0]}.py").is_file() else near
         meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     module = load_plugin(_PACKAGE, given[0])[0]
     own = getattr(module, "run", None)  # a converter with more than one action has its own command
-    code: int = own(given[1:]) if own else cli.main(cast(Converter, module), given[1:])
+    code: int = own(given[1:]) if own else command.main(cast(Converter, module), given[1:])
     return code
+
+
+def load_converter(path: Path) -> Converter:
+    """Return the converter in a Python file of the user; raise with the missing parts if it is not one."""
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise SourceError(f"{path}: no such file; name a converter, or a Python file with INFO and read()")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    missing = [name for name in ("INFO", "read") if not hasattr(module, name)]
+    if missing:
+        raise SourceError(f"{path}: has no {' and no '.join(missing)}; docs/converters.md shows a whole converter")
+    converter = cast(Converter, module)
+    converter.INFO = replace(converter.INFO, command=f"exhibit convert {path.name} --source PATH")
+    return converter
 
 
 @dataclass(frozen=True)
@@ -59,10 +78,10 @@ class Conversion:
         return load(self.out)
 
     def __repr__(self) -> str:
-        return cli.format_table(self.info, str(self.out), self.seconds)
+        return command.format_table(self.info, str(self.out), self.seconds)
 
     def _repr_html_(self) -> str:
-        rows = [(f"{self.info.title} → {self.out}", ""), *cli.make_summary_rows(self.info, self.seconds)]
+        rows = [(f"{self.info.title} → {self.out}", ""), *command.make_summary_rows(self.info, self.seconds)]
         card = Path(self.out) / CARD
         return format_html_table(rows) + (format_html_link(card, "the card") if card.is_file() else "")
 
@@ -83,8 +102,12 @@ def convert(
     engine: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> Conversion:
-    """Convert a benchmark; `options` are flags that only its converter has, with underscores: `{"split": "test"}`."""
-    given: dict[str, object] = {"out": out or DEFAULT_OUT / name, "source": source, "max_documents": max_documents}
+    """Convert a benchmark; `name` is a converter or the Python file of one.
+
+    `options` are flags that only its converter has, with underscores: `{"split": "test"}`.
+    """
+    out = out or DEFAULT_OUT / Path(name).stem
+    given: dict[str, object] = {"out": out, "source": source, "max_documents": max_documents}
     given |= {
         "answerable_only": answerable_only,
         "patch": list(patch) or None,
@@ -92,19 +115,22 @@ def convert(
         "ocr_language": ocr_language,
     }
     given |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
-    if name not in list_plugins(_PACKAGE):
+    if name.endswith(".py"):
+        converter = load_converter(Path(name))
+    elif name in list_plugins(_PACKAGE):
+        converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
+    else:
         raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
-    converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = cli.make_parser(converter).parse_args(list(_format_flags(given)))
+            parsed = command.make_parser(converter).parse_args(list(_format_flags(given)))
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    info = _run_apart(lambda: cli.convert(converter, parsed))
-    return Conversion(info, out or DEFAULT_OUT / name, time.monotonic() - started)
+    info = _run_apart(lambda: command.convert(converter, parsed))
+    return Conversion(info, out, time.monotonic() - started)
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:

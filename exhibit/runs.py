@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from exhibit.bundles import Bundle, format_html_link, format_html_paragraphs, format_html_table, import_extra
-from exhibit.evaluation import regression
+from exhibit.evaluation import compare as regression
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
+from exhibit.evaluation.metrics import register
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Difference, Overlap, count_overlap
-from exhibit.evaluation.statistics import compare as compare_tables
 from exhibit.evaluation.text_tables import (
     ALL,
     choose_metrics,
@@ -96,7 +96,7 @@ class Run(RunResults):
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
     fields |= {"file": row.filename or ""}
-    fields |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
+    fields |= {"answer": row.reply.answer, "error": row.reply.error, "outcome": row.outcome, "reason": row.reason}
     return fields | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
 
 
@@ -123,7 +123,7 @@ class Comparison:
     @property
     def better(self) -> str:
         """Which of the two runs is better, in a sentence."""
-        return regression.describe_better(self.names, self.differences)
+        return regression.describe_better(self.names, self.differences, self.regressions)
 
     def __repr__(self) -> str:
         lines = diff_lines(self.differences, choose_metrics(self.differences), self.overlap)
@@ -146,7 +146,7 @@ def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: floa
     """
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = compare_tables(before, after), count_overlap(before, after)
+    differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
     regression.check_comparable([run.folder for run in runs], differences, shared)
     return Comparison(differences, shared, (runs[0].name, runs[1].name), max_fall)
 
@@ -168,7 +168,7 @@ def evaluate(
     limit: int | None = None,
     sample_seed: int | None = None,
     ingest: Literal["auto", "never", "fresh"] | None = None,
-    metrics: str | Sequence[str] | None = None,
+    metrics: str | Sequence[str | Callable[..., float | None]] | None = None,
     judge: str | None = None,
     threads: int | None = None,
     timeout: float | None = None,
@@ -183,10 +183,13 @@ def evaluate(
 
     `target` is the name of a system, a .toml file, or a function. The function may be plain or async; it gets
     a question, and returns an answer, or an answer and passages. `settings` has settings by name for which
-    this function has no parameter; `exhibit settings` lists all settings.
+    this function has no parameter; `exhibit evaluate --settings` lists all settings. `metrics` are names, or
+    functions that score a case.
     """
     named = {name: value for name, value in locals().items() if name not in ("bundles", "target", "settings")}
     given = {name: value for name, value in named.items() if value is not None}
+    if metrics is not None and not isinstance(metrics, str):
+        given["metrics"] = [register(one) if callable(one) else one for one in metrics]
     many = [bundles] if isinstance(bundles, Bundle | Path | str) else list(bundles)
     places = [str(one.root if isinstance(one, Bundle) else one) for one in many]
     function = target if callable(target) else None

@@ -1,9 +1,4 @@
-"""Select the document pages that a report shows with its questions, and draw each page once.
-
-The number of drawn pages is limited, by default to `PAGES`.
-"""
-
-from __future__ import annotations
+"""Select the document pages that a page shows with its questions, and draw each of them once, up to a limit."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,308 +9,57 @@ from typing import Any, NamedTuple
 
 from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Document, Span, read_document
-from exhibit.evidence.document import Box, Page
+from exhibit.evidence.document import Page
 from exhibit.evidence.readers.pdf import find_page_boxes, render
 from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
+from exhibit.viewer.page import Record
 
 PASSAGES = 10
 """The number of passages that are drawn and quoted even if no answer cites them; rows have the text of as many."""
-PAGES = 2000
-"""The default limit of drawn pages, one minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
-_TOP = 3
-"""The number of passages whose pages are shown even if no answer cites them."""
-_GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may continue on the next page
-_PAGES = 4
-"""Pages that a case shows at most, those aside on which only a further piece of a passage is."""
-_PIECES = 12
-"""Further pages that a case shows for the pieces of its passages: a passage may be a whole document."""
-
-DocumentKey = tuple[str, str]
-"""A dataset and a filename."""
+MAX_PAGES = 2000  # drawn by default, in one minute on two cores: 53 ms and 36 kB each on contracts of CUAD
+WIDTH = 830  # pixels: that of two pages side by side on a wide screen
+_TOP_PASSAGES = 3  # whose pages are shown even if no answer cites them
+_GOLD_PAGES = 2  # that are shown at least: a quote may continue on the next page
+_CASE_PAGES = 4  # that a case shows at most
+_FURTHER_PAGES = 12  # shown besides for the pieces of its passages: a passage may be a whole document
+PageKey = tuple[str, int]
+"""A filename and a page number; 0 for a document without pages."""
 
 
-@dataclass
-class Wanted:
-    """The pages to draw for a report, and the spans to mark on them.
-
-    Each document has a number. Each page has a rank: pages with the lowest rank are drawn first.
-    """
-
-    numbers: dict[DocumentKey, int] = field(default_factory=dict)
-    _ranks: dict[tuple[int, int], int] = field(default_factory=dict)
-    _spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
-
-    def number(self, dataset: str, filename: str) -> int:
-        """Return the number of a document; a document without a number gets the next one."""
-        return self.numbers.setdefault((dataset, filename), len(self.numbers))
-
-    def ask(self, row: RunQuestion, at: Mapping[str, PlacedSpans], *, rank: int | None) -> list[list[int]]:
-        """Return the pages that the report shows for a question, each as `[document number, page number]`.
-
-        If `rank` is given, also register these pages for drawing, and the spans to mark on them. Pages with the
-        lowest rank are drawn first.
-        """
-        shown = []
-        for filename, page in choose_pages(row, at):
-            number = self.number(row.dataset, filename)
-            shown.append([number, page])
-            if rank is not None:
-                self._ranks[number, page] = min(rank, self._ranks.get((number, page), rank))
-        if rank is not None:
-            for filename, document in at.items():
-                spans = self._spans[self.number(row.dataset, filename)]
-                spans.update(document.gold)
-                cited = row.reply.citations
-                shown_passages = [own for n, own in document.passages.items() if n <= PASSAGES or n in cited]
-                spans.update(*shown_passages)
-        return shown
-
-    @property
-    def pages(self) -> int:
-        """The number of distinct pages that are registered for drawing."""
-        return len(self._ranks)
-
-    def choose_pages(self, most: int | None) -> dict[int, list[int]]:
-        """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
-        ranked = sorted(self._ranks, key=lambda page: (self._ranks[page], page))
-        chosen: defaultdict[int, list[int]] = defaultdict(list)
-        for number, page in sorted(ranked[: most if most is not None else len(ranked)]):
-            chosen[number].append(page)
-        return chosen
-
-    def spans(self, number: int) -> tuple[Span, ...]:
-        """Return the spans to mark in the document with this number: gold, and passages that the report shows."""
-        return tuple(sorted(self._spans[number]))
-
-
-def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
-    """Return the pages to show for a question as `(filename, page)`; the page is 0 if the document has no pages.
-
-    Pages with gold come first. Then comes the page of each retrieved passage that is cited or is among the top
-    results. If these are more than `most` pages together, gold pages are left out first, except for the first
-    two gold pages. At the end come the further pages of long passages, which do not count towards `most`.
-    """
-    gold = dict.fromkeys(_list_gold_pages(row, at))
-    passages = row.reply.passages
-    others: dict[tuple[str, int], None] = {}
-    further: dict[tuple[str, int], None] = {}
-    for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP + 1)]):
-        passage = passages[number - 1] if 0 < number <= len(passages) else None
-        if passage and passage.filename and passage.span:
-            others.setdefault((passage.filename, passage.page or 0))
-            further |= {(passage.filename, page): None for page in passage.pages}
-    others = {page: None for page in others if page not in gold}
-    room = max(_GOLD_PAGES, most - len(others))
-    shown = [*list(gold)[:room], *others][:most]
-    return [*shown, *[page for page in further if page not in shown][:_PIECES]]
-
-
-def _list_gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:
-    for gold in row.gold:
-        if not gold.filename or not gold.places:
-            continue
-        retrieved = at[gold.filename].passages
-        best = find_best_place(gold.places, chain(*retrieved.values()))
-        pages = gold.pages or [0]
-        if best != [Span(*span) for span in gold.places[0]]:
-            # rows have the pages of the first place only; the best place is the one that a passage overlaps
-            met = [number for number, spans in retrieved.items() if any(meets(span, best) for span in spans)]
-            pages = [row.reply.passages[number - 1].page or 0 for number in met] or pages
-        yield from ((gold.filename, page) for page in pages)
-
-
-@dataclass(frozen=True)
-class Drawings:
-    """The result of drawing: the drawn documents, the numbers of drawn and of wanted pages, and the errors."""
-
-    documents: list[int]
-    pages: int
-    wanted: int
-    faults: list[str]
-
-
-def draw(
-    wanted: Wanted,
-    datasets: Mapping[str, Path],
-    folder: Path,
-    put: Callable[[int, Record], None],
-    *,
-    most: int | None,
-    jobs: int | None = None,
-    limits: Limits | None = None,
-) -> Drawings:
-    """Draw the document pages in `wanted` as images in `folder`, at most `most` pages; None means all.
-
-    For each drawn document, call `put` with the document's number and its data for the report's script.
-    """
-    chosen = wanted.choose_pages(most) if most != 0 else {}
-    items, faults = _make_sheets(wanted, chosen, datasets, folder)
-    documents: list[int] = []
-    pages = 0
-    outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())
-    for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
-        if isinstance(outcome, ToolkitError):
-            faults.append(str(outcome))
-            continue
-        if outcome.get("pages") or outcome.get("text"):
-            put(sheets.number, outcome)
-            documents.append(sheets.number)
-            pages += len(outcome.get("pages") or [None])
-    return Drawings(documents, pages, wanted.pages, faults)
-
-
-def _make_sheets(
-    wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
-) -> tuple[list[Sheets], list[str]]:
-    """Return the work items, one for each document, and the reasons why a dataset's documents are unavailable."""
-    files: dict[str, dict[str, Location]] = {}
-    faults = []
-    for name in dict.fromkeys(dataset for dataset, _ in wanted.numbers):
-        files[name] = {}
-        if chosen and name in datasets:
-            try:
-                files[name] = list_corpus_files(datasets[name])
-            except ToolkitError as error:
-                faults.append(str(error))
-    items = []
-    for (dataset, filename), number in wanted.numbers.items():
-        path = files[dataset].get(filename)
-        if number in chosen and path is not None:
-            pages = tuple(page for page in chosen[number] if page)
-            items.append(Sheets(number, filename, path, pages, wanted.spans(number), folder))
-    return items, faults
-
-
-def _draw_items(
-    items: list[Sheets], *, jobs: int | None, limits: Limits
-) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
-    here = [item for item in items if not isinstance(item.path, Remote)]
-    if here:
-        engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
-        for item, outcome in zip(here, engine.map(draw_sheets, here), strict=True):
-            yield item, outcome.error or outcome.unwrap()
-    for item in items:
-        if isinstance(item.path, Remote):  # downloaded here, one at a time: a worker has no credentials
-            yield item, _draw_remote(item, limits)
-
-
-def _draw_remote(item: Sheets, limits: Limits) -> Record | ToolkitError:
-    try:
-        with fetch_file(item.path) as path:
-            return run_in_worker(draw_sheets, replace(item, path=path), limits=limits)
-    except ToolkitError as error:
-        return error
-
-
-Record = dict[str, Any]
-"""The data that the scripts of a page read."""
-
-WIDTH = 830
-"""The width of a page in pixels: that of two pages side by side on a wide screen."""
-
-
-@dataclass(frozen=True)
-class Sheets:
-    """A work item: a document, the numbers of its pages to draw (none if it has no pages), and the spans to mark."""
-
-    number: int
-    filename: str
-    path: Location
-    pages: tuple[int, ...]
-    spans: tuple[Span, ...]
-    folder: Path
-    """The folder of the pictures."""
-
-    def __str__(self) -> str:
-        """Return the document's name for error messages."""
-        return self.filename
-
-
-def draw_sheets(sheets: Sheets) -> Record:
-    """Write the images of a document's pages; return, for each page, the rectangles of the spans to mark.
-
-    For a document without pages, return the text around the spans instead.
-    """
-    document = read_document(sheets.path)
-    wanted = [document.pages[number - 1] for number in sheets.pages if 0 < number <= len(document.pages)]
-    drawn = {}
-    for page in wanted:
-        name = _draw_picture(sheets, page)
-        if name is not None:
-            drawn[page.number] = [
-                name,
-                round(page.width, 1),
-                round(page.height, 1),
-                _find_boxes(document, page, sheets),
-            ]
-    if drawn or document.pages:
-        return {"pages": drawn}
-    return {"text": cut_windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
-
-
-def _draw_picture(sheets: Sheets, page: Page) -> str | None:
-    """Write the picture of a page and return its name; None if the page cannot be drawn, and only its text is shown."""
-    if not page.width:
-        return None
-    try:
-        data, kind = compress_image(render(sheets.path, page.number, scale=WIDTH / page.width))
-    except DocumentError:
-        return None
-    name = f"{sheets.number}-{page.number}.{kind}"
-    sheets.folder.mkdir(parents=True, exist_ok=True)
-    (sheets.folder / name).write_bytes(data)
-    return name
-
-
-def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
-    """Return the rectangles of each marked span on a page, in a dictionary with keys such as `120-180`.
-
-    A key has the start and end of the span. A rectangle is `[x, y, width, height]`, measured from the top
-    left of the page. Spans without rectangles are left out.
-    """
-    spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
-    boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
-    return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}
-
-
-def _measure_box(box: Box) -> list[float]:
-    return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]
-
-
-class PlacedSpans(NamedTuple):
-    """The spans to mark in one document: the gold spans, and the spans of the retrieved passages.
-
-    `passages` maps the number of each passage to its spans.
-    """
+class FileSpans(NamedTuple):
+    """The spans to mark in one document: those of gold, and those of each retrieved passage by its number."""
 
     gold: list[Span]
     passages: dict[int, list[Span]]
 
 
-def list_piece_spans(passage: RunPassage) -> list[Span]:
+# ---------------------------------------------------------------- spans
+
+
+def list_passage_spans(passage: RunPassage) -> list[Span]:
     """Return the spans of a retrieved passage in its document, the longest first; empty if they are unknown."""
     return [Span(*span) for span in (passage.span, *passage.more)] if passage.span else []
 
 
-def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
-    """Return the gold spans and the passage spans to mark, by document.
+def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
+    """Return the spans to mark for a question, by document.
 
     If a gold passage occurs several times in a document, only the occurrence with the most retrieved characters
     is marked.
     """
-    by_file: dict[str, PlacedSpans] = {}
+    files: dict[str, FileSpans] = defaultdict(lambda: FileSpans([], {}))
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
-            by_file.setdefault(passage.filename, PlacedSpans([], {})).passages[number] = list_piece_spans(passage)
+            files[passage.filename].passages[number] = list_passage_spans(passage)
     for gold in row.gold:
         if gold.places and gold.filename:
-            document = by_file.setdefault(gold.filename, PlacedSpans([], {}))
-            document.gold.extend(find_best_place(gold.places, chain(*document.passages.values())))
-    return by_file
+            spans = files[gold.filename]
+            spans.gold.extend(find_best_place(gold.places, chain(*spans.passages.values())))
+    return dict(files)
 
 
 def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
@@ -325,31 +69,29 @@ def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterab
     return max(candidates, key=lambda place: sum(_count_shared(part, span) for part in place for span in passages))
 
 
-def meets(span: Span, others: Iterable[Span]) -> bool:
+def overlaps(span: Span, others: Iterable[Span]) -> bool:
     """Return whether a span overlaps at least one of the other spans."""
     return any(_count_shared(span, other) for other in others)
 
 
-def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
-    """Return the parts of a passage that are gold as `(start, end)`; adjacent parts are joined.
+def _count_shared(first: Span, second: Span) -> int:
+    return max(0, min(first.end, second.end) - max(first.start, second.start))
 
-    `span` is the passage's span in its document. The returned offsets count from the start of the passage.
-    """
+
+def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
+    """Return the parts of a passage that are gold, counted from the passage's start; adjacent parts are joined."""
     parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _count_shared(span, g)]
     cuts = sorted({edge for part in parts for edge in part})
     ranges: list[tuple[int, int]] = []
     for start, end in pairwise(cuts):
-        if meets(Span(start, end), parts):
+        if overlaps(Span(start, end), parts):
             first = ranges.pop()[0] if ranges and ranges[-1][1] == start - span.start else start - span.start
             ranges.append((first, end - span.start))
     return ranges
 
 
 def find_kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the ranges of a passage's text that come from the document.
-
-    `added` are the ranges that the system inserted into the text; `length` is the length of the text.
-    """
+    """Return the ranges of a passage's text that come from the document, not from the system (`added`)."""
     edges = [0, *chain(*sorted(added)), length]
     return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
@@ -368,5 +110,202 @@ def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list
     return [[start, text[start:end]] for start, end in spans]
 
 
-def _count_shared(one: Span, other: Span) -> int:
-    return max(0, min(one.end, other.end) - max(one.start, other.start))
+# ---------------------------------------------------------------- the pages to draw
+
+
+def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
+    """Return the pages to show for a question: those with gold, and those of passages that are cited or on top.
+
+    If these are more than `most`, gold pages are left out first, except for two. Further pages of long passages
+    follow, and do not count.
+    """
+    gold = dict.fromkeys(_list_gold_pages(row, files))
+    passages = row.reply.passages
+    others: dict[PageKey, None] = {}
+    further: dict[PageKey, None] = {}
+    for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP_PASSAGES + 1)]):
+        passage = passages[number - 1] if 0 < number <= len(passages) else None
+        if passage and passage.filename and passage.span:
+            others.setdefault((passage.filename, passage.page or 0))
+            further |= {(passage.filename, page): None for page in passage.pages}
+    others = {page: None for page in others if page not in gold}
+    shown = [*list(gold)[: max(_GOLD_PAGES, most - len(others))], *others][:most]
+    return [*shown, *[page for page in further if page not in shown][:_FURTHER_PAGES]]
+
+
+def _list_gold_pages(row: RunQuestion, files: Mapping[str, FileSpans]) -> Iterator[PageKey]:
+    for gold in row.gold:
+        if not gold.filename or not gold.places:
+            continue
+        retrieved = files[gold.filename].passages
+        best, pages = find_best_place(gold.places, chain(*retrieved.values())), gold.pages or [0]
+        if best != [Span(*span) for span in gold.places[0]]:
+            # rows have the pages of the first place only; the best place is the one that a passage overlaps
+            met = [number for number, spans in retrieved.items() if any(overlaps(span, best) for span in spans)]
+            pages = [row.reply.passages[number - 1].page or 0 for number in met] or pages
+        yield from ((gold.filename, page) for page in pages)
+
+
+@dataclass
+class Wanted:
+    """The pages to draw, each with a rank (the lowest are drawn first), and the spans to mark on them."""
+
+    numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The number of each document, by dataset and filename."""
+    ranks: dict[tuple[int, int], int] = field(default_factory=dict)
+    spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
+
+    def number(self, dataset: str, filename: str) -> int:
+        """Return the number of a document; a new document gets the next one."""
+        return self.numbers.setdefault((dataset, filename), len(self.numbers))
+
+    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, rank: int | None) -> list[list[int]]:
+        """Return the pages of a question as `[document number, page]`; with a rank, register them for drawing."""
+        shown = [[self.number(row.dataset, filename), page] for filename, page in choose_pages(row, files)]
+        if rank is not None:
+            for number, page in shown:
+                self.ranks[number, page] = min(rank, self.ranks.get((number, page), rank))
+            for filename, document in files.items():
+                spans = self.spans[self.number(row.dataset, filename)]
+                spans.update(document.gold)
+                cited = row.reply.citations
+                spans.update(*(own for n, own in document.passages.items() if n <= PASSAGES or n in cited))
+        return shown
+
+    def choose_pages(self, most: int | None) -> dict[int, list[int]]:
+        """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
+        ranked = sorted(self.ranks, key=lambda page: (self.ranks[page], page))
+        chosen: defaultdict[int, list[int]] = defaultdict(list)
+        for number, page in sorted(ranked[: len(ranked) if most is None else most]):
+            chosen[number].append(page)
+        return chosen
+
+
+# ---------------------------------------------------------------- drawing
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """A work item: a document, the numbers of its pages to draw (none if it has no pages), and the spans to mark."""
+
+    number: int
+    filename: str
+    path: Location
+    pages: tuple[int, ...]
+    spans: tuple[Span, ...]
+    folder: Path
+    """The folder of the pictures."""
+
+    def __str__(self) -> str:
+        return self.filename
+
+
+def draw(
+    wanted: Wanted,
+    datasets: Mapping[str, Path],
+    folder: Path,
+    put: Callable[[int, Record], None],
+    *,
+    most: int | None,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+) -> tuple[list[int], list[str]]:
+    """Draw pages as images in `folder`, at most `most`; call `put` with the number and the data of each document.
+
+    Return the numbers of the drawn documents, and the reasons why others are not drawn.
+    """
+    items, notes = _make_sheets(wanted, wanted.choose_pages(most), datasets, folder)
+    documents: list[int] = []
+    pages = 0
+    outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())
+    for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
+        if isinstance(outcome, ToolkitError):
+            notes.append(str(outcome))
+        elif outcome.get("pages") or outcome.get("text"):
+            put(sheets.number, outcome)
+            documents.append(sheets.number)
+            pages += len(outcome.get("pages") or [None])
+    if pages < len(wanted.ranks):
+        notes.append(
+            f"{pages:,} of the {len(wanted.ranks):,} pages that cases show are drawn, failures first; the others are "
+            "shown as text (--pages all draws them)"
+        )
+    return documents, notes
+
+
+def _make_sheets(
+    wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
+) -> tuple[list[Sheets], list[str]]:
+    files: dict[str, Mapping[str, Location]] = {}
+    notes, items = [], []
+    for (dataset, filename), number in wanted.numbers.items():
+        if chosen and dataset in datasets and dataset not in files:
+            try:
+                files[dataset] = list_corpus_files(datasets[dataset])
+            except ToolkitError as error:
+                files[dataset] = {}
+                notes.append(str(error))
+        path = files.get(dataset, {}).get(filename)
+        if number in chosen and path is not None:
+            pages = tuple(page for page in chosen[number] if page)
+            items.append(Sheets(number, filename, path, pages, tuple(sorted(wanted.spans[number])), folder))
+    return items, notes
+
+
+def _draw_items(
+    items: list[Sheets], *, jobs: int | None, limits: Limits
+) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
+    here = [item for item in items if not isinstance(item.path, Remote)]
+    if here:
+        engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
+        for item, outcome in zip(here, engine.map(draw_sheets, here), strict=True):
+            yield item, outcome.error or outcome.unwrap()
+    for item in items:
+        if isinstance(item.path, Remote):  # downloaded here, one at a time: a worker has no credentials
+            try:
+                with fetch_file(item.path) as path:
+                    yield item, run_in_worker(draw_sheets, replace(item, path=path), limits=limits)
+            except ToolkitError as error:
+                yield item, error
+
+
+def draw_sheets(sheets: Sheets) -> Record:
+    """Write the images of a document's pages; return, for each page, the rectangles of the spans to mark.
+
+    For a document without pages, return the text around the spans instead.
+    """
+    document = read_document(sheets.path)
+    drawn = {}
+    for number in sheets.pages:
+        page = document.pages[number - 1] if number <= len(document.pages) else None
+        name = _draw_picture(sheets, page) if page and page.width else None
+        if page and name:
+            boxes = _find_boxes(document, page, sheets)
+            drawn[number] = [name, round(page.width, 1), round(page.height, 1), boxes]
+    if drawn or document.pages:
+        return {"pages": drawn}
+    return {"text": cut_windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
+
+
+def _draw_picture(sheets: Sheets, page: Page) -> str | None:
+    """Write the picture of a page and return its name; None if the page cannot be drawn, and only its text is shown."""
+    try:
+        data, kind = compress_image(render(sheets.path, page.number, scale=WIDTH / page.width))
+    except DocumentError:
+        return None
+    sheets.folder.mkdir(parents=True, exist_ok=True)
+    name = f"{sheets.number}-{page.number}.{kind}"
+    (sheets.folder / name).write_bytes(data)
+    return name
+
+
+def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
+    """Return the rectangles `[x, y, width, height]` of each span on a page, by keys such as `120-180`."""
+    spans = [span for span in sheets.spans if _count_shared(span, page.span)]
+    boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
+    return {f"{span.start}-{span.end}": [measure_box(box) for box in lines] for span, lines in boxes if lines}
+
+
+def measure_box(box: Any) -> list[float]:
+    """Return a box as x, y, width and height from the top left of the page."""
+    return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]

@@ -3,37 +3,69 @@
 >>> write_report(Path("results/first"))
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from heapq import nsmallest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from exhibit.engine import Limits, track
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.command import main as evaluate
-from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
+from exhibit.evaluation.datasets import find_datasets, find_lone_variants
 from exhibit.evaluation.metrics import describe_metric
+from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.runtime.command import guarded
-from exhibit.schemas.run import REPORT, Estimate, Means
-from exhibit.viewer.drawing import Record
-from exhibit.viewer.funnel import make_funnel_rows
-from exhibit.viewer.matching import OUTCOMES, Matching, Outcomes, explain_outcome
-from exhibit.viewer.metric_tables import group_rows, make_breakdowns, make_metric_rows, run_columns
-from exhibit.viewer.page import GROUP_MEANINGS, render, say
-from exhibit.viewer.page_output import View
-from exhibit.viewer.plots import make_plots, stack_shares
-from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
+from exhibit.schemas.bundle import CORPUS, TRAIN
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import ANSWERED_RIGHTLY, REPORT, Outcome
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import (
+    FolderKind,
+    identity_of,
+    make_scratch_folder,
+    remove_folder,
+    replace_folder,
+    write_whole,
+)
+from exhibit.storage.locations import is_url, keep_recent_files
+from exhibit.viewer.drawing import MAX_PAGES, Wanted, draw
+from exhibit.viewer.page import Record, as_json, format_page, render
+from exhibit.viewer.plots import make_plots
+from exhibit.viewer.questions import (
+    CHANGES,
+    OUTCOMES,
+    Matching,
+    PieceWriter,
+    Tally,
+    explain_outcome,
+    list_fields,
+    write_piece,
+)
+from exhibit.viewer.tables import MEANINGS, group_rows, make_breakdowns, make_funnel, make_metric_rows, stack_shares
+
+PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
+IMAGES = "pages"
+"""The folder of the page pictures, beside the pieces."""
+MAX_SINGLE_FILE_CHARS = 30_000_000  # of pieces: a browser opens it in about a second, and it can be mailed
+_SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
+_WORTH = 3  # questions that are listed as worth looking at: nobody would look at more
+
+Body = Callable[[Matching, Record, list[str]], str]
+"""A function that makes the page's body from the counted questions, the script's data and the notes."""
 
 
-def write_report(folder: Path, *, out: Path | None = None, **how: Any) -> Path:
-    """Write the report of a results folder and return its path.
-
-    Without `out`, the report is written into that folder; `how` sets the options of `View`.
-    """
+def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how: Any) -> Path:
+    """Write the report of a results folder and return its path; `how` sets the options of `View`."""
     run = RunResults(folder)
-    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _make_body)
+
+    def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
+        return _make_body(run, matching.tallies[0], meta, notes, home)
+
+    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", make_body)
 
 
 @guarded("stopped; continue with the same command and --resume")
@@ -43,222 +75,236 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
-    [run], [tally] = matching.runs, matching.tallies
-    language = meta["language"]
-    columns, scale = run_columns(run), read_scale()
-    total = tally.count_total()
+# ---------------------------------------------------------------- what the report says
+
+
+def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], home: str) -> str:
+    each = {name: run.means_of(name) for name in run.datasets}
+    columns = each if len(each) == 1 else {"": run.means, **each}
+    scale, total = read_scale(), tally.total
+    drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
+    missing = [f"{line}." for name in run.datasets for line in run.missing(name).lines]
+    every = dict.fromkeys(name for means in columns.values() for name in means)
     several = {"All": total} if len(tally.outcomes) > 1 else {}
+    labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
+    lone = [f"{line}." for line in find_lone_variants(labels)]
     return render(
         "report.html.j2",
+        home=home,
         run=run,
         tally=tally,
         meta=meta,
         notes=notes,
-        language=language,
-        tested=describe_system(run, tally, language),
-        opening=write_opening(tally, language),
-        headlines=write_headlines(run, language),
+        system=describe_system(run, total.total()),
+        opening=write_opening(run, tally),
         tiles=make_tiles(tally),
-        looks=choose_worth_looking_at(tally, language),
-        shares=stack_shares(several | tally.outcomes),
-        funnel_rows=make_funnel_rows(tally.stages, run.means),
+        worth=choose_worth_looking_at(tally),
+        shares=stack_shares(several | tally.outcomes, reversed(OUTCOMES)),
+        funnel_rows=make_funnel(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
-        groups=group_rows(make_metric_rows(columns, None, scale)),
-        meanings=GROUP_MEANINGS,
-        every=make_metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
-        columns=list(columns),
-        heads_of=[name or "All" for name in columns],
-        warnings=_make_warnings(run),
+        groups=group_rows(make_metric_rows(columns, scale)),
+        meanings=MEANINGS,
+        every=make_metric_rows(columns, scale, metrics=every),
+        heads=[name or "All" for name in columns],
+        warnings=[*drafted, *lone, *missing],
         breakdowns=make_breakdowns(run, scale),
-        plots=make_plots(run, tally.seconds),
-        effects=variant_effects(run),
-        growth=growth_plots(run),
+        plots=make_plots(run.means),
         ingestions={name: read for name in run.datasets if (read := run.read_ingestion(name)).files is not None},
     )
 
 
-def _make_warnings(run: RunResults) -> list[str]:
-    """Return the warnings above the figures of a report.
-
-    They concern questions that a program drafted, gold with invisible text, and information that questions or
-    passages lack. They also name each variant of a bundle that has no control in the run; a variant's control is
-    the bundle without the change.
-    """
-    drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
-    missing = (f"{line}." for name in run.datasets for line in run.missing(name).lines)
-    return [*drafted, *variant_warnings(run), *missing]
-
-
-_HEADLINES = ("char_recall", "ndcg", "document_hit")
-"""The main metrics of a benchmark: the first that was measured, unless a converter names another."""
-_DEPTH = 8  # passages, about the size of a context
-_WORTH = 3  # questions that are listed: nobody would look at more
-
-
-class Tile(NamedTuple):
-    """A count with a label that a lawyer understands."""
-
-    words: str
-    number: int
-    of: int
-    among: str = ""
-    """The population of the count, in words."""
-    note: str = ""
-
-    @property
-    def share(self) -> str:
-        """The field `number` in per cent of the field `of`, such as `40%`; `–` if `of` is 0."""
-        return f"{100 * self.number / self.of:.0f}%" if self.of else "–"
-
-
-class Look(NamedTuple):
-    """A question that is worth looking at, and the reason."""
-
-    key: str
-    question: str
-    outcome: str
-    why: str
-
-
-def describe_system(run: RunResults, tally: Outcomes, language: str = "en") -> str:
+def describe_system(run: RunResults, questions: int) -> str:
     """Return the sentence that names the tested system, the number of questions, and the date."""
-    settings, t = run.settings, partial(say, language)
+    settings = run.settings
+    system = "The built-in pipeline" + (f", preset {settings['preset']}," if "preset" in settings else "")
     if (run.config.target or "builtin") != "builtin":
         address = settings.get("target_url")
-        system = t("The system at {name}" if address else "The target {name}", name=address or run.config.target)
-    elif "preset" in settings:
-        system = t("The built-in pipeline, preset {preset},", preset=settings["preset"])
-    else:
-        system = t("The built-in pipeline")
+        system = f"The system at {address}" if address else f"The target {run.config.target}"
     files = [entry.files for entry in run.config.datasets.values()]
-    documents = t(" about {files:,} documents", files=sum(filter(None, files))) if all(files) else ""
-    names = run.datasets
-    listed = names[0] if len(names) == 1 else t("{names} and {last}", names=", ".join(names[:-1]), last=names[-1])
-    return t(
-        "{system} was asked {questions:,} questions{documents} of {names} {when}.",
-        system=system, questions=tally.questions, documents=documents, names=listed, when=format_start(run, language),
-    )  # fmt: skip
+    documents = f" about {sum(filter(None, files)):,} documents" if all(files) else ""
+    *names, last = run.datasets
+    datasets = f"{', '.join(names)} and {last}" if names else last
+    return f"{system} was asked {questions:,} questions{documents} of {datasets} {format_start(run)}."
 
 
-def format_start(run: RunResults, language: str = "en") -> str:
+def format_start(run: RunResults) -> str:
     """Return the day and time when a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
     except ValueError:
-        return say(language, "at an unknown time")
-    return say(language, "on {began.day} {began:%B %Y} at {began:%H:%M} UTC", began=began)
+        return "at an unknown time"
+    return f"on {began.day} {began:%B %Y} at {began:%H:%M} UTC"
 
 
-def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
-    """Return the name of a dataset's main metric: the metric that its converter names, if that has a value.
-
-    Otherwise return the first of `char_recall`, `ndcg` and `document_hit` that has a value, or None.
-    """
-    known = [name for name, one in means.items() if one.mean is not None]
-    named = run.config.datasets[dataset].headline
-    if named in known:
-        return named
-    families = ([name for name in known if name.partition("@")[0] == family] for family in _HEADLINES)
-    return next((min(names, key=_measure_distance) for names in families if names), None)
-
-
-def _measure_distance(metric: str) -> int:
-    depth = metric.partition("@")[2]
-    return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
+def write_opening(run: RunResults, tally: Tally) -> list[str]:
+    """Return the first sentences of a report: the result with its interval, and the kinds of questions."""
+    result, total = describe_result(run.tables.values()), tally.total
+    estimate = run.means.get(ANSWERED_RIGHTLY)
+    if estimate and estimate.ci95 and estimate.datasets == 1:
+        low, high = map(describe_metric(ANSWERED_RIGHTLY).in_words, estimate.ci95)
+        result += f"; 95% interval of the lower figure {low} to {high}%"
+    parts = [f"{total.total() - tally.impossible:,} that the documents answer"]
+    parts += [f"{tally.impossible:,} that they do not answer"] if tally.impossible else []
+    failed = f"; {total[Outcome.FAILED]:,} failed" if total[Outcome.FAILED] else ""
+    return [f"{result[0].upper()}{result[1:]}.", f"Of {total.total():,} questions: {', '.join(parts)}{failed}."]
 
 
-def write_headlines(run: RunResults, language: str = "en") -> list[str]:
-    """Return a sentence for each main metric: its value for each benchmark, with the interval."""
-    by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
-    for name in run.datasets:
-        means = run.means_of(name)
-        metric = headline_of(run, name, means)
-        if metric:
-            by_metric[metric][name] = means[metric]
-    sentences = []
-    for metric, estimates in by_metric.items():
-        depth = metric.partition("@")[2]
-        far = say(language, " in the first {depth} passages", depth=depth) if depth else ""
-        parts = [
-            say(language, "{figure} for {name}", figure=_format_figure(metric, one, language, first=not at), name=name)
-            for at, (name, one) in enumerate(estimates.items())
-        ]
-        sentences.append(f"{say(language, describe_metric(metric).title)}{far}: {'; '.join(parts)}.")
-    return sentences
-
-
-def _format_figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
-    described = describe_metric(metric)
-    ends = ""
-    if one.ci95:
-        low, high = map(described.in_words, one.ci95)
-        ends = say(language, " (95% interval {low} to {high})" if first else " ({low} to {high})", low=low, high=high)
-    return f"{described.in_words(one.mean)}{described.unit_behind}{ends}"
-
-
-def make_tiles(tally: Outcomes) -> list[Tile]:
-    """Return the figures at the top of a report, each with the number of questions that it refers to.
-
-    The first is the share of right answers. Refusals are counted as in `false_refusal_rate` and
-    `abstention_accuracy`, and found gold as in `recall@10`.
-    """
-    counts = tally.counts
-    not_judged = counts["answerable"] - counts["judged_right"]
-    among = "judged answers"
-    every = [
-        Tile("answered rightly", counts["right"], counts["judged_right"], among, "the reply gives the expected answer"),
-        Tile(
-            "gold passage found", counts["found"], counts["judged_found"], "questions with located gold",
-            "the first 10 passages hold at least half of a gold passage",
-        ),
-        Tile("wrongly refused", counts["refused"], counts["judged_refused"], "questions that the documents answer",
-             OUTCOMES["wrongly refused"].meaning),
-        Tile("rightly refused", counts["abstained"], counts["judged_abstained"],
-             "questions that the documents do not answer", OUTCOMES["rightly refused"].meaning),
-        Tile("answers not judged", not_judged, counts["answerable"], "questions that the documents answer",
-             "nothing tells whether the reply is right: the expected answer has no figure, date or name to look for"),
-        Tile("failed", counts["failed"], tally.questions, "questions", OUTCOMES["failed"].meaning),
-    ]  # fmt: skip
-    return [tile for tile in every if tile.of and (tile.number or tile.words not in ("failed", "answers not judged"))]
-
-
-def write_opening(tally: Outcomes, language: str = "en") -> list[str]:
-    """Return the first sentences of a report: the number of right answers, and the kinds of questions."""
-    counts, t = tally.counts, partial(say, language)
-    judged, sentences = counts["judged_right"], []
-    if judged:
-        share = describe_metric(ANSWERED_RIGHTLY)
-        ends = tally.compute_right_interval()
-        interval = (
-            t("; 95% interval {low} to {high}", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
-            if ends
-            else ""
-        )
-        sentences.append(
-            t(
-                "Answered rightly: {right:,} of {judged:,} judged answers, {share}%{interval}.",
-                right=counts["right"], judged=judged, share=share.in_words(counts["right"] / judged), interval=interval,
-            )
-        )  # fmt: skip
-    else:
-        sentences.append(t("No answer could be judged."))
-    parts = [t("{count:,} that the documents answer", count=counts["answerable"])]
-    parts += [t("{count:,} that they do not answer", count=counts["impossible"])] if counts["impossible"] else []
-    parts += [t("{count:,} that failed", count=counts["failed"])] if counts["failed"] else []
-    return [*sentences, t("Of {questions:,} questions: {parts}.", questions=tally.questions, parts=", ".join(parts))]
-
-
-def choose_worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
-    """Return the questions to look at first: one for each of the most serious kinds of mistake.
-
-    From all questions with the same kind of mistake, the one with the most confident answer is chosen.
-    """
-    kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
-    rows = [(name, tally.worst[name]) for name in kinds]
+def make_tiles(tally: Tally) -> list[Record]:
+    """Return the figures at the top of a report, each with the number of questions that it refers to."""
+    total, stages = tally.total, tally.stages
+    questions, answerable = total.total(), total.total() - tally.impossible
+    looked_up = total[Outcome.FOUND] + total[Outcome.MISSED]  # questions of a system without answers
+    by_outcome = {
+        Outcome.RIGHT: ("answered correctly", answerable, "questions that the documents answer"),
+        Outcome.NOT_JUDGED: ("not judged", answerable, "questions that the documents answer"),
+        Outcome.WRONGLY_REFUSED: ("wrongly refused", answerable, "questions that the documents answer"),
+        Outcome.RIGHTLY_REFUSED: ("rightly refused", tally.impossible, "questions that the documents do not answer"),
+        Outcome.FAILED: ("failed", questions, "questions"),
+        Outcome.FOUND: ("gold found", looked_up, "questions with gold"),
+    }
+    tiles = [(*fields, total[one], OUTCOMES[one].meaning) for one, fields in by_outcome.items()]
+    kept = stages.questions - sum(counts.total() for counts in stages.lost.values())
+    kept_words = "No known stage loses a part of the gold."
+    tiles.append(("all gold kept", stages.questions, "questions with gold", kept, kept_words))
+    answered = {"answered correctly", "wrongly refused", "rightly refused"}
+    silent = {"failed", "not judged"} | (answered if looked_up else set())
     return [
-        Look(
-            f"{row.dataset}/{row.id}", row.question, name, " ".join(say(language, one) for one in explain_outcome(row))
-        )
-        for name, row in rows
+        {"words": words, "number": number, "of": of, "share": f"{100 * number / of:.0f}%", "among": among, "note": note}
+        for words, of, among, number, note in tiles
+        if of and (number or words not in silent)
     ]
+
+
+def choose_worth_looking_at(tally: Tally) -> list[Record]:
+    """Return the questions to look at first: the most confident one of each of the most serious outcomes."""
+    rows = [(name, tally.worst[name]) for name in OUTCOMES if name in tally.worst][:_WORTH]
+    return [
+        {"key": f"{row.dataset}/{row.id}", "question": row.question, "outcome": name,
+         "why": " ".join(explain_outcome(row))}
+        for name, row in rows
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- writing a page about runs
+
+
+@dataclass(frozen=True)
+class View:
+    """The options for writing an HTML page about runs, with a folder of data files or everything in a single file."""
+
+    datasets: Mapping[str, Path] | None = None
+    """The bundles by name; without them, those that the runs name."""
+    pages: int | None = MAX_PAGES
+    """The largest number of drawn pages, unfavourable outcomes first; None: all."""
+    cases: int | None = None
+    """The number of questions whose pages are drawn; None: all."""
+    single_file: bool = False
+    jobs: int | None = None
+    limits: Limits | None = None
+    say: Callable[[str], None] = lambda _: None
+    """Called with the reason for each page that is not drawn."""
+
+    def write(self, runs: Sequence[RunResults], path: Path, title: str, body: Body) -> Path:
+        """Write the page from the files of the runs, one row at a time, and return its path."""
+        notes: list[str] = []
+        roots = find_dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
+        path.unlink(missing_ok=True)  # new pieces do not fit an old page
+        out = path.with_name(f"{path.stem}_files")
+        matching, wanted = Matching(runs), Wanted()
+        with make_scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
+            meta = self._write_questions(matching, pieces, wanted)
+            with keep_recent_files():  # remote documents are downloaded once
+                documents, faults = draw(
+                    wanted, roots, pieces / IMAGES, lambda number, data: write_piece(pieces, f"d{number}", data),
+                    most=self.pages, jobs=self.jobs, limits=self.limits,
+                )  # fmt: skip
+            notes += faults
+            meta |= {"documents": documents, "folder": None if self.single_file else out.name}
+            meta |= {"whole": meta["total"], "pictures_left_out": 0}
+            # the first lines are shown at once; a single file has as many pieces as fit
+            blocks = inline_pieces(pieces, meta) if self.single_file else {"piece-i0": _read_piece(pieces / "i0.js")}
+            text, data = body(matching, meta, notes), {"meta": as_json(meta), **blocks}
+            write_whole(path, format_page(title, text, scripts=_SCRIPTS, data=data, pieces=not self.single_file))
+        if self.single_file and PIECES.is_one(out):
+            remove_folder(out, identity_of(out))
+        for note in notes:
+            self.say(note)
+        return path
+
+    def _write_questions(self, matching: Matching, pieces: Path, wanted: Wanted) -> Record:
+        """Write the question list and the details of each question as data files; return the script's metadata.
+
+        Each question is read twice: first to sort the list, then to write the files.
+        """
+        writer = PieceWriter(pieces, matching.make_facets(), wanted)
+        for sides in matching.scan():
+            writer.count(matching.list_values(sides))
+        most, numbers = 0 if self.pages == 0 else self.cases, range(len(matching))
+        drawn = set(numbers if most is None else nsmallest(most, numbers, key=lambda at: (matching.ranks[at], at)))
+        for number, sides in enumerate(track(matching, total=len(matching), label="report", unit="question")):
+            writer.add(sides, matching.list_values(sides), rank=matching.ranks[number] if number in drawn else None)
+        names = [run.name for run in matching.runs]
+        kind = "compare" if matching.several else "report"
+        tones = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
+        return writer.close() | {"kind": kind, "runs": names, "fields": list_fields(names), "tones": tones}
+
+
+def inline_pieces(folder: Path, meta: Record) -> dict[str, str]:
+    """Return the data files and images of a folder as blocks of a single HTML file, as many as fit.
+
+    They are taken in this order: the list of questions, the cases, the positions of spans, and the images.
+    """
+    blocks: dict[str, str] = {}
+    paths = [*folder.glob("[icd]*.js"), *folder.glob(f"{IMAGES}/*")]
+    order = {"i": 0, "c": 1, "d": 2}
+    paths.sort(key=lambda path: (order.get(path.stem[0], 3), [int(n) for n in path.stem.lstrip("icd").split("-")]))
+    left, cases_left_out, pictures_left_out = MAX_SINGLE_FILE_CHARS, 0, 0
+    for path in paths:
+        is_picture = path.suffix != ".js"
+        data = base64.b64encode(path.read_bytes()).decode("ascii") if is_picture else _read_piece(path)
+        text = f"data:image/{path.suffix[1:]};base64,{data}" if is_picture else data
+        is_case = path.stem[0] == "c" and not is_picture
+        if len(text) > left or (is_case and cases_left_out):
+            cases_left_out += is_case
+            pictures_left_out += is_picture
+            continue
+        left -= len(text)
+        blocks[f"image-{path.name}" if is_picture else f"piece-{path.stem}"] = text
+    stored = sum(name.startswith("piece-c") for name in blocks)
+    meta |= {"whole": min(meta["total"], stored * meta["cases"]), "pictures_left_out": pictures_left_out}
+    return blocks
+
+
+def _read_piece(path: Path) -> str:
+    """Return the compressed data from a file that `write_piece` wrote."""
+    return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
+
+
+def find_dataset_roots(
+    runs: Sequence[RunFolder], *, given: Iterable[str] = (), say: Callable[[str], None]
+) -> dict[str, Path]:
+    """Return the bundle folder of each dataset: the given one, else the one that a run recorded.
+
+    A run may come from another machine, so its addresses are not trusted: no URL is opened, and only a folder with
+    the files of a bundle is accepted. `say` is called with a message for each missing bundle.
+    """
+    folders, notes, problems = find_datasets(list(given)) if given else ({}, [], [])
+    if problems:
+        raise ToolkitError("\n".join(problems))
+    for note in notes:
+        say(note)
+    roots: dict[str, Path] = {}
+    for run in runs:
+        for name, entry in run.config.datasets.items():
+            addresses = [address for address in (entry.origin, entry.path) if address]
+            here = [Path(address) for address in addresses if not is_url(address)]
+            root = folders.get(name) or next(
+                (path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None
+            )
+            if root is not None:
+                roots.setdefault(name, root)
+            elif name not in roots:
+                named = addresses[0] if addresses else "its folder"
+                gone = f"{named}: {'not on this machine' if is_url(named) else 'not there'}"
+                say(f"{name}: the pages of its documents are not drawn: {gone}; name its folder with --dataset-paths")
+    return roots

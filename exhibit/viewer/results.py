@@ -1,89 +1,153 @@
-"""Compare runs, and check the gold that they are scored on.
+"""Summarise, compare and follow runs.
 
 exhibit results summary results/naive results/sac
 exhibit results diff results/before results/after --fail-on-regression
 exhibit results report results/after
 exhibit results compare results/naive results/sac results/routed
-exhibit results card results/after --model me/my-rag
-exhibit results gold datasets_out/cuad
 exhibit results index results --fail-on regression
 """
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from exhibit.engine import parse_positive
 from exhibit.engine.limits import add_limit_arguments, read_limits
-from exhibit.evaluation import regression
-from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import describe_metric, split_requests
+from exhibit.evaluation import compare as regression
+from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stage_losses import compare_stages, describe_moves, make_loss_tables
-from exhibit.evaluation.statistics import compare, count_overlap, summarise, summarise_run
-from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, table_of
-from exhibit.runtime.command import guarded, measure_text_width, parser_of, print_note, print_results
+from exhibit.evaluation.stages import compare_stages, describe_moves, make_loss_tables
+from exhibit.evaluation.statistics import count_overlap
+from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
+from exhibit.runtime.command import (
+    Parser,
+    add_json,
+    guarded,
+    measure_text_width,
+    parse_positive,
+    print_note,
+    print_results,
+    rename_commands,
+)
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.models import HOWS
-from exhibit.schemas.parsing import parse_pair, read_beside
-from exhibit.viewer.comparison import NAME, write_comparison
-from exhibit.viewer.drawing import PAGES
-from exhibit.viewer.page import list_languages
-from exhibit.viewer.page_output import find_dataset_roots
-from exhibit.viewer.question_export import filter_records, make_records, write_table
-from exhibit.viewer.report import write_report
-from exhibit.viewer.trend.gates import parse_gate
-from exhibit.viewer.trend.index import GATE, index
-from exhibit.viewer.trend.index import NAME as INDEX
+from exhibit.viewer import compare as comparison
+from exhibit.viewer import trend
+from exhibit.viewer.drawing import MAX_PAGES
+from exhibit.viewer.report import find_dataset_roots, write_report
 
-_SINGLE_PAGES = 300
-"""The default limit of drawn pages for a single file: about as many as fit."""
+_SINGLE_FILE_PAGES = 300  # drawn by default: about as many as fit
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand of `exhibit results` and return its exit code.
 
-    The code is 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of
-    `index`.
+    The code is 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of `index`.
     """
     options = _make_parser().parse_args(argv)
-    commands: dict[str, Callable[[Any], int]] = {"summary": _print_summary, "diff": _print_diff, "gold": _print_gold}
-    commands |= {"card": _print_card, "report": _write_pages, "compare": _write_pages, "index": index}
-    return commands[options.command](options)
+    code: int = options.work(options)
+    return code
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=rename_commands("exhibit results"),
+        description=rename_commands(__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def add_command(name: str, work: Callable[[Any], int], help: str, **positional: Any) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help)
+        command.set_defaults(work=work)
+        name_of_runs = "folder" if name == "index" else "runs"
+        command.add_argument(name_of_runs, **{"type": Path, "metavar": "RUN", **positional})
+        if name in ("summary", "diff", "index"):
+            command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
+            command.add_argument("--all", action="store_true", help="every metric")
+        if name in ("diff", "index"):
+            what = "the largest fall that is not a regression if there are too few documents for an interval: absolute "
+            what += f"for a share, relative for other units (default: {regression.MAX_FALL})"
+            command.add_argument("--max-fall", type=float, default=regression.MAX_FALL, metavar="SIZE", help=what)
+        if name in ("report", "compare"):
+            _add_page_flags(command)
+        add_json(command)
+        return command
+
+    add_command("summary", _print_summary, "means with intervals: one run's datasets, or runs side by side", nargs="+")
+    diff = add_command("diff", _print_diff, "how the second run differs from the first, paired by question", nargs=2)
+    what = "exit 1 when a metric is worse beyond chance, or more questions failed"
+    diff.add_argument("--fail-on-regression", action="store_true", help=what)
+    add_command("report", _write_pages, "write the report of a run again, from its results folder", nargs=1)
+    what = "any number of runs side by side: metrics, and every question by system"
+    compared = add_command("compare", _write_pages, what, nargs="+")
+    what = f"default: {comparison.NAME} in the last run's folder"
+    compared.add_argument("--out", type=Path, metavar="FILE", help=what)
+    what = "a page over all runs, with the run that made a metric worse, and why"
+    index = add_command("index", trend.index, what, nargs="?", default=Path("results"), metavar="RESULTS_DIR")
+    add = index.add_argument
+    add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
+    what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"
+    add("--bands", type=Path, metavar="FILE", help=what)
+    add("--where", action="append", default=[], metavar="NAME=VALUE", help="only runs with this setting")
+    what = f"exit {trend.GATE} on: regression (the newest run is still worse), band (a mean is poor), or a true "
+    what += "comparison, such as 'cuad:char_recall@8 < 0.6'; repeat"
+    add("--fail-on", action="append", type=trend.parse_gate, default=[], metavar="WHAT", help=what)
+    what = "append a summary to this file (default: $GITHUB_STEP_SUMMARY if it is set)"
+    add("--summary-markdown", type=Path, metavar="FILE", help=what)
+    add("--junit", type=Path, metavar="FILE", help="write the checks as JUnit XML")
+    return parser
+
+
+def _add_page_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    what = f"pages drawn, failures first: N, all or none (default: {MAX_PAGES})"
+    add("--pages", type=_parse_page_limit, metavar="N", help=what)
+    add("--single-file", action="store_true", help="write one HTML file with as many pages as fit, without a folder")
+    what = "the folders of the bundles, if they were moved after the run"
+    add("--dataset-paths", nargs="+", metavar="DIR", help=what)
+    add("--jobs", type=parse_positive, metavar="N", help="workers (default: all processors)")
+    add_limit_arguments(command)
+
+
+def _parse_page_limit(text: str) -> int | str:
+    return text if text in ("all", "none") else parse_positive(text)
 
 
 def _print_summary(options: Any) -> int:
-    runs = {run.name: list(RunResults(run).tables.values()) for run in options.runs}
+    runs = list(map(RunResults, options.runs))
     if len(runs) == 1:  # the datasets of one run side by side
-        [tables] = runs.values()
-        columns = {table.name: summarise(table) for table in tables}
-        columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
+        columns = {name: runs[0].means_of(name) for name in runs[0].datasets}
+        columns |= {ALL: runs[0].means} if len(columns) > 1 else {}
     else:
-        columns = {name: summarise_run(tables) for name, tables in runs.items()}
+        columns = {run.name: run.means for run in runs}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
     chosen = list(names) if options.all else choose_metrics(names, options.metrics)
-    table = table_of(columns, chosen, width=measure_text_width())
-    print_results({name: make_summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
+    lines = [table_of(columns, chosen, width=measure_text_width()), ""]
+    lines += [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
+    record = {name: make_summary_json(means) for name, means in columns.items()}
+    print_results(record, "\n".join(lines), as_json=options.json)
     return 0
 
 
 def _print_diff(options: Any) -> int:
     runs = [RunResults(run) for run in options.runs]
     before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = compare(before, after), count_overlap(before, after)
+    differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
     regression.check_comparable(options.runs, differences, shared)
     names = list(differences) if options.all else choose_metrics(differences, options.metrics)
-    better = regression.describe_better([run.name for run in options.runs], differences)
-    lines = [better, "", *diff_lines(differences, names, shared)]
+    worse = regression.find_regressions(differences, options.metrics, max_fall=options.max_fall)
+    better = regression.describe_better([run.name for run in options.runs], differences, worse)
+    counts = [regression.count_outcomes(tables) for tables in (before, after)]
+    lines = [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
+    lines += [better, "", *diff_lines(differences, [*names, *(n for n in worse if n not in names)], shared)]
+    lines += ["", "what became of the questions", *format_outcome_counts(*counts)]
     stages = compare_stages(*map(make_loss_tables, runs))
     lines += ["", "which stage moved", *(f"  {line}" for line in describe_moves(stages))] if stages else []
-    worse = regression.find_regressions(differences, options.metrics, max_fall=options.max_fall)
-    worse = [name for name in worse if not options.metrics or name in names]
     if worse:
         lines += ["", *regression.describe_regressions(differences, worse, max_fall=options.max_fall)]
     more = shared.failed_after - shared.failed_before
@@ -92,125 +156,28 @@ def _print_diff(options: Any) -> int:
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
     moved = {stage: {**asdict(one), "change": one.mean} for stage, one in stages.items()}
     record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better, "lost_at": moved}
+    record |= {"outcomes": {"before": dict(counts[0]), "after": dict(counts[1])}}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
 
 def _write_pages(options: Any) -> int:
-    """Write the report of one run or the comparison of several; with --export, write their questions as a table."""
-    if options.export:
-        return _write_export(options)
+    """Write the report of one run or the comparison of several."""
+    runs = list(map(RunResults, options.runs))
+    pages = _SINGLE_FILE_PAGES if options.single_file else MAX_PAGES
     how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
-    usual = _SINGLE_PAGES if options.single_file else PAGES
-    how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
+    how |= {"pages": {None: pages, "all": None, "none": 0}.get(options.pages, options.pages)}
     how |= {"limits": read_limits(options)}
-    how |= {"language": options.language}
     if options.dataset_paths:
-        how["datasets"] = find_dataset_roots(
-            list(map(RunResults, options.runs)), given=options.dataset_paths, say=print_note
-        )
+        how["datasets"] = find_dataset_roots(runs, given=options.dataset_paths, say=print_note)
     if options.command == "report":
         page = write_report(options.runs[0], **how)
+    elif len(runs) < 2:
+        raise ToolkitError(f"compare {options.runs[0]}: a comparison needs at least two runs; name another one")
     else:
-        if len(options.runs) < 2:
-            raise ToolkitError(f"compare {options.runs[0]}: a comparison needs at least two runs; name another one")
-        page = write_comparison(options.runs, out=options.out, **how)
+        page = comparison.write_comparison(options.runs, out=options.out, **how)
     print_results({"page": page}, str(page), as_json=options.json)
     return 0
-
-
-def _write_export(options: Any) -> int:
-    try:
-        wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
-    except ValueError as error:
-        raise ToolkitError(f"--only: {error}") from error
-    rows = make_records([RunResults(run) for run in options.runs])
-    count = write_table(filter_records(rows, wanted), options.export)
-    if options.json:
-        print_results({"file": options.export, "questions": count}, "", as_json=True)
-    print_note(f"{options.export}: {count:,} questions")
-    return 0
-
-
-def _print_card(options: Any) -> int:
-    """Print a run's means as the YAML header of a model card or Space card, from which the Hub reads results."""
-    from huggingface_hub import EvalResult, ModelCardData  # takes half a second to import
-
-    run = RunResults(options.runs[0])
-    results = []
-    for table in run.tables.values():
-        means = run.means_of(table.name)
-        for metric in choose_metrics(means, options.metrics):
-            one = means[metric]
-            given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
-            result = EvalResult(
-                task_type="question-answering",
-                dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
-                dataset_name=table.name,
-                metric_type=metric,
-                metric_name=describe_metric(metric).title,
-                metric_value=round(one.mean or 0.0, 4),
-                metric_args=given,
-            )
-            results += [result] if one.mean is not None else []
-    card = ModelCardData(model_name=options.model or run.name, eval_results=results)
-    print(f"---\n{card.to_yaml()}\n---")
-    return 0
-
-
-def _print_gold(options: Any) -> int:
-    datasets, warnings = load_datasets(options.datasets, Selection())
-    for warning in warnings:
-        print_note(warning)
-    lines = [line for dataset in datasets for line in format_gold(dataset, listed=options.list)]
-    hows = {one.name: Counter(gold.how or "no words" for case in one.cases for gold in case.gold) for one in datasets}
-    print_results(hows, "\n".join(lines), as_json=options.json)
-    return 0
-
-
-def format_gold(dataset: Dataset, *, listed: int) -> list[str]:
-    """Return lines about a dataset's gold passages.
-
-    They state the share of passages that were located, how many were located by each method, and up to `listed`
-    passages that were not located.
-    """
-    worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
-    counts = Counter(gold.how for _, gold in worded)
-    located = len(worded) - counts["absent"]
-    share = f" ({100 * located / len(worded):.2f}%)" if worded else ""
-    lines = [f"{dataset.name}: {located} of {len(worded)} gold passages located{share}"]
-    lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
-    names = sum(len(case.gold) for case in dataset.cases) - len(worded)
-    lines += [f"  {names} name a file but quote no words"] if names else []
-    ambiguous = sum(gold.ambiguous for _, gold in worded)
-    lines += [f"  {ambiguous} have few words that occur at many places: in no passage metric"] if ambiguous else []
-    absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
-    for case, gold in absent[:listed]:
-        words = " ".join((gold.text or "").split())
-        lines.append(f"  not located: {case.id}, {gold.filename}: {words if len(words) <= 100 else words[:99] + '…'}")
-    return lines + ([f"  … and {len(absent) - listed} more (--list)"] if len(absent) > listed else [])
-
-
-# ---------------------------------------------------------------- flags
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    kinds: dict[str, Any] = {
-        "metrics": split_requests,
-        "positive": parse_positive,
-        "pages": _parse_page_limit,
-        "gate": parse_gate,
-    }
-    kinds |= {"languages": list_languages()}
-    words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE, "max_fall": regression.MAX_FALL}
-    parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
-    for name in ("report", "compare"):
-        add_limit_arguments(commands[name])
-    return parser
-
-
-def _parse_page_limit(text: str) -> int | str:
-    return text if text in ("all", "none") else parse_positive(text)
 
 
 if __name__ == "__main__":

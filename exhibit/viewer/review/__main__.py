@@ -14,68 +14,101 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters.steps.patches import apply_patch
-from exhibit.engine import parse_positive
-from exhibit.evaluation.metrics import split_requests
+from exhibit.converters.core.patches import apply_patch
 from exhibit.evaluation.records import write_json
-from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
-from exhibit.evaluation.text_tables import choose_metrics, table_of
-from exhibit.runtime.command import guarded, parser_of, print_note, print_results
+from exhibit.runtime.command import (
+    Parser,
+    add_json,
+    guarded,
+    parse_positive,
+    print_note,
+    print_results,
+    rename_commands,
+)
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import read_beside
-from exhibit.schemas.review import Review, is_review, read_patch, read_review
+from exhibit.schemas.review import Review, ReviewedCase, digest_gold, is_review, read_patch, read_review
+from exhibit.schemas.run import RunQuestion
 from exhibit.storage.bundle import open_bundle
-from exhibit.viewer.page import list_languages
-from exhibit.viewer.review.added import add_questions
-from exhibit.viewer.review.corrections import Corrections, correct, rescore_run
-from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
+from exhibit.viewer.review.agreement import compute_agreements, count_right
+from exhibit.viewer.review.corrections import correct
+from exhibit.viewer.review.drafts import DraftedBundle, add_questions, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.source import BY, Agreement, JudgedShare, ReviewedRun, compute_agreements, compute_shares
+from exhibit.viewer.review.source import BY, Questions, ReviewedRun
 
 FOLDER = "review"
-_COMMANDS = ("make", "read", "apply")
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand of `exhibit review`: `make`, `read` or `apply`; without one of these names, `make`."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] not in (*_COMMANDS, "-h", "--help"):
+    if words and words[0] not in ("make", "read", "apply", "-h", "--help"):
         words = ["make", *words]  # a bare run or drafted bundle: make its page
     options = _make_parser().parse_args(words)
-    commands = {"make": _make, "read": _read, "apply": _apply}
-    return commands[options.command](options)
+    code: int = options.work(options)
+    return code
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=rename_commands("exhibit review"),
+        description=rename_commands(__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    make = commands.add_parser("make", help="write a page with a sample of a run or of a drafted bundle")
+    make.set_defaults(work=_make)
+    make.add_argument("run", type=Path, metavar="RUN")
+    make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="questions (default: 40)")
+    make.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the sample (default: 1)")
+    what = f"kinds that take turns: {', '.join(BY)}, document, impossible, or a label (default: {','.join(BY)})"
+    make.add_argument("--by", type=_split_names, default=list(BY), metavar="KIND,…", help=what)
+    make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
+
+    read = commands.add_parser("read", help="the reviewers' agreement, and corrected gold as patches")
+    read.set_defaults(work=_read)
+    read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the saved reviews, one file per reviewer")
+    read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
+    read.add_argument("--out", type=Path, metavar="DIR", help=f"the folder for patches (default: RUN/{FOLDER})")
+    what = "leave out questions whose gold is wrong and not corrected"
+    read.add_argument("--set-aside-wrong", action="store_true", help=what)
+
+    apply = commands.add_parser("apply", help="write a bundle with a patch or with reviews applied")
+    apply.set_defaults(work=_apply)
+    what = "a patch; for a drafted bundle, the reviews themselves"
+    apply.add_argument("patch", nargs="+", type=Path, metavar="FILE", help=what)
+    apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
+    apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
+    apply.add_argument("--force", action="store_true", help="replace an existing bundle")
+    for command in (make, read):
+        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if they moved")
+    for command in (make, read, apply):
+        add_json(command)
+    return parser
+
+
+def _split_names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _make(options: Any) -> int:
-    run = _open_reviewed(options)
+    drafted = (options.run / TRAIN).is_file()
+    run = DraftedBundle(options.run) if drafted else ReviewedRun(options.run, paths=options.dataset_paths)
     # never into a bundle, whose files have checksums
-    beside = (
-        options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
-    )
-    made = make_review(
-        run, options.out or beside, by=options.by, size=options.sample, seed=options.seed, language=options.language
-    )
+    default = options.run.with_name(f"{options.run.name}-{NAME}") if drafted else options.run / NAME
+    made = make_review(run, options.out or default, by=options.by, size=options.sample, seed=options.seed)
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; their questions show the text instead")
-    lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}\n"
-    command = "apply FILE --bundle DIR --out DIR" if isinstance(run, DraftedBundle) else "read FILE"
-    lines += f"next: open the page, judge, save; then exhibit review {command}"
-    print_results(made._asdict(), lines, as_json=options.json)
+    command = "apply FILE --bundle DIR --out DIR" if drafted else "read FILE"
+    lines = [f"{made.cases} of {made.of} questions, {made.sheets} pages", f"page: {made.path}"]
+    lines.append(f"next: open the page, judge, save; then exhibit review {command}")
+    print_results(made._asdict(), "\n".join(lines), as_json=options.json)
     return 0
 
 
-def _open_reviewed(options: Any) -> Reviewed:
-    """Open a folder as a drafted bundle if it contains train.json, otherwise as a run."""
-    if (options.run / TRAIN).is_file():
-        return DraftedBundle(options.run)
-    return ReviewedRun(options.run, paths=options.dataset_paths)
-
-
 def _read(options: Any) -> int:
-    reviews = [read_review(path) for path in options.files]
-    _check(reviews, options.files)
+    reviews = _read_reviews(options.files, several_pages=False)
     if reviews[0].of == "bundle":
         files = " ".join(map(str, options.files))
         raise ToolkitError(
@@ -86,22 +119,28 @@ def _read(options: Any) -> int:
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such run; name the reviewed run with --run")
     run = ReviewedRun(folder, paths=options.dataset_paths)
-    agreed, shared = compute_agreements(reviews, run.questions), compute_shares(reviews, run.questions)
-    outcome = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
-    before, after = rescore_run(run, outcome.corrected)
-    columns = {"gold as it is": summarise_run(before), "reviewed gold": summarise_run(after)}
+    _check_same_questions(reviews, run.questions, folder)
+    agreements, shares = compute_agreements(reviews, run.questions), count_right(reviews)
+    result = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
     out = options.out or folder / FOLDER
-    for dataset, patch in outcome.patches.items():
-        write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    summary = _make_summary(reviews, agreed, shared, outcome, columns)
+    patches = {dataset: out / f"patch-{dataset}.json" for dataset in result.patches}
+    for dataset, path in patches.items():
+        write_json(path, result.patches[dataset].model_dump(mode="json"))
+    summary = {
+        "format": "exhibit-reviewed/1",
+        "run": reviews[0].run,
+        "reviewers": {review.reviewer: len(review.cases) for review in reviews},
+        "agreement": [asdict(one) for one in agreements],
+        "right": [asdict(one) for one in shares],
+        "corrected": [list(key) for key in result.corrected],
+        "left": {reason: [list(key) for key in keys] for reason, keys in result.left.items()},
+    }
     write_json(out / "review.json", summary)
-    lines = _format_lines(agreed, shared, outcome)
-    if outcome.corrected:
-        lines.append(table_of(columns, choose_metrics(columns["gold as it is"], options.metrics)))
-    patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
-    lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
-    lines += [f"next: exhibit review apply {patch} --bundle DIR --out DIR" for patch in patches]
-    print_results({**summary, "patches": patches}, "\n".join(lines), as_json=options.json)
+    lines = [*map(str, shares), *map(str, agreements), f"corrected: {len(result.corrected)} questions"]
+    lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in result.left.items()]
+    lines += [f"review: {out / 'review.json'}", *(f"patch:  {path}" for path in patches.values())]
+    lines += [f"next: exhibit review apply {path} --bundle DIR --out DIR" for path in patches.values()]
+    print_results({**summary, "patches": list(patches.values())}, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -117,35 +156,29 @@ def _apply(options: Any) -> int:
 
 
 def _apply_reviews(options: Any) -> int:
-    reviews = [read_review(path) for path in options.patch]
-    _check(reviews, options.patch, several_pages=True)
-    bundle = open_bundle(options.bundle)
-    if bundle.info is None or bundle.info.draft is None:
+    reviews = _read_reviews(options.patch, several_pages=True)
+    info = open_bundle(options.bundle).info
+    if info is None or info.draft is None:
         return _add_questions(reviews, options)
     drafted = DraftedBundle(options.bundle)
-    agreed = compute_agreements(reviews, drafted.questions)
-    info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
+    _check_same_questions(reviews, drafted.questions, options.bundle)
+    agreements = compute_agreements(reviews, drafted.questions)
+    draft, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     open_cases = sum(case.gold is None and not case.better.says_something for one in reviews for case in one.cases)
     if open_cases:
         print_note(f"{open_cases} cases have no judgment on the proposed text; their questions are unchanged")
     if reopened:
         print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
-    lines = list(map(_format_agreement, agreed))
-    lines.append(
-        f"{options.out}: {info.sure:,} questions, {info.words(info.sure)}; {info.unsure:,} still need a person"
-    )
-    record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
-    record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
+    counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
+    record = {"bundle": options.out, "sure": draft.sure, "unsure": draft.unsure, "reopened": reopened}
+    record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreements]}
+    lines = [*map(str, agreements), f"{options.out}: {counts}"]
     print_results(record, "\n".join(lines), as_json=options.json)
     return 0
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Write a copy of a bundle with the questions that reviewers added; not for bundles of `exhibit draft`.
-
-    The reviews may also contain judgments on a run. These judgments are not applied: a note tells the user how
-    to turn them into a patch. Raise an error if the reviews contain judgments but no added questions.
-    """
+    """Write a copy of a bundle with the questions that reviewers added; judgments on a run are not applied here."""
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):
         files = " ".join(map(str, options.patch))
@@ -160,12 +193,26 @@ def _add_questions(reviews: Sequence[Review], options: Any) -> int:
     return 0
 
 
-def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
-    """Raise an error if the reviews belong to different review pages, or if one reviewer reviewed a page twice.
+def _check_same_questions(reviews: Sequence[Review], questions: Questions, where: Path) -> None:
+    """Raise an error if no judged question is in the run or bundle with the same gold; print a note if some are not."""
+    cases = [case for review in reviews for case in review.cases]
+    other = [case for case in cases if not _is_same_question(case, questions.get((case.dataset, case.id)))]
+    if cases and len(other) == len(cases):
+        raise ToolkitError(f"{where}: has none of the reviewed questions; the review is of {reviews[0].run!r}")
+    if other:
+        print_note(f"{len(other)} of {len(cases)} judged questions are not in {where}, or have other gold there")
 
-    With `several_pages`, different pages are allowed: a drafted bundle grows, so several pages may be made of
-    it, one after another.
+
+def _is_same_question(case: ReviewedCase, row: RunQuestion | None) -> bool:
+    return row is not None and case.was in (None, digest_gold((gold.filename, gold.text) for gold in row.gold))
+
+
+def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]:
+    """Read reviews; raise an error if one reviewer reviewed a page twice, or if they are of different pages.
+
+    Of a drafted bundle, which grows, several pages may be made, one after another.
     """
+    reviews = [read_review(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):
         key = review.review, review.reviewer
@@ -178,70 +225,7 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
                 f"{path}: {review.reviewer} reviewed this page in {seen[key]} too; give only the later file"
             )
         seen[key] = path
-
-
-def _make_summary(
-    reviews: Sequence[Review],
-    agreed: Sequence[Agreement],
-    shared: Sequence[JudgedShare],
-    outcome: Corrections,
-    columns: dict[str, dict[str, Estimate]],
-) -> dict[str, Any]:
-    return {
-        "format": "exhibit-reviewed/1",
-        "run": reviews[0].run,
-        "reviewers": {review.reviewer: len(review.cases) for review in reviews},
-        "agreement": [asdict(one) for one in agreed],
-        "right": [asdict(one) for one in shared],
-        "corrected": [list(key) for key in outcome.corrected],
-        "left": {reason: [list(key) for key in keys] for reason, keys in outcome.left.items()},
-        "metrics": {
-            name: {title: means[name].as_json() for title, means in columns.items()}
-            for name in columns["gold as it is"]
-        },
-    }
-
-
-def _format_lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
-    lines = []
-    for share in shared:
-        unclear = f", {share.unclear} unclear" if share.unclear else ""
-        over = (
-            f"; in the whole run about {share.estimate:.0%}{_format_interval(share.ci95, '.0%')}"
-            if share.estimate is not None
-            else ""
-        )
-        what = "gold" if share.aspect == "gold" else "answers"
-        lines.append(f"{share.reviewer}: {what} right in {share.right} of {share.judged}{unclear}{over}")
-    lines += map(_format_agreement, agreed)
-    lines.append(f"corrected: {len(outcome.corrected)} questions")
-    lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
-    return lines
-
-
-def _format_agreement(one: Agreement) -> str:
-    what = "on the gold" if one.aspect == "gold" else "on the answers"
-    kappa = "kappa is undefined" if one.kappa is None else f"kappa {one.kappa:.2f}{_format_interval(one.ci95, '.2f')}"
-    return f"{one.first} and {one.second} {what}: {kappa}, they agree in {one.same} of {one.n}"
-
-
-def _format_interval(ci95: Interval | None, form: str) -> str:
-    return f" [{ci95[0]:{form}}, {ci95[1]:{form}}]" if ci95 else ""
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    kinds = {
-        "positive": parse_positive,
-        "metrics": split_requests,
-        "kinds": _split_parts,
-        "languages": list_languages(),
-    }
-    words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
-    return parser_of("exhibit review", __doc__, read_beside(__file__), kinds, **words)[0]
-
-
-def _split_parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return reviews
 
 
 if __name__ == "__main__":

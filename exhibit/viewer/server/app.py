@@ -8,8 +8,8 @@ examples:
 Everything stays on this machine: the address contains a random token, and no other page can use the server.
 """
 
-import argparse
 import ipaddress
+import secrets
 import socket
 import sys
 import webbrowser
@@ -18,44 +18,105 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
-from exhibit.viewer.page import list_languages
-from exhibit.viewer.server.guard import Guard, make_token
 from exhibit.viewer.server.views import Views
 
 FOLDERS = ("datasets_out", "results")
 """The folders that are shown where none is named."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",  # the address contains the token
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+"""The headers of every response."""
 
 
-def make_application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], language: str = "en") -> Starlette:
+class Guard:
+    """Middleware that refuses a request without the token, or from a page of another site.
+
+    The token is the first part of every path, and becomes the application's root path. Together with the check of
+    the Host header, which prevents DNS rebinding, the check of the Origin header stops forms on other sites.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a permitted request to the application, and answer any other request with an error status."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # there are no websockets
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                extra = [(name, value) for name, value in _HEADERS.items() if name not in known]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        refusal = self._refuse(scope)
+        application = refusal or self._app
+        await application({**scope, "root_path": f"/{self._token}"}, receive, send_guarded)
+
+    def _refuse(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        token = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        if not secrets.compare_digest(token.encode(), self._token.encode()):
+            return PlainTextResponse("open the address that `exhibit view` printed\n", 404)
+        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") != f"http://{headers.get('host')}":
+            return PlainTextResponse("only pages of this server may change something\n", 403)
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return PlainTextResponse("a page of another site sent this request\n", 403)
+        return None
+
+
+def make_application(folders: Sequence[Path], *, token: str, hosts: Sequence[str] = LOOPBACK) -> Starlette:
     """Return the web application that serves the bundles and runs in these folders to holders of the token."""
-    views = Views(folders, token=token, language=language)
-    return Starlette(routes=views.routes(), middleware=[Middleware(Guard, token=token, hosts=hosts)])
+    guards = [
+        Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+        Middleware(Guard, token=token),
+    ]
+    return Starlette(routes=Views(folders, token=token).make_routes(), middleware=guards)
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Start the server for `exhibit view`, open the browser, and serve until Ctrl-C."""
-    options = _make_parser().parse_args(argv)
+    parser = build_parser("exhibit view", __doc__)
+    add = parser.add_argument
+    default = " and ".join(FOLDERS)
+    add("folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {default})")
+    add("--port", type=int, default=0, help="default: a free port")
+    add("--host", default="127.0.0.1", help="default: 127.0.0.1, which only this machine can reach")
+    add("--token", help="the token of the address; required with a --host that other machines can reach")
+    add("--no-browser", action="store_true", help="print the address without opening a browser")
+    options = parser.parse_args(argv)
     folders = options.folders or [Path(name) for name in FOLDERS]
     for folder in folders:
         if not options.folders:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
             raise ToolkitError(f"{folder}: no such folder; name one that contains bundles or runs")
-    token = options.token or make_token()
+    token = options.token or secrets.token_urlsafe(24)
     listening = _listen(options.host, options.port, own_token=bool(options.token))
-    port = listening.getsockname()[1]
     shown = f"[{options.host}]" if ":" in options.host else options.host
-    hosts = [f"{name}:{port}" for name in {shown, "127.0.0.1", "localhost", "[::1]"}]
-    address = f"http://{shown}:{port}/{token}/"
+    address = f"http://{shown}:{listening.getsockname()[1]}/{token}/"
     print_note(f"{address}\nCtrl-C stops the server; work that was started from its pages continues")
     if not options.no_browser:
         webbrowser.open(address)
-    server = make_application(folders, token=token, hosts=hosts, language=options.language)
+    server = make_application(folders, token=token, hosts=[*LOOPBACK, options.host, shown])
     uvicorn.Server(uvicorn.Config(server, log_level="warning", server_header=False)).run(sockets=[listening])
     return 0
 
@@ -72,25 +133,6 @@ def _listen(host: str, port: int, *, own_token: bool) -> socket.socket:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise ToolkitError(f"port {port}: cannot be opened: {error.strerror}; choose another --port") from error
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    parser = build_parser("exhibit view", __doc__)
-    default = " and ".join(FOLDERS)
-    parser.add_argument(
-        "folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {default})"
-    )
-    parser.add_argument("--port", type=int, default=0, help="default: a free port")
-    parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, which only this machine can reach")
-    parser.add_argument(
-        "--token",
-        help=(
-            "the token of the address, in place of a random one; required with a --host that other machines can reach"
-        ),
-    )
-    parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
-    parser.add_argument("--language", choices=list_languages(), default="en", help="the language of the pages")
-    return parser
 
 
 if __name__ == "__main__":

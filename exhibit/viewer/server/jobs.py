@@ -8,6 +8,7 @@ lock while it runs, so that a server that was started later knows whether the jo
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -21,21 +22,20 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from exhibit.runtime.command import guarded
+from exhibit.runtime.command import STOPPED
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 
-JOB, OUTPUT, ENDED, LOCK = "job.json", "output.txt", "ended.json", "lock"
-_TAIL = 4000  # bytes of the output that a page shows
-_START = 10.0  # seconds within which the process of a job must start
-_STOPPED = 130  # the exit code of a stopped command
+JOB, OUTPUT, ENDED, LOCK, PID = "job.json", "output.txt", "ended.json", "lock", "pid"
+_TAIL_BYTES = 4000  # of the output that a page shows
+_PROGRESS = re.compile(r"^(?P<label>[^\n:]{1,60}): (?P<done>\d+)/(?P<total>\d+) \w", re.MULTILINE)
 
-JobState = Literal["running", "finished", "stopped", "failed", "died"]
+JobState = Literal["running", "finished", "stopped", "failed", "ended unexpectedly"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A command, such as a conversion, that a user started from a page of `exhibit view`."""
+    """A command that a user started from a page of `exhibit view`."""
 
     key: str
     title: str
@@ -43,34 +43,28 @@ class Job:
     """The words after `exhibit`."""
     cwd: str
     began: float
-    out: str = ""
+    out: str
     """The folder that the command makes: a bundle or a run."""
 
 
 class Jobs:
-    """A manager that starts, watches and stops background commands (jobs).
-
-    The state of every job is stored in files, so that jobs continue if the server stops.
-    """
+    """Starts, watches and stops jobs; their state is in files, so that they continue if the server stops."""
 
     def __init__(self, folder: Path) -> None:
-        """Store the folder of the jobs; only its owner may read it."""
         self._folder = folder
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def start(self, title: str, words: Sequence[str], *, cwd: Path, out: Path | None = None) -> Job:
-        """Start an `exhibit` command in the background, and return its job.
-
-        `words` are the arguments after `exhibit`. `out` is the folder that the command writes.
-        """
-        key = secrets.token_hex(8)
-        place = self._folder / key
-        place.mkdir(mode=0o700)
-        job = Job(key, title, tuple(words), str(cwd), time.time(), str(out) if out else "")
-        write_whole(place / JOB, json.dumps(asdict(job)))
-        with (place / OUTPUT).open("wb") as output:
-            subprocess.Popen(
-                [sys.executable, "-m", __name__, str(place)],
+    def start(self, title: str, words: Sequence[str], *, cwd: Path, out: Path) -> Job:
+        """Start an `exhibit` command in the background, and return its job; this takes milliseconds."""
+        self.reap()
+        job = Job(secrets.token_hex(8), title, tuple(words), str(cwd), time.time(), str(out))
+        folder = self._folder / job.key
+        folder.mkdir(mode=0o700)
+        write_whole(folder / JOB, json.dumps(asdict(job)))
+        with (folder / OUTPUT).open("wb") as output:
+            process = self._processes[job.key] = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(folder)],
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -78,13 +72,18 @@ class Jobs:
                 start_new_session=True,  # a Ctrl-C at the server must not reach it
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
             )
-        end = time.monotonic() + _START
-        while not (place / LOCK).exists() and time.monotonic() < end:
-            time.sleep(0.02)
+        (folder / PID).write_text(str(process.pid), encoding="ascii")
         return job
+
+    def reap(self) -> None:
+        """Collect the exit codes of ended processes, which would otherwise stay as zombies."""
+        for key, process in list(self._processes.items()):
+            if process.poll() is not None:
+                del self._processes[key]
 
     def all(self) -> list[Job]:
         """Return every job, the newest first."""
+        self.reap()
         jobs = [job for path in self._folder.glob(f"*/{JOB}") if (job := _read(path))]
         return sorted(jobs, key=lambda job: -job.began)
 
@@ -96,28 +95,22 @@ class Jobs:
         return job
 
     def find_state(self, job: Job) -> JobState:
-        """Return a job's state: `running`, `finished`, `stopped`, `failed` or `died`.
-
-        A job has died if its process ended without recording an exit code.
-        """
-        place = self._folder / job.key
+        """Return a job's state; a process that recorded no exit code ended unexpectedly."""
+        folder, process = self._folder / job.key, self._processes.get(job.key)
+        runs_here = process is not None and process.poll() is None  # before the exit code, which a process writes last
         with suppress(OSError, ValueError, KeyError):
-            code = json.loads((place / ENDED).read_text(encoding="utf-8"))["code"]
-            return "finished" if not code else "stopped" if code in (_STOPPED, -signal.SIGINT) else "failed"
-        lock = FileLock(place / LOCK)
+            code = json.loads((folder / ENDED).read_text(encoding="utf-8"))["code"]
+            return "finished" if not code else "stopped" if code == STOPPED else "failed"
         try:
-            lock.acquire(timeout=0)
+            with FileLock(folder / LOCK, timeout=0):
+                return "running" if runs_here else "ended unexpectedly"
         except Timeout:
             return "running"
-        lock.release()
-        return "died"
 
     def read_output(self, job: Job) -> str:
         """Return the end of a job's output; of lines that overwrite each other, the last one is kept."""
-        path = self._folder / job.key / OUTPUT
-        with suppress(OSError), path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _TAIL))
+        with suppress(OSError), (self._folder / job.key / OUTPUT).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
             return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
         return ""
@@ -125,12 +118,14 @@ class Jobs:
     def stop(self, job: Job) -> None:
         """Ask a job to stop, as Ctrl-C does: its finished work is kept, and it can be resumed."""
         with suppress(OSError, ValueError):
-            pid = int((self._folder / job.key / LOCK).with_suffix(".pid").read_text(encoding="ascii"))
             if self.find_state(job) == "running":  # otherwise the number may belong to another process by now
-                if hasattr(os, "killpg"):
-                    os.killpg(pid, signal.SIGINT)
-                else:
-                    os.kill(pid, signal.SIGTERM)
+                os.killpg(int((self._folder / job.key / PID).read_text(encoding="ascii")), signal.SIGINT)
+
+
+def find_progress(output: str) -> tuple[str, int, int] | None:
+    """Return the step that a command reported last, and how many of its items are done; None if it reported none."""
+    matches = list(_PROGRESS.finditer(output))
+    return (matches[-1]["label"], int(matches[-1]["done"]), int(matches[-1]["total"])) if matches else None
 
 
 def _read(path: Path) -> Job | None:
@@ -141,29 +136,25 @@ def _read(path: Path) -> Job | None:
         return None
 
 
-@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of a job, and record its exit code."""
-    [given] = sys.argv[1:] if argv is None else argv
-    place = Path(given)
-    job = _read(place / JOB)
-    if job is None:
-        raise ToolkitError(f"{place}: not a job's folder; only `exhibit view` starts this command")
-    # the pid is written before the lock is visible, and the lock is held as long as the process lives
-    (place / LOCK).with_suffix(".pid").write_text(str(os.getpid()), encoding="ascii")
-    with FileLock(place / LOCK):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the command stops; this process records how it ended
-        command = subprocess.Popen([sys.executable, "-c", _COMMAND, *job.words], cwd=job.cwd, stdin=subprocess.DEVNULL)
-        code = command.wait()
-        write_whole(place / ENDED, json.dumps({"code": code}))
+    [name] = sys.argv[1:] if argv is None else argv
+    folder = Path(name)
+    with FileLock(folder / LOCK):
+        job = _read(folder / JOB)
+        if job is None:
+            sys.stderr.write(f"error: {folder}: not a job's folder; only `exhibit view` starts this command\n")
+            return 1
+        from exhibit.__main__ import main as exhibit
+
+        code = 1
+        try:
+            code = exhibit(job.words)
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+        finally:
+            write_whole(folder / ENDED, json.dumps({"code": code}))
     return 0
-
-
-_COMMAND = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from exhibit.__main__ import main; sys.exit(main(sys.argv[1:]))"
-)
-"""The process inherits that SIGINT is ignored, so the command enables it again."""
 
 
 if __name__ == "__main__":

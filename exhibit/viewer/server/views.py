@@ -1,352 +1,386 @@
-"""The request handlers of `exhibit view`: they show bundles and runs, save reviews, and start jobs."""
+"""The pages and requests of `exhibit view`: they show bundles and runs, save reviews, and start jobs."""
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
-from exhibit.evidence import Span
 from exhibit.evidence.read import render_within
 from exhibit.evidence.show import compress_image
+from exhibit.rag.config import list_presets
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.layout import TRAIN
+from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import find_cache_folder
-from exhibit.viewer.comparison import write_comparison
+from exhibit.viewer.compare import write_comparison
+from exhibit.viewer.page import as_json, format_page, render
 from exhibit.viewer.report import write_report
-from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
-from exhibit.viewer.review.make import make_review, sheet_of
+from exhibit.viewer.review.drafts import DraftedBundle
+from exhibit.viewer.review.make import make_review, make_sheet
 from exhibit.viewer.review.source import BY, ReviewedRun
-from exhibit.viewer.server import pages, saving
-from exhibit.viewer.server.jobs import Job, Jobs
-from exhibit.viewer.server.library import RunLine, ServedFolders, count_journal_lines, key_of
+from exhibit.viewer.server import reviews
+from exhibit.viewer.server.jobs import Jobs, find_progress
+from exhibit.viewer.server.library import Library, QuestionLine, RunLine, key_of, read_replies
 from exhibit.viewer.server.search import TextSearch
-from exhibit.viewer.trend.index import write_trend
+from exhibit.viewer.trend import write_trend
 
 _SAMPLE = 40  # questions of a review page
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
-_LONGEST_NAME = 200  # bytes of an uploaded file's name
-_LONGEST_BODY = 2_000_000  # bytes of a judgment or a question
-_LONGEST_SEARCH = 200  # characters of a search
-_WIDTH = 900  # width of a page's picture in pixels
+_MAX_FILE_NAME_BYTES = 200
+_MAX_BODY_BYTES = 2_000_000  # of a judgment or a question
+_MAX_UPLOAD_BYTES = 200_000_000
+_MAX_SEARCH_CHARS = 200
+_LISTED = 100  # documents and questions that a page lists: beyond that a person searches
+_MENUS = 3  # labels that filter the questions on a bundle's page
+_MENU_VALUES = 60  # of a label that fit into a menu
+_HOME = "../../"  # from a page in a folder of `drawn`
+_PICTURE_WIDTH = 900  # pixels
 
 Handler = Callable[[Request], Awaitable[Response]]
+Body = TypeVar("Body", bound=BaseModel)
+
+
+class EvaluateRequest(BaseModel):
+    """The form that starts an evaluation, or with a bundle alone the request to apply the reviews of a bundle."""
+
+    bundle: str = Field(max_length=100)
+    run: str = Field("", max_length=200)
+    url: str = Field("", max_length=2000)
+    preset: str = Field("", max_length=60)
+
+
+class DraftRequest(BaseModel):
+    """The form that drafts questions on documents."""
+
+    name: str = Field(max_length=200)
+    folder: str = Field("", max_length=1000)
+
+
+class CompareRequest(BaseModel):
+    """The keys of the runs to compare."""
+
+    runs: list[str]
+
+
+class QuestionRequest(AddedQuestion):
+    """A question that a person wrote, with the person's name."""
+
+    reviewer: str = Field(max_length=reviews.MAX_NAME_CHARS)
 
 
 class Views:
-    """The request handlers for the served folders."""
+    """The request handlers for the served folders: new documents and bundles go to the first, runs to the last.
 
-    def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
-        """Store the folders and the token: new documents and bundles go to the first folder, runs to the last."""
-        self.library, self.language, self._token = ServedFolders(folders), language, token
+    A handler that is not `async` runs in a thread, because it reads files.
+    """
+
+    def __init__(self, folders: Sequence[Path], *, token: str) -> None:
+        self.library, self._token = Library(folders), token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
         self.state = find_cache_folder() / "view" / digest
+        self._drawn = self.state / "drawn"
+        self._drawn.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.jobs = Jobs(self.state / "jobs")
         self.texts = TextSearch(self.state / "texts.sqlite")
 
-    def routes(self) -> list[Route]:
-        """Return all routes of the server.
-
-        Their paths are relative to the address with the random token: `http://HOST:PORT/TOKEN/`.
-        """
-        get: dict[str, Handler] = {
-            "/": self.show_home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
+    def make_routes(self) -> list[BaseRoute]:
+        """Return all routes; their paths are relative to the address with the token, `http://HOST:PORT/TOKEN/`."""
+        get: dict[str, Callable[[Request], Response]] = {
+            "/": self.show_home, "/bundle/{key}": self.show_bundle, "/bundle/{key}/document": self.show_document,
             "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
-            "/run/{key}": self.run, "/drawn/{place}/{path:path}": self.show_drawn, "/job/{key}": self.show_job,
-            "/job/{key}/state": self.show_job_state, "/review/{kind}/{key}": self.review,
+            "/run/{key}": self.show_run, "/run/{key}/result": self.show_result, "/job/{key}": self.show_job,
+            "/job/{key}/state": self.show_job_state, "/review/{key}": self.show_review,
             "/reviews/{key}": self.show_saved,
         }  # fmt: skip
         post: dict[str, Handler] = {
-            "/compare": self.compare, "/trend": self.write_trend, "/draft": self.draft, "/evaluate": self.evaluate,
-            "/apply": self.apply, "/bundle/{key}/question": self.question, "/reviews/{key}": self.save,
+            "/compare": self.compare, "/trend": self.draw_trend, "/draft": self.draft, "/evaluate": self.evaluate,
+            "/apply": self.apply_reviews, "/bundle/{key}/question": self.add_question, "/reviews/{key}": self.save,
             "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
         }  # fmt: skip
-        routes = [Route(path, handle_errors(work), methods=["GET"]) for path, work in get.items()]
+        routes: list[BaseRoute] = [Route(path, handle_errors(in_thread(work))) for path, work in get.items()]
         routes += [Route(path, handle_errors(work), methods=["POST"]) for path, work in post.items()]
+        # only pages that this server wrote: a report that came with a run could send requests to this server
+        routes.append(Mount("/drawn", StaticFiles(directory=self._drawn)))
         return [*routes, Route("/upload/{name}/{file}", handle_errors(self.upload), methods=["PUT"])]
 
-    # ---------------------------------------------------------------- bundles and runs
+    # ---------------------------------------------------------------- bundles and documents
 
-    async def show_home(self, _: Request) -> Response:
+    def show_home(self, _: Request) -> Response:
         """Return the page of all bundles and runs."""
         jobs = [(job, self.jobs.find_state(job)) for job in self.jobs.all()]
-        bundles, runs = await run_in_threadpool(self.library.list_bundles), await run_in_threadpool(self.library.runs)
-        return HTMLResponse(pages.format_home(self.library.folders, bundles, runs, jobs, language=self.language))
+        values: dict[str, Any] = {"bundles": self.library.list_bundles(), "runs": self.library.list_runs()}
+        values["jobs"] = [pair for pair in jobs if pair[1] == "running"]
+        values["ended"] = [pair for pair in jobs if pair[1] != "running"][:10]
+        values |= {"folder": self.library.folders[0], "max_megabytes": _MAX_UPLOAD_BYTES // 1_000_000}
+        return _format("Bundles and runs", "view.html.j2", {}, located=count_located, **values)
 
-    async def bundle(self, request: Request) -> Response:
-        """Return the page of one bundle."""
-        key = request.path_params["key"]
-        bundle = await run_in_threadpool(self.library.bundle, key)
-        folder = saving.review_folder(bundle.root, is_run=False)
-        given = request.query_params
-        chosen = {name.removeprefix("label-"): v for name, v in given.items() if name.startswith("label-") and v}
-        words = pages.require(given.get("text", ""), "the words", most=_LONGEST_SEARCH).strip()
-        found = await run_in_threadpool(self.texts.find, bundle.files, words) if words else None
-        text = await run_in_threadpool(
-            pages.format_bundle, bundle, key, find=given.get("find", ""), chosen=chosen, words=words, found=found,
-            reviews=len(saving.list_reviews(folder)), added=saving.list_added(folder), language=self.language,
-        )  # fmt: skip
-        return HTMLResponse(text)
+    def show_bundle(self, request: Request) -> Response:
+        """Return the page of one bundle: its description, its documents and its questions.
 
-    async def document(self, request: Request) -> Response:
-        """Return the page of one document."""
-        key, name = request.path_params["key"], request.query_params.get("name", "")
-        bundle = self.library.bundle(key)
-        document = await run_in_threadpool(self.library.document, key, name)
-        question = request.query_params.get("question", "")
-        places = bundle.gold.get(name, [])
-        first = next((line.pages[0] for line in places if str(line.id) == question and line.pages), 1)
-        hit = [int(request.query_params[field]) for field in ("start", "end") if field in request.query_params]
-        if len(hit) == 2:
-            first = next(iter(document.pages_of(Span(*hit))), 1)
-        text = pages.format_document(
-            bundle, key, name, question, pages=len(document.pages), first=first, hit=hit, language=self.language
-        )
-        return HTMLResponse(text)
-
-    async def show_sheet(self, request: Request) -> Response:
-        """Return a document page as JSON for the script with which a user marks gold.
-
-        The JSON contains the page's words with their positions, and the spans of the document's gold.
+        The query filters the questions by words (`find`) and labels, or searches the documents (`text`).
         """
-        name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
-        bundle = self.library.bundle(request.path_params["key"])
-        document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
-        gold = [span for line in bundle.gold.get(name, []) for span in line.spans]
-        address = f"page/{number}?name={quote(name)}"
-        told = await run_in_threadpool(sheet_of, document, number, gold, address)
-        return JSONResponse({**told, "gold": gold})
+        key, query = request.path_params["key"], request.query_params
+        bundle = self.library.open_bundle(key)
+        folder = reviews.find_review_folder(bundle.root)
+        chosen = {name.removeprefix("label-"): v for name, v in query.items() if name.startswith("label-") and v}
+        words, wanted = query.get("text", "").strip(), query.get("find", "").lower().split()
+        if len(words) > _MAX_SEARCH_CHARS:
+            raise ToolkitError(f"a search may have at most {_MAX_SEARCH_CHARS} characters")
+        found = self.texts.find(bundle.files, words) if words else None
+        shown = [
+            line
+            for line in bundle.questions
+            if all(str(line.labels.get(name)) == value for name, value in chosen.items())
+            and all(word in _join_searched(line) for word in wanted)
+        ]
+        counts, named = Counter(line.document for line in bundle.questions), {line.document for line in shown}
+        documents = [
+            (name, counts[name])
+            for name in bundle.files
+            if not (wanted or chosen) or name in named or (wanted and all(word in name.lower() for word in wanted))
+        ]
+        return _format(
+            bundle.root.name,
+            "view_bundle.html.j2",
+            {"key": key, "again": found is not None and found.read < found.of},
+            name=bundle.root.name,
+            key=key,
+            info=bundle.info,
+            documents=len(bundle.files),
+            questions=len(bundle.questions),
+            located=count_located(bundle.info) if bundle.info else "",
+            presets=list_presets(),
+            reviews=len(reviews.list_reviews(folder)),
+            added=len(reviews.list_added(folder)),
+            find=query.get("find", ""),
+            words=words,
+            found=found,
+            labels=_make_menus(line.labels for line in bundle.questions),
+            chosen=chosen,
+            shown_documents=documents[:_LISTED],
+            more_documents=max(0, len(documents) - _LISTED),
+            shown_questions=shown[:_LISTED],
+            more_questions=max(0, len(shown) - _LISTED),
+        )
 
-    async def show_picture(self, request: Request) -> Response:
-        """Return the image of a document's page as the response to a request."""
-        name, number = request.query_params.get("name", ""), request.path_params["number"]
-        document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
-        if document.path is None or not 0 < number <= len(document.pages):
+    def show_document(self, request: Request) -> Response:
+        """Return the page of one document: its pages, its questions, and a form for a new question."""
+        key, query = request.path_params["key"], request.query_params
+        name, question = query.get("name", ""), query.get("question", "")
+        bundle, document = self.library.open_bundle(key), self.library.open_document(key, name)
+        gold = (line.pages[0] for line in bundle.gold.get(name, []) if str(line.id) == question and line.pages)
+        data = {"key": key, "name": name, "pages": [page.number for page in document.pages] or [0]}
+        data |= {"first": int(query.get("page") or next(gold, 1)), "words": query.get("words", "").lower().split()}
+        return _format(
+            name,
+            "view_document.html.j2",
+            data,
+            marking=True,
+            key=key,
+            bundle=bundle.root.name,
+            name=name,
+            questions=[line for line in bundle.questions if line.document == name],
+            question=next((line for line in bundle.questions if str(line.id) == question), None),
+        )
+
+    def show_sheet(self, request: Request) -> Response:
+        """Return a page's words with their positions and the spans of gold, for the script that marks words."""
+        key, name = request.path_params["key"], request.query_params.get("name", "")
+        number = int(request.query_params.get("page", "0"))
+        document = self.library.open_document(key, name)
+        if not 0 <= number <= len(document.pages):
             raise ToolkitError(f"{name}: no page {number}")
-        scale = _WIDTH / document.pages[number - 1].width
-        data, kind = compress_image(await run_in_threadpool(render_within, document.path, number, scale=scale))
+        gold = [span for line in self.library.open_bundle(key).gold.get(name, []) for span in line.spans]
+        return JSONResponse({**make_sheet(document, number, gold, f"page/{number}?name={quote(name)}"), "gold": gold})
+
+    def show_picture(self, request: Request) -> Response:
+        """Return the image of a document's page."""
+        name, number = request.query_params.get("name", ""), request.path_params["number"]
+        document = self.library.open_document(request.path_params["key"], name)
+        width = document.pages[number - 1].width if 0 < number <= len(document.pages) else 0
+        if document.path is None or not width:
+            raise ToolkitError(f"{name}: no page {number}")
+        data, kind = compress_image(render_within(document.path, number, scale=_PICTURE_WIDTH / width))
         return Response(data, media_type=f"image/{kind}")
 
-    async def run(self, request: Request) -> Response:
-        """Redirect to the report of a run, which this server writes itself.
+    # ---------------------------------------------------------------- runs
 
-        For a run that is unfinished or damaged, return a page with its state instead.
-        """
-        key = request.path_params["key"]
-        folder = self.library.folder(key)
-        line = next((line for line in self.library.runs() if line.key == key), None)
+    def show_run(self, request: Request) -> Response:
+        """Redirect to the report of a run; for a run that is unfinished or damaged, return a page with its state."""
+        line = next((line for line in self.library.list_runs() if line.key == request.path_params["key"]), None)
         if line is None:
-            raise ToolkitError("there is no such run")
-        if line.state in ("unfinished", "damaged"):
-            job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
-            return HTMLResponse(pages.run_view(line, count_journal_lines(folder), job, language=self.language))
-        # a report that came with a run from elsewhere is never served: its script could send requests to this server
-        place = self._place("report", [line])
-        if not (place / REPORT).is_file():
-            await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
-        return _redirect(request, f"drawn/{place.name}/{REPORT}")
+            raise ToolkitError("there is no such run; it may have been moved")
+        if not line.finished or line.fault:
+            job = next((job for job in self.jobs.all() if job.out == str(line.folder)), None)
+            replies = read_replies(line.folder)[0]
+            return _format(line.name, "view_run.html.j2", {}, line=line, replies=replies, job=job)
+        folder = self._make_folder("report", [line])
+        if not (folder / REPORT).is_file():
+            write_report(line.folder, out=folder / REPORT, home=_HOME)
+        return self._redirect(f"drawn/{folder.name}/{REPORT}")
 
-    async def show_drawn(self, request: Request) -> Response:
-        """Return a file that this server wrote: an HTML page about runs, one of its data files, or an image."""
-        place = self.state / "drawn" / request.path_params["place"]
-        path = (place / request.path_params["path"]).resolve()
-        if not path.is_relative_to(self.state.resolve()) or not path.is_file():
-            raise ToolkitError("there is no such page; open it again from the start page")
-        return FileResponse(path)
+    def show_result(self, request: Request) -> Response:
+        """Return a run's result in words; the first time all its rows are read."""
+        return PlainTextResponse(self.library.describe_run(request.path_params["key"]))
 
     async def compare(self, request: Request) -> Response:
         """Write the comparison of the selected runs, and return its address."""
-        keys = (await _read_body(request)).get("runs") or []
-        lines = [line for key in keys for line in self.library.runs() if line.key == key]
+        keys = (await _read_body(request, CompareRequest)).runs
+        lines = [line for line in await run_in_threadpool(self.library.list_runs) if line.key in keys]
         if len(lines) < 2:
             raise ToolkitError("select at least two runs")
-        place = self._place("compare", lines)
+        folder = self._make_folder("compare", lines)
         folders = [line.folder for line in reversed(lines)]  # the oldest first
-        await run_in_threadpool(write_comparison, folders, out=place / "compare.html", language=self.language)
-        return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
+        await run_in_threadpool(write_comparison, folders, out=folder / "compare.html", home=_HOME)
+        return JSONResponse({"open": f"drawn/{folder.name}/compare.html"})
 
-    async def write_trend(self, _: Request) -> Response:
-        """Write the page that shows all runs over time, and return the page's address as JSON."""
-        runs = self.library.runs()
-        if not runs:
-            raise ToolkitError("there is no run yet")
-        place = self._place("trend", runs)
-        await run_in_threadpool(write_trend, [line.folder for line in runs], place / "index.html")
-        return JSONResponse({"open": f"drawn/{place.name}/index.html"})
+    async def draw_trend(self, _: Request) -> Response:
+        """Write the page that shows all runs over time, and return its address."""
+        lines = await run_in_threadpool(self.library.list_runs)
+        folder = self._make_folder("trend", lines)
+        await run_in_threadpool(write_trend, [line.folder for line in lines], folder / "index.html", home=_HOME)
+        return JSONResponse({"open": f"drawn/{folder.name}/index.html"})
 
-    def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder for a page about runs, and create the folder if needed.
+    def _make_folder(self, kind: str, lines: Sequence[RunLine]) -> Path:
+        """Return the folder for a page about runs; it is another one when a run has changed."""
+        summaries = [line.folder / SUMMARY for line in lines if (line.folder / SUMMARY).is_file()]
+        stamps = [(str(path), path.stat().st_mtime_ns) for path in summaries]
+        folder = self._drawn / hashlib.sha256(repr((kind, stamps)).encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
 
-        The folder's name depends on the time of the runs' summaries, so a changed run leads to a new folder.
-        """
-        ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
-        stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
-        digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
-        place = self.state / "drawn" / digest
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return place
+    def _redirect(self, path: str) -> Response:
+        return RedirectResponse(f"/{self._token}/{path}", status_code=303)
 
     # ---------------------------------------------------------------- reviews
 
-    def _open_reviewed(self, key: str) -> tuple[Reviewed, Path]:
-        folder = self.library.folder(key)
-        if (folder / TRAIN).is_file():
-            return DraftedBundle(folder), saving.review_folder(folder, is_run=False)
-        roots = [str(line.folder) for line in self.library.list_bundles()]
-        return ReviewedRun(folder, paths=roots), saving.review_folder(folder, is_run=True)
-
-    async def review(self, request: Request) -> Response:
+    def show_review(self, request: Request) -> Response:
         """Write a review page and redirect to it; the page sends every judgment to this server."""
         key = request.path_params["key"]
-        reviewed, _ = await run_in_threadpool(self._open_reviewed, key)
-        place = self.state / "drawn" / f"review-{key}"
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        await run_in_threadpool(
-            make_review, reviewed, place / "review.html", by=BY, size=_SAMPLE, seed=1, language=self.language,
-            save=f"../../reviews/{key}",
-        )  # fmt: skip
-        return _redirect(request, f"drawn/{place.name}/review.html")
+        root, folder = self.library.find_folder(key), self._drawn / f"review-{key}"
+        bundles = [str(line.folder) for line in self.library.list_bundles()]
+        reviewed = DraftedBundle(root) if (root / TRAIN).is_file() else ReviewedRun(root, paths=bundles)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_review(reviewed, folder / "review.html", by=BY, size=_SAMPLE, seed=1, save=f"../../reviews/{key}")
+        return self._redirect(f"drawn/{folder.name}/review.html")
 
-    async def show_saved(self, request: Request) -> Response:
+    def show_saved(self, request: Request) -> Response:
         """Return the review that a person has saved so far; null if there is none."""
-        given = request.query_params
-        folder = self.library.folder(request.path_params["key"])
-        place = saving.review_folder(folder, is_run=not (folder / TRAIN).is_file())
-        path = saving.review_path(place, given.get("review", ""), given.get("reviewer", "").strip())
+        query, root = request.query_params, self.library.find_folder(request.path_params["key"])
+        folder = reviews.find_review_folder(root)
+        path = reviews.make_review_path(folder, query.get("review", ""), query.get("reviewer", "").strip())
         return JSONResponse(read_review(path).model_dump() if path.is_file() else None)
 
     async def save(self, request: Request) -> Response:
         """Write the judgments of a request into the file of their reviewer."""
-        folder = self.library.folder(request.path_params["key"])
-        is_run = not (folder / TRAIN).is_file()
-        given = Review.model_validate_json(await _read_bytes(request))
-        about = given.model_copy(update={"cases": [], "added": []})
-        place = saving.review_folder(folder, is_run=is_run)
+        root = self.library.find_folder(request.path_params["key"])
+        review = await _read_body(request, Review)
         count = 0
-        for case in given.cases:
-            count = await run_in_threadpool(saving.save_case, place, about, case)
+        for case in review.cases:
+            saved = await run_in_threadpool(reviews.save, reviews.find_review_folder(root), review, case=case)
+            count = len(saved.cases)
         return JSONResponse({"cases": count})
 
-    async def question(self, request: Request) -> Response:
+    async def add_question(self, request: Request) -> Response:
         """Add a question that a person wrote, with the passages marked as its gold, to that person's review file."""
         key = request.path_params["key"]
-        bundle, given = self.library.bundle(key), await _read_body(request)
-        reviewer = pages.require(given.pop("reviewer", None), "your name", most=80)
-        question = AddedQuestion.model_validate(given, strict=False)
-        named = [*(context.filename for context in question.contexts), question.filename]
-        unknown = [name for name in named if name not in bundle.files]
-        if unknown:
-            raise ToolkitError(f"{unknown[0]}: no such document in this bundle")
-        about = saving.begin_review(of="bundle", review=f"added-{key}", run=bundle.root.name, reviewer=reviewer)
-        place = saving.review_folder(bundle.root, is_run=False)
-        return JSONResponse({"added": await run_in_threadpool(saving.save_question, place, about, question)})
+        bundle, body = self.library.open_bundle(key), await _read_body(request, QuestionRequest)
+        question = AddedQuestion.model_validate(body.model_dump(exclude={"reviewer"}))
+        for name in [*(context.filename for context in question.contexts), question.filename]:
+            if name not in bundle.files:
+                raise ToolkitError(f"{name}: no such document in this bundle")
+        about = reviews.begin_review(f"added-{key}", bundle.root.name, body.reviewer)
+        folder = reviews.find_review_folder(bundle.root)
+        saved = await run_in_threadpool(reviews.save, folder, about, question=question)
+        return JSONResponse({"added": len(saved.added)})
 
-    async def apply(self, request: Request) -> Response:
+    async def apply_reviews(self, request: Request) -> Response:
         """Start a job that applies a bundle's reviews and writes the result as a new bundle."""
-        root = self.library.bundle(pages.require((await _read_body(request)).get("bundle"), "the bundle")).root
-        files = saving.list_reviews(saving.review_folder(root, is_run=False))
+        root = self.library.open_bundle((await _read_body(request, EvaluateRequest)).bundle).root
+        files = reviews.list_reviews(reviews.find_review_folder(root))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
-        return self._start(f"Make {out.name}", words, out)
+        return await self._start(f"Make {out.name}", words, out)
 
     # ---------------------------------------------------------------- long work
 
     async def upload(self, request: Request) -> Response:
         """Save an uploaded document, under a safe name, in a subfolder of the first served folder."""
-        name, file = request.path_params["name"], request.path_params["file"]
-        folder = self._find_documents(name)
-        safe = _UNSAFE.sub("_", file).lstrip(".") or "document"
-        if len(safe.encode()) > _LONGEST_NAME:
-            raise ToolkitError(f"{safe[:40]}…: the file's name is too long")
-        data = await _read_bytes(request, most=pages.LARGEST_UPLOAD)
+        folder = self._find_documents(request.path_params["name"])
+        name = make_file_name(request.path_params["file"])
+        data = await _read_bytes(request, most=_MAX_UPLOAD_BYTES)
         folder.mkdir(parents=True, exist_ok=True)
-        await run_in_threadpool(write_whole, folder / safe, data)
-        return JSONResponse({"file": safe})
+        await run_in_threadpool(write_whole, folder / name, data)
+        return JSONResponse({"file": name})
 
     def _find_documents(self, name: str) -> Path:
-        if not _NAME.fullmatch(name):
-            raise ToolkitError("the name of a bundle may have only letters, digits, dots, dashes and underscores")
-        return self.library.folders[0] / f"{name}-documents"
+        return self.library.folders[0] / f"{make_folder_name(name)}-documents"
 
     async def draft(self, request: Request) -> Response:
         """Start a job that drafts questions on uploaded documents, or on a folder below the first served folder."""
-        given = await _read_body(request)
-        name = pages.require(given.get("name"), "the bundle's name", most=60)
-        source = self._find_documents(name)
-        if given.get("folder"):
-            source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
-        if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
-            raise ToolkitError(
-                f"{source.name}: no such folder in {self.library.folders[0].name}; upload documents first"
-            )
-        out = _find_free(self.library.folders[0] / name)
-        return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
+        body, root = await _read_body(request, DraftRequest), self.library.folders[0]
+        source = root / body.folder if body.folder else self._find_documents(body.name)
+        if not source.is_dir() or not source.resolve().is_relative_to(root):
+            raise ToolkitError(f"{source.name}: no such folder in {root.name}; upload documents first")
+        out = _find_free(root / make_folder_name(body.name))
+        words = ["draft", "--source", str(source), "--out", str(out)]
+        return await self._start(f"Draft questions: {body.name}", words, out)
 
     async def evaluate(self, request: Request) -> Response:
         """Start a job that evaluates the built-in pipeline, or a system at a URL, on a bundle."""
-        given = await _read_body(request)
-        bundle = self.library.bundle(pages.require(given.get("bundle"), "the bundle"))
-        name = given.get("run") or f"{bundle.root.name}-run"
-        if not _NAME.fullmatch(name):
-            raise ToolkitError("the name of a run may have only letters, digits, dots, dashes and underscores")
-        out = _find_free(self.library.folders[-1] / name)
+        body = await _read_body(request, EvaluateRequest)
+        bundle = self.library.open_bundle(body.bundle)
+        out = _find_free(self.library.folders[-1] / make_folder_name(body.run or f"{bundle.root.name}-run"))
         words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
-        if given.get("url"):
-            words += ["--target-url", pages.require(given["url"], "the address", most=2000)]
-        elif given.get("preset"):
-            words += ["--preset", pages.require(given["preset"], "the preset", most=60)]
-        return self._start(f"Evaluate on {bundle.root.name}: {out.name}", words, out)
+        words += ["--target-url", body.url] if body.url else ["--preset", body.preset] if body.preset else []
+        return await self._start(f"Test on {bundle.root.name}: {out.name}", words, out)
 
-    def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
-        job = self.jobs.start(title, words, cwd=self.library.folders[0].parent, out=out)
-        return JSONResponse({"open": self._make_address(f"job/{job.key}")})
+    async def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
+        cwd = self.library.folders[0].parent
+        job = await run_in_threadpool(self.jobs.start, title, words, cwd=cwd, out=out)
+        return JSONResponse({"open": f"/{self._token}/job/{job.key}"})
 
-    def _make_address(self, path: str) -> str:
-        return f"/{self._token}/{path}"
-
-    async def show_job(self, request: Request) -> Response:
+    def show_job(self, request: Request) -> Response:
         """Return the page of a job."""
         job = self.jobs.get(request.path_params["key"])
-        return HTMLResponse(
-            pages.format_job(job, self.jobs.find_state(job), self.jobs.read_output(job), language=self.language)
-        )
+        state, output = self.jobs.find_state(job), self.jobs.read_output(job)
+        return _format(job.title, "view_job.html.j2", {"job": job.key}, job=job, state=state, output=output)
 
-    async def show_job_state(self, request: Request) -> Response:
-        """Return the state of a job: its output and, for an evaluation, the number of answered questions."""
+    def show_job_state(self, request: Request) -> Response:
+        """Return the state of a job: its progress and, for an evaluation, the latest replies."""
         job = self.jobs.get(request.path_params["key"])
-        state, out = self.jobs.find_state(job), Path(job.out)
-        told: dict[str, Any] = {"state": state, "output": self.jobs.read_output(job), "done": 0, "total": 0, "far": ""}
-        told |= {"latest": [], "resumable": False, "open": ""}
+        state, output, out = self.jobs.find_state(job), self.jobs.read_output(job), Path(job.out)
+        step, done, total = find_progress(output) or ("", 0, 0)
+        fields: dict[str, Any] = {"state": state, "output": output, "latest": [], "resumable": False, "open": ""}
         if job.words[0] == "evaluate" and out.is_dir():
-            told |= await run_in_threadpool(self._measure_progress, job, out)
-            told["resumable"] = state not in ("running", "finished")
+            total = len(self.library.open_bundle(key_of(Path(job.words[1]))).questions)
+            step, (done, fields["latest"]) = "questions", read_replies(out)
+            fields["resumable"] = state not in ("running", "finished")
         if state == "finished" and self.library.is_inside(out) and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
-            told["open"] = self._make_address(f"{kind}/{key_of(out.resolve())}")
-        return JSONResponse(told)
-
-    def _measure_progress(self, job: Job, out: Path) -> dict[str, Any]:
-        done = count_journal_lines(out)
-        total = len(self.library.bundle(key_of(Path(job.words[1]))).questions)
-        return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.read_latest_replies(out)}
+            fields["open"] = f"/{self._token}/{kind}/{key_of(out.resolve())}"
+        return JSONResponse({**fields, "step": step, "done": min(done, total), "total": total})
 
     async def stop(self, request: Request) -> Response:
         """Stop a job as Ctrl-C does."""
-        self.jobs.stop(self.jobs.get(request.path_params["key"]))
+        await run_in_threadpool(self.jobs.stop, self.jobs.get(request.path_params["key"]))
         return JSONResponse({})
 
     async def resume(self, request: Request) -> Response:
@@ -355,7 +389,16 @@ class Views:
         if job.words[0] != "evaluate" or self.jobs.find_state(job) in ("running", "finished"):
             raise ToolkitError("only an evaluation that was stopped can be resumed")
         words = [*(word for word in job.words if word != "--resume"), "--resume"]
-        return self._start(job.title, words, Path(job.out))
+        return await self._start(job.title, words, Path(job.out))
+
+
+def in_thread(work: Callable[[Request], Response]) -> Handler:
+    """Return a handler that calls a function in a thread, so that other requests are answered meanwhile."""
+
+    async def handle(request: Request) -> Response:
+        return await run_in_threadpool(work, request)
+
+    return handle
 
 
 def handle_errors(work: Handler) -> Handler:
@@ -364,13 +407,13 @@ def handle_errors(work: Handler) -> Handler:
     async def handle(request: Request) -> Response:
         try:
             return await work(request)
-        except (ToolkitError, ValueError) as error:
-            return PlainTextResponse(f"{str(error).splitlines()[0]}\n", status_code=400)
+        except (ToolkitError, ValueError, ClientDisconnect) as error:
+            return PlainTextResponse(f"{(str(error) or 'the upload ended early').splitlines()[0]}\n", status_code=400)
 
     return handle
 
 
-async def _read_bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
+async def _read_bytes(request: Request, most: int = _MAX_BODY_BYTES) -> bytes:
     data = bytearray()
     async for block in request.stream():
         data += block
@@ -379,22 +422,64 @@ async def _read_bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
     return bytes(data)
 
 
-async def _read_body(request: Request) -> dict[str, Any]:
-    value = json.loads(await _read_bytes(request))
-    if not isinstance(value, dict):
-        raise ToolkitError("the request must be a JSON object")
-    return value
+async def _read_body(request: Request, kind: type[Body]) -> Body:
+    return kind.model_validate_json(await _read_bytes(request))
 
 
-def _redirect(request: Request, path: str) -> Response:
-    """Return a redirection (HTTP 303) to another page of this server.
+def make_folder_name(text: str) -> str:
+    """Return a folder's name made from what a person typed: `Smith matter 12` becomes `Smith-matter-12`."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    name = re.sub(r"[^\w.-]+", "-", plain)[:60].strip("-_.")
+    if not name and text.strip():  # no letter of it is Latin
+        name = f"documents-{hashlib.sha256(text.strip().encode('utf-8', 'replace')).hexdigest()[:8]}"
+    if not name:
+        raise ToolkitError("enter a name first")
+    return name
 
-    `path` is the part of the address after the server's random token.
-    """
-    return Response(status_code=303, headers={"location": f"{request.scope['root_path']}/{path}"})
+
+def make_file_name(name: str) -> str:
+    """Return a safe name for an uploaded file; a changed name gets a digest, so that two files stay two."""
+    safe = _UNSAFE.sub("_", name).lstrip(".") or "document"
+    if safe != name:
+        stem, dot, ending = safe.rpartition(".")
+        digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:6]
+        safe = f"{stem}-{digest}.{ending}" if dot else f"{ending}-{digest}"
+    if len(safe.encode("utf-8", "replace")) > _MAX_FILE_NAME_BYTES:
+        raise ToolkitError(f"{safe[:40]}…: the file's name is too long")
+    return safe
 
 
 def _find_free(path: Path) -> Path:
     """Return a path that does not exist yet, with a number at its end where the name is taken."""
-    taken = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
-    return path if not os.path.lexists(path) else next(other for other in taken if not os.path.lexists(other))
+    others = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
+    return path if not os.path.lexists(path) else next(other for other in others if not os.path.lexists(other))
+
+
+def _format(title: str, template: str, data: Mapping[str, Any], *, marking: bool = False, **values: Any) -> Response:
+    """Return a page made from a template, with the data for its script."""
+    scripts = ["build.js", *(["marking.js"] if marking else []), "view.js"]
+    blocks = {"view": as_json(data)}
+    body = render(template, **values)
+    page = format_page(f"{title} – Exhibit", body, styles=["view.css"], scripts=scripts, data=blocks, served=True)
+    return HTMLResponse(page)
+
+
+def count_located(info: BundleInfo) -> str:
+    """Return how many of a bundle's gold passages are located, such as `90 of 100`."""
+    total = sum(info.counts.located.values())
+    return f"{total - info.counts.located.get('absent', 0):,} of {total:,}"
+
+
+def _join_searched(line: QuestionLine) -> str:
+    return " ".join([line.question, line.document, *map(str, line.labels.values())]).lower()
+
+
+def _make_menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return up to three labels, with their values, by which the questions can be filtered."""
+    values: dict[str, set[str]] = {}
+    for row in labels:
+        for name, value in row.items():
+            if value is not None and len(values.setdefault(name, set())) <= _MENU_VALUES:
+                values[name].add(str(value))
+    menus = {name: sorted(seen) for name, seen in values.items() if 1 < len(seen) <= _MENU_VALUES}
+    return dict(list(menus.items())[:_MENUS])

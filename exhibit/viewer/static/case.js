@@ -58,9 +58,9 @@ function withCitations(detail, text, passages) {
   return [...nodes, text.slice(at)];
 }
 
-const dot = (verdict) => make("i", { class: "v", "data-tone": META.tones[verdict] ?? "lost", "aria-hidden": "true" });
+const dot = (outcome) => make("i", { class: "v", "data-tone": META.tones[outcome] ?? "lost", "aria-hidden": "true" });
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const chip = (verdict) => make("span", { class: "chip" }, dot(verdict), capital(say(verdict)));
+const chip = (outcome) => make("span", { class: "chip" }, dot(outcome), capital(outcome));
 
 function answerBlock(detail, side) {
   if (side.error) return [make("h4", {}, "No answer: an error"), make("p", { class: "prose error" }, side.error)];
@@ -74,7 +74,7 @@ function answerBlock(detail, side) {
 }
 
 const expectedBlock = (found) => [
-  make("h4", {}, found.impossible ? "Expected: to say that the documents do not answer this" : "What an expert would answer"),
+  make("h4", {}, found.impossible ? "Expected: to say that the documents do not answer this" : found.drafted ? "The drafted answer" : "The expected answer"),
   make("p", { class: "prose" }, found.truth)];
 
 // ---------------------------------------------------------------- pages
@@ -210,11 +210,11 @@ function chunkBlock(title, lead, own, rest) {
 function goldStages(one, several) {
   const lost = one.stages.findIndex(([stage]) => stage === one.lost);
   const steps = one.stages.map(([stage, told], index) => make("li", { class: lost < 0 || index < lost ? "kept" : index === lost ? "gone" : "after" },
-    make("b", {}, say(STAGES[stage])), told ? make("small", {}, say(told)) : null));
+    make("b", {}, STAGES[stage]), told ? make("small", {}, told) : null));
   return [
     several ? make("p", { class: "source" }, `Gold ${one.gold + 1}`) : null,
     make("ol", { class: "steps-of-gold" }, steps),
-    one.lost ? make("p", { class: "source worse" }, capital(say(one.reason))) : null,
+    one.lost ? make("p", { class: "source worse" }, capital(one.reason)) : null,
     one.missing.length ? make("p", { class: "source" }, "Words that the parser dropped:", " ", make("mark", { class: "dropped" }, one.missing.join(" … "))) : null,
     one.cut ? make("div", { class: "chunks" }, chunkBlock("One chunk ends:", one.cut.lead, one.cut.before, ""),
       chunkBlock("The next chunk begins:", "", one.cut.after, one.cut.rest)) : null,
@@ -281,10 +281,10 @@ function scoreBlock(sides) {
   const row = (metric) => {
     const [name, title, , meaning] = META.metrics[metric];
     const depth = name.split("@")[1];
-    return make("tr", {}, make("th", { scope: "row" }, say(title), depth ? make("small", {}, " ", say("first {}").replace("{}", depth)) : ""),
-      sides.map((side, index) => cell(metric, side, index)), make("td", { class: "words" }, make("small", {}, say(meaning))));
+    return make("tr", {}, make("th", { scope: "row" }, title, depth ? make("small", {}, " ", `first ${depth}`) : ""),
+      sides.map((side, index) => cell(metric, side, index)), make("td", { class: "words" }, make("small", {}, meaning)));
   };
-  const heads = ["Measure", ...(SEVERAL ? META.runs : [say("value")])].map((one) => make("th", { scope: "col" }, one));
+  const heads = ["Measure", ...(SEVERAL ? META.runs : ["value"])].map((one) => make("th", { scope: "col" }, one));
   return make("details", { class: "scores" }, make("summary", {}, "Scores of this question"),
     make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores of this question" }, make("table", { class: "small" },
       make("thead", {}, make("tr", {}, heads, make("th", { scope: "col", class: "words" }, "what it says"))),
@@ -301,7 +301,7 @@ function labelBlock(found) {
 function oneSide(detail, found, sheets) {
   const [side] = found.sides;
   detail.append(
-    make("p", { class: "why" }, side.why.map(say).join(" ")),
+    make("p", { class: "why" }, side.why.join(" ")),
     make("div", { class: "answers" }, make("section", {}, answerBlock(detail, side)), make("section", {}, expectedBlock(found))),
     stagesBlock(side) ?? "",
     pagesBlock(found, side, sheets) ?? "",
@@ -316,7 +316,7 @@ function sideBySide(detail, found, sheets, aim) {
       column.append(make("h4", { class: "run" }, META.runs[index]));
       if (side === null) column.append(make("p", { class: "prose none" }, "This run did not ask the question."));
       else {
-        column.append(make("p", { class: "verdict" }, chip(side.verdict)), make("p", { class: "why" }, side.why.map(say).join(" ")),
+        column.append(make("p", { class: "outcome" }, chip(side.outcome)), make("p", { class: "why" }, side.why.join(" ")),
           make("section", {}, answerBlock(column, side)), stagesBlock(side) ?? "",
           pagesBlock(found, side, sheets, { explained: false }) ?? "", passageList(side));
       }

@@ -11,7 +11,7 @@ function quoted(text, kind) {
 }
 
 function goldPart(told) {
-  const part = make("section", { class: "gold-part" }, heading(DRAFTED ? "Proposed gold" : "Gold: what the benchmark says answers it"));
+  const part = make("section", { class: "gold-part" }, heading(DRAFTED ? "The proposed words" : "Gold: what the benchmark says answers it"));
   if (told.impossible) part.append(make("p", {}, DRAFTED ? "Nothing: the program is sure that the document does not answer this question." : "Nothing: the benchmark says that the documents do not answer this question."));
   for (const gold of told.gold) {
     const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
@@ -21,7 +21,7 @@ function goldPart(told) {
     if (gold.text && !gold.spans.length) part.append(make("p", { class: "note" }, "These words were not found in the document."));
   }
   if (!told.impossible && told.truth !== told.gold.map((gold) => gold.text).join(" ")) {
-    part.append(make("h4", {}, "The expected answer"), make("p", { class: "prose" }, told.truth));
+    part.append(make("h4", {}, DRAFTED ? "The drafted answer" : "The expected answer"), make("p", { class: "prose" }, told.truth));
   }
   return part;
 }
@@ -57,7 +57,7 @@ function judging(title, name, value, first, change) {
 }
 
 function betterPart(told, state, changed) {
-  const part = make("section", { class: "better-part" }, make("h4", {}, "Better gold"));
+  const part = make("section", { class: "better-part" }, make("h4", {}, DRAFTED ? "Better words" : "Better gold"));
   const words = make("ul", { class: "marked" });
   part.append(make("p", { class: "note" }, "Drag over words on the page, or press m and use the arrow keys."), words);
   const none = make("input", { type: "checkbox", id: "impossible", checked: state.better.is_impossible });

@@ -36,39 +36,11 @@ function onKey(event) {
     event.preventDefault();
     search.focus();
     search.select();
-  } else if (event.key === "c" && current >= 0) copyLink();
-  else if (event.key === "?") help.showModal();
+  } else if (event.key === "?") help.showModal();
 }
 
-// a click on the head of a column sorts the table by it
-function sortBy(head) {
-  const table = head.closest("table");
-  const column = [...head.parentNode.children].indexOf(head);
-  const up = head.getAttribute("aria-sort") === "descending";
-  for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const told = (row) => {
-    const words = (row.children[column].querySelector("b") ?? row.children[column]).textContent.trim();
-    const value = parseFloat(words.replace(/[,%]/g, ""));
-    return column && !Number.isNaN(value) ? value : words === "–" ? null : words;
-  };
-  const body = table.tBodies[0];
-  const rows = [...body.rows].map((row) => [told(row), row]);
-  const absent = ([value]) => value === null;
-  const order = ([a], [b]) => (typeof a === "number" && typeof b === "number" ? a - b : compareWords(a, b));
-  const known = rows.filter((one) => !absent(one)).sort((a, b) => (up ? order(a, b) : order(b, a)));
-  body.append(...[...known, ...rows.filter(absent)].map(([, row]) => row));
-}
-
-for (const head of document.querySelectorAll("section thead th")) {
-  const words = [...head.childNodes];
-  head.append(make("button", { type: "button", title: "Sort by this column", click: () => sortBy(head) }, ...words));
-}
-
-META.facets.forEach((facet, index) => options(selects[index], say("all"), facet.values, facet.counts));
-label.replaceChildren(make("option", { value: "" }, say("any")), ...META.labels.map((one, index) => make("option", { value: String(index) }, one.title)));
-sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, say(words))));
-fillValues();
+META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, facet.counts));
+sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, words)));
 panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
 document.querySelector(".line-head")?.style.setProperty("--runs", RUNS);
 
@@ -81,14 +53,13 @@ list.addEventListener("click", (event) => {
 window.addEventListener("resize", redraw);
 wide.addEventListener("change", settle);
 settle();
-label.addEventListener("change", fillValues);
-for (const control of [...selects, label, value, sort]) control.addEventListener("change", filter);
+for (const control of [...selects, sort]) control.addEventListener("change", filter);
 search.addEventListener("input", filter);
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 for (const name of ["clear", "clear-all"]) byId(name).addEventListener("click", () => { clearFilters(); search.focus(); });
 byId("help-open").addEventListener("click", () => help.showModal());
 byId("help-close").addEventListener("click", () => help.close());
-for (const kind of ["csv", "jsonl"]) byId(`export-${kind}`).addEventListener("click", () => exportShown(kind));
+byId("export").addEventListener("click", exportShown);
 document.addEventListener("keydown", onKey);
 window.addEventListener("hashchange", followAddress);
 for (const pick of document.querySelectorAll("[data-pick]")) {

@@ -56,9 +56,8 @@ async function placeOf(key) {
 function wordsOf(index) {
   if (haystack[index] === undefined) {
     const line = lines[index];
-    const labels = [];
-    for (let at = 0; at < line[LABELS].length; at += 2) labels.push(META.labels[line[LABELS][at]].values[line[LABELS][at + 1]]);
-    haystack[index] = [...META.facets.map((_, facet) => facetOf(line, facet)), ...line.slice(FACETS, LABELS), line[LABELS + 1], ...labels]
+    const labels = Object.entries(line[LABELS]).map(([name, value]) => `${name}:${value}`);
+    haystack[index] = [...META.facets.map((_, facet) => facetOf(line, facet)), ...line.slice(FACETS, LABELS), ...labels]
       .join("\n").toLowerCase();
   }
   return haystack[index];
@@ -82,9 +81,9 @@ function inBrief(text) {
 const ofGold = (share) => (share === null ? "" : `${(100 * share).toFixed(0)}% of gold`);
 
 function systemCell(line, run) {
-  const verdict = facetOf(line, SIDES + run);
+  const outcome = facetOf(line, SIDES + run);
   return make("span", { class: "system", "data-run": run, "data-name": META.runs[run] },
-    verdict ? chip(verdict) : make("span", { class: "meta" }, "not asked"),
+    outcome ? chip(outcome) : make("span", { class: "meta" }, "not asked"),
     make("span", { class: "meta" }, ofGold(line[FOUND + run])),
     make("span", { class: "words" }, line[FOUND + RUNS + run]));
 }
@@ -152,8 +151,6 @@ function move(place, { open = false, run = null } = {}) {
 // ---------------------------------------------------------------- narrowing and ordering
 
 const selects = META.facets.map((facet) => byId(`facet-${facet.name}`));
-const label = byId("label");
-const value = byId("value");
 const sort = byId("sort");
 
 const compareWords = (one, other) => String(one).localeCompare(String(other), "en", { numeric: true });
@@ -163,7 +160,7 @@ const spread = (line) => {
 };
 const least = (line) => Math.min(...line.slice(FOUND, FOUND + RUNS).map((one) => one ?? 2));
 const ORDERS = {
-  "": [SEVERAL ? "changes for the worse first" : "faults first", null],
+  "": [SEVERAL ? "changes for the worse first" : "unfavourable outcomes first", null],
   number: ["benchmark and number", (a, b) => compareWords(keyOf(a), keyOf(b))],
   document: ["document", (a, b) => compareWords(a[FIELD.file], b[FIELD.file])],
   question: ["question", (a, b) => compareWords(a[FIELD.question], b[FIELD.question])],
@@ -176,34 +173,21 @@ const brief = (words) => (words.length > 70 ? `${words.slice(0, 69)}…` : words
 function options(select, all, values, counts) {
   const chosen = select.value;
   select.replaceChildren(make("option", { value: "" }, all),
-    ...values.map((one, index) => make("option", { value: String(index) }, `${brief(say(one))} (${number(counts[index])})`)));
+    ...values.map((one, index) => make("option", { value: String(index) }, `${brief(one)} (${number(counts[index])})`)));
   select.value = chosen;
 }
 
-function fillValues() {
-  const chosen = META.labels[Number(label.value)];
-  const none = label.value === "" || chosen === undefined;
-  options(value, say("any"), none ? [] : chosen.values, none ? [] : chosen.counts);
-  value.disabled = none;
-}
-
-const narrowed = () => search.value.trim() !== "" || label.value !== "" || selects.some((one) => one.value !== "");
-
-function hasLabel(labels, [name, wanted]) {
-  for (let at = 0; at < labels.length; at += 2) if (labels[at] === name && (wanted === null || labels[at + 1] === wanted)) return true;
-  return false;
-}
+const narrowed = () => search.value.trim() !== "" || selects.some((one) => one.value !== "");
 
 // which lines match, and how many would for each value of a facet if that facet alone were set otherwise
 function matched() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = selects.map((one) => (one.value === "" ? null : Number(one.value)));
-  const pair = label.value === "" ? null : [Number(label.value), value.value === "" ? null : Number(value.value)];
   const counts = META.facets.map((facet) => facet.values.map(() => 0));
   const places = [];
   for (let index = 0; index < META.total; index += 1) {
     const line = lines[index];
-    if ((pair && !hasLabel(line[LABELS], pair)) || !words.every((word) => wordsOf(index).includes(word))) continue;
+    if (!words.every((word) => wordsOf(index).includes(word))) continue;
     const failing = wanted.flatMap((one, facet) => (one !== null && line[facet] !== one ? [facet] : []));
     if (!failing.length) places.push(index);
     if (failing.length > 1) continue;
@@ -216,7 +200,7 @@ function matched() {
 const facetPicked = (button) => Math.max(MAIN, META.facets.findIndex((one) => one.name === button.dataset.facet));
 
 function recount(counts) {
-  META.facets.forEach((facet, index) => options(selects[index], say("all"), facet.values, counts[index]));
+  META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, counts[index]));
   for (const button of document.querySelectorAll("[data-pick]")) {
     const facet = facetPicked(button);
     const place = META.facets[facet].values.indexOf(button.dataset.pick);
@@ -248,7 +232,7 @@ async function filter() {
   reveal(active);
   draw();
   const all = number(META.total);
-  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${say(ORDERS[sort.value][0])}`;
+  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${ORDERS[sort.value][0]}`;
   byId("nothing").hidden = shownCount() > 0;
   list.hidden = !shownCount();
   byId("clear").hidden = !narrowed();
@@ -257,20 +241,17 @@ async function filter() {
 
 function clearFilters() {
   search.value = "";
-  for (const select of [...selects, label]) select.value = "";
-  fillValues();
+  for (const select of selects) select.value = "";
   return filter();
 }
 
 // ---------------------------------------------------------------- the address
 
-// report.html#cuad/33?verdict=failed&q=notice opens that question in that list, so that both can be sent to a colleague
+// report.html#cuad/33?outcome=failed&q=notice opens that question in that list, so that both can be sent to a colleague
 function filterWords() {
   const told = new URLSearchParams();
   if (search.value.trim()) told.set("q", search.value.trim());
   META.facets.forEach((facet, index) => { if (selects[index].value !== "") told.set(facet.name, facet.values[Number(selects[index].value)]); });
-  if (label.value !== "") told.set("label", META.labels[Number(label.value)].name);
-  if (value.value !== "" && label.value !== "") told.set("value", META.labels[Number(label.value)].values[Number(value.value)]);
   if (sort.value) told.set("sort", sort.value);
   return String(told);
 }
@@ -292,9 +273,6 @@ async function followAddress() {
     const told = new URLSearchParams(words);
     search.value = told.get("q") ?? "";
     META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, told.get(facet.name)); });
-    label.value = placeIn(META.labels.map((one) => one.name), told.get("label"));
-    fillValues();
-    if (label.value !== "") value.value = placeIn(META.labels[Number(label.value)].values, told.get("value"));
     sort.value = told.get("sort") in ORDERS ? told.get("sort") : "";
     await filter();
   }
@@ -330,8 +308,7 @@ function caseHead(line, key) {
   return make("div", { class: "case-head" },
     make("div", { class: "which" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, `${key} · ${number(current + 1)} of ${number(META.total)}`)),
     make("div", { class: "steps" }, make("button", { type: "button", class: "quiet back", click: toList }, "Back to the list"),
-      stepButton("Previous", -1), stepButton("Next", 1),
-      make("button", { type: "button", class: "quiet", id: "copy", click: copyLink }, "Copy link")));
+      stepButton("Previous", -1), stepButton("Next", 1)));
 }
 
 async function openCase(index, { focus = false, run = null } = {}) {
@@ -387,17 +364,4 @@ function closeCase() {
   panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
   writeAddress();
   toList();
-}
-
-async function copyLink() {
-  const button = byId("copy");
-  try {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = "Copied";
-  } catch {
-    // a browser that gives pages no clipboard: show what is to be copied
-    const shown = make("input", { class: "link", readonly: true, value: location.href, "aria-label": "Link to this question" });
-    button.replaceWith(shown);
-    shown.select();
-  }
 }

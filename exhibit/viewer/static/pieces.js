@@ -2,7 +2,6 @@
 
 const META = JSON.parse(byId("meta").textContent);
 const SEVERAL = META.runs.length > 1;
-const say = (words) => META.words[words] ?? words;
 
 const resolvers = new Map();
 const pending = new Map();

@@ -219,22 +219,6 @@ function save() {
   byId("told").textContent = open ? `Saved; ${open} questions are still open.` : "Saved. Thank you.";
 }
 
-function load(event) {
-  const [file] = event.target.files;
-  event.target.value = "";
-  if (!file) return;
-  file.text().then((text) => {
-    let fits = false;
-    try {
-      fits = takeOver(JSON.parse(text));
-    } catch {
-      fits = false;
-    }
-    if (fits) show(at, false);
-    byId("told").textContent = fits ? `${file.name} was read.` : `${file.name} is no review of this page.`;
-  });
-}
-
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]), textarea")) return;
   const press = (id) => byId(id).click();
@@ -257,7 +241,6 @@ byId("list").append(...CASES.map((told, n) => {
   return make("li", {}, button);
 }));
 byId("save").addEventListener("click", save);
-byId("load").addEventListener("change", load);
 byId("reviewer").addEventListener("input", keep);
 byId("reviewer").addEventListener("change", fetchSaved);
 addEventListener("beforeunload", (event) => { if (unsent.size) event.preventDefault(); });

@@ -1,7 +1,10 @@
 /* The pages that `exhibit view` serves: they send what a person enters, and show work as it goes on. */
 const VIEW = JSON.parse(byId("view").textContent);
-const say = (text) => { byId("told").textContent = text; };
 const NAME = "exhibit-reviewer";
+
+// the status of what a form started is shown in that form
+let form = document.querySelector("form");
+const say = (text) => { const status = (form ?? document).querySelector("[role=status]"); if (status) status.textContent = text; };
 
 async function send(address, value) {
   const reply = await fetch(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
@@ -20,7 +23,7 @@ async function attempt(work) {
 
 function on(id, event, work) {
   const element = byId(id);
-  if (element) element.addEventListener(event, (given) => { given.preventDefault(); attempt(() => work(given)); });
+  element?.addEventListener(event, (given) => { given.preventDefault(); form = element.closest("form"); attempt(() => work(given)); });
 }
 
 /* ---------------------------------------------------------------- all bundles and runs */
@@ -48,26 +51,32 @@ on("upload", "submit", async () => {
   const folder = byId("folder").value.trim();
   if (!folder && !chosenFiles.length) throw new Error("Choose documents, or name a folder.");
   for (const [at, file] of chosenFiles.entries()) {
-    say(`Document ${at + 1} of ${chosenFiles.length} …`);
+    say(`Uploading document ${at + 1} of ${chosenFiles.length} …`);
     const reply = await fetch(`upload/${encodeURIComponent(name)}/${encodeURIComponent(file.name)}`, { method: "PUT", body: file });
     if (!reply.ok) throw new Error(await reply.text());
   }
   location.href = (await send("draft", { name, folder })).open;
 });
 
-// figures of runs come when they were held against their rows, passages when their documents were read
-const isBusy = () => document.querySelector("input[name=run]:checked, input:focus, textarea:focus") || byId("name")?.value;
-if (VIEW.again) setInterval(() => { if (!isBusy()) location.reload(); }, 2000);
+// the result of a run takes a while the first time, because all its rows are read
+(async () => {
+  for (const cell of document.querySelectorAll("[data-result]")) {
+    const reply = await fetch(`run/${cell.dataset.result}/result`);
+    cell.replaceChildren(make(reply.ok ? "b" : "em", { class: reply.ok ? null : "failed" }, (await reply.text()).trim()));
+  }
+})();
+// passages are complete when all documents were read
+if (VIEW.again) setInterval(() => { if (!document.querySelector("input:focus, textarea:focus")) location.reload(); }, 2000);
 
 /* ---------------------------------------------------------------- one bundle */
+on("system", "change", () => { byId("address").hidden = byId("system").value !== "url"; });
 on("evaluate", "submit", async () => {
-  const system = byId("system").value;
-  const url = system === "url" ? byId("url").value.trim() : "";
-  if (system === "url" && !url) throw new Error("Enter the address of the server.");
-  const value = { bundle: VIEW.key, preset: system === "url" ? "" : system, url, run: byId("run-name").value.trim() };
+  const url = byId("system").value === "url" ? byId("url").value.trim() : "";
+  if (byId("system").value === "url" && !url) throw new Error("Enter the address of the server.");
+  const value = { bundle: VIEW.key, preset: url ? "" : byId("preset").value, url, run: byId("run-name").value.trim() };
   location.href = (await send("../evaluate", value)).open;
 });
-on("apply", "click", async () => { location.href = (await send("../apply", { bundle: VIEW.key })).open; });
+on("apply", "submit", async () => { location.href = (await send("../apply", { bundle: VIEW.key })).open; });
 
 /* ---------------------------------------------------------------- one document */
 if (byId("pages")) {
@@ -93,7 +102,9 @@ if (byId("pages")) {
     const reply = await fetch(`sheet?name=${encodeURIComponent(VIEW.name)}&page=${number}`);
     if (!reply.ok) throw new Error(await reply.text());
     const told = await reply.json();
-    const sheet = new Sheet(told, { gold: told.gold, hits: VIEW.hits, better: [] }, take, giveBack, say);
+    const isHit = ([, , text]) => VIEW.words.some((word) => text.toLowerCase().startsWith(word));
+    const hits = told.words.filter(isHit).map(([start, end]) => [start, end]);
+    const sheet = new Sheet(told, { gold: told.gold, hits, better: [] }, take, giveBack, say);
     sheets.push(sheet);
     figure.replaceWith(sheet.figure);
     sheet.figure.dataset.page = number;
@@ -120,7 +131,7 @@ if (byId("pages")) {
       comment: byId("comment").value.trim(), contexts: state.better.contexts, filename: VIEW.name,
     };
     const { added } = await send("question", value);
-    say(`Saved: ${added} of your questions are kept for this bundle. Choose "Make the bundle" on the bundle's page.`);
+    say(`Saved: ${added} of your questions are stored for this bundle. Choose “Make a bundle” on the bundle's page.`);
     state.better.contexts = [];
     for (const id of ["question", "answer", "comment"]) byId(id).value = "";
     changed();
@@ -135,17 +146,21 @@ if (byId("output") && VIEW.job) {
   const EVERY = 1000; // milliseconds
   const show = async () => {
     const told = await (await fetch(`${VIEW.job}/state`)).json();
-    byId("state").textContent = VIEW.states[told.state];
+    const running = told.state === "running";
+    byId("state").textContent = told.state;
     byId("output").textContent = told.output;
-    byId("far").textContent = told.far;
-    byId("progress").hidden = !told.total;
+    byId("progress").hidden = !running && !told.total;
     if (told.total) Object.assign(byId("progress"), { max: told.total, value: told.done });
+    byId("far").textContent = told.total ? `${told.step}: ${number(told.done)} of ${number(told.total)}` : running ? "being prepared" : "";
+    byId("fault").textContent = told.state === "failed" ? told.output.trim().split("\n").filter((line) => line.startsWith("error: ")).join(" ") || "It failed; the technical output below has the reason." : "";
+    byId("fault").hidden = told.state !== "failed";
+    byId("replies").hidden = !told.latest.length;
     byId("latest").replaceChildren(...told.latest.map((one) => make("li", {}, one.question, " ", make("small", {}, one.answer))));
-    byId("stop").hidden = told.state !== "running";
+    byId("stop").hidden = !running;
     byId("resume").hidden = !told.resumable;
     byId("open").hidden = !told.open;
     if (told.open) byId("open").href = told.open;
-    if (told.state === "running") setTimeout(() => attempt(show), EVERY);
+    if (running) setTimeout(() => attempt(show), EVERY);
   };
   attempt(show);
   on("stop", "click", async () => send(`${VIEW.job}/stop`, {}));

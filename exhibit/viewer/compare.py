@@ -1,0 +1,96 @@
+"""The page that compares a run with others: their metrics side by side, and the questions that changed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from exhibit.evaluation import compare as regression
+from exhibit.evaluation.bands import read_scale
+from exhibit.evaluation.outcomes import describe_result
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.stages import compare_stages, describe_moves, make_loss_tables
+from exhibit.evaluation.statistics import compare, count_overlap, summarise_run
+from exhibit.evaluation.text_tables import describe_not_compared
+from exhibit.viewer.page import Record, render
+from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching
+from exhibit.viewer.report import View, format_start
+from exhibit.viewer.tables import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
+
+NAME = "compare.html"
+_NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
+
+
+def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: str = "", **how: Any) -> Path:
+    """Write a page that compares the first results folder with each of the others, and return its path.
+
+    Without `out`, the page is `compare.html` in the last folder; `how` sets the options of `View`.
+    """
+    runs = [RunResults(folder) for folder in folders]
+    if len({run.name for run in runs}) < len(runs):
+        for run in runs:
+            run.name = str(run.folder)
+    names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
+    overlaps = [count_overlap(tables[0], other) for other in tables[1:]]
+    better, moved, left_out = [], [], []
+    losses = [make_loss_tables(run) for run in runs]
+    for name, folder, other, loss, shared in zip(names[1:], folders[1:], tables[1:], losses[1:], overlaps, strict=True):
+        differences = regression.compare_runs(tables[0], other)
+        regression.check_comparable([folders[0], folder], differences, shared)
+        better.append(
+            regression.describe_better([names[0], name], differences, regression.find_regressions(differences))
+        )
+        moved += [f"{name}: {line}" for line in describe_moves(compare_stages(losses[0], loss))]
+        left_out += [f"{name}: {line}" for line in describe_not_compared(shared)]
+
+    def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
+        counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
+        tallies = dict(zip(names, matching.tallies, strict=True))
+        return render(
+            "compare.html.j2",
+            home=home,
+            runs=[(run.name, format_start(run), describe_result(run.tables.values())) for run in runs],
+            meta=meta,
+            notes=notes,
+            grids=_make_grids(names, tables),
+            meanings=MEANINGS,
+            asked=min(one.asked for one in overlaps),
+            answered=min(one.answered for one in overlaps),
+            left_out=left_out,
+            better=better,
+            moved=moved,
+            funnels=[
+                (run.name, tallies[run.name].stages, make_funnel(tallies[run.name].stages, run.means)) for run in runs
+            ],
+            changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
+            shares=stack_shares({name: tally.total for name, tally in tallies.items()}, reversed(OUTCOMES)),
+            differing=_find_differing(runs),
+        )
+
+    title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
+    return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, make_body)
+
+
+def _make_grids(names: Sequence[str], tables: Sequence[Sequence[Table]]) -> list[tuple[str, list[Any]]]:
+    """Return tables of metrics with one column per run: first over all datasets, then for each dataset."""
+    datasets = [table.name for table in tables[0]]
+    selections = {name: [[table for table in mine if table.name == name] for mine in tables] for name in datasets}
+    grids = []
+    if len(datasets) > 1:
+        grids.append(("All benchmarks, with equal weights", _make_grid(names, tables, "")))
+    grids += [(name, _make_grid(names, mine, name)) for name, mine in selections.items()]
+    return [(title, group_rows(rows)) for title, rows in grids if rows]
+
+
+def _make_grid(names: Sequence[str], tables: Sequence[Sequence[Table]], dataset: str) -> list[Any]:
+    columns = dict(zip(names, map(summarise_run, tables), strict=True))
+    differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
+    return make_metric_rows(columns, read_scale(), dataset=dataset, differences=differences)
+
+
+def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
+    """Return the settings that differ between the runs, each as its name and its value in every run."""
+    settings = [run.settings for run in runs]
+    names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
+    values = {name: [one.get(name, "–") for one in settings] for name in names}
+    return [(name, each) for name, each in values.items() if len(set(each)) > 1]

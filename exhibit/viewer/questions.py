@@ -1,0 +1,470 @@
+"""The questions of one run or several: their outcomes, the order of the list, and the data that a page loads."""
+
+import base64
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exhibit.evaluation.metrics import describe_metric
+from exhibit.evaluation.outcomes import BAD, GOOD
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.stages import KEPT, STAGE_TITLES, StageCounts, find_loss
+from exhibit.schemas.run import Outcome, RunGold, RunPassage, RunQuestion
+from exhibit.viewer.drawing import (
+    PASSAGES,
+    FileSpans,
+    Wanted,
+    find_best_place,
+    find_gold_ranges,
+    find_kept_ranges,
+    group_spans,
+    list_passage_spans,
+    overlaps,
+)
+from exhibit.viewer.page import Record, as_json, cut
+
+
+class Look(NamedTuple):
+    """How a page shows an outcome or a change: its explanation and its colour."""
+
+    meaning: str
+    tone: str = ""
+
+
+OUTCOMES: dict[str, Look] = {
+    Outcome.INVENTED: Look("The documents do not answer this question, and the system answered all the same.", "bold"),
+    Outcome.WRONG: Look("The reply does not give the expected answer.", "bad"),
+    Outcome.WRONGLY_REFUSED: Look("The documents answer this question, and the system did not.", "shy"),
+    Outcome.FAILED: Look("The system gave an error instead of a reply.", "broken"),
+    Outcome.MISSED: Look("The gold is not among the first passages.", "near"),
+    Outcome.NOT_JUDGED: Look("Rules cannot tell whether the reply is right; a judge or a reviewer can.", "lost"),
+    Outcome.FOUND: Look("The gold is among the first passages.", "one"),
+    Outcome.RIGHTLY_REFUSED: Look("The documents do not answer this question, and the system said so.", "calm"),
+    Outcome.RIGHT: Look("The reply gives the expected answer.", "ok"),
+}  # fmt: skip
+"""The outcomes of a question, the most serious first."""
+CHANGES = {
+    "lost": Look("The outcome was good in the first run, and is not in another.", "bad"),
+    "failed": Look("A later run gave an error, and the first did not.", "broken"),
+    "worse": Look("The same outcome, but a later run retrieved less of the gold.", "near"),
+    "another outcome": Look("The outcomes differ, and are good in no run or in all.", "unused"),
+    "won": Look("The outcome was not good in the first run, and is in another.", "ok"),
+    "better": Look("The same outcome, and a later run retrieved more of the gold.", "shy"),
+    "not asked by all": Look("At least one of the runs did not ask it."),
+    "same": Look("The same outcome, and as much of the gold was retrieved."),
+}
+"""The ways in which a question changed from the first run to the others, the worst first."""
+Side = RunQuestion | None
+"""A question in one of the runs; None where the run did not ask it."""
+_LAST = 1_000_000_000  # larger than any number of questions
+
+
+def explain_outcome(row: RunQuestion) -> list[str]:
+    """Return sentences that explain a question's outcome; the last one is the reason or the error message."""
+    meaning = OUTCOMES[row.outcome].meaning
+    if row.outcome is Outcome.FAILED:
+        return [meaning, "The error:", row.reply.error or "unknown"]
+    support = {True: "Its passages contain the gold.", False: "Its passages do not contain the gold.", None: ""}
+    return [*filter(None, (meaning, row.reason, support[row.supported] if row.reply.answer else ""))]
+
+
+def find_nearest(scores: Mapping[str, float | None], family: str, depth: int = 8) -> float | None:
+    """Return the score of a metric family at the cutoff nearest to `depth`; None if there is no such score."""
+    depths = [int(name.partition("@")[2]) for name in scores if name.startswith(f"{family}@")]
+    return scores[f"{family}@{min(depths, key=lambda k: abs(k - depth))}"] if depths else None
+
+
+def _find_change(sides: Sequence[Side]) -> str:
+    """Return a question's worst change from the first run to any other run: a name in `CHANGES`."""
+    first, *others = sides
+    if first is None or None in others:
+        return "not asked by all"
+    kinds = {_compare_sides(first, other) for other in others if other is not None}
+    return next(change for change in CHANGES if change in kinds)
+
+
+def _compare_sides(first: RunQuestion, other: RunQuestion) -> str:
+    if other.reply.error and not first.reply.error:
+        return "failed"
+    if first.outcome is not other.outcome:
+        was, now = (row.outcome in GOOD for row in (first, other))
+        return "another outcome" if was == now else "won" if now else "lost"
+    recall, then = (find_nearest(row.scores, "char_recall") for row in (first, other))
+    if other.reply.error or recall is None or then is None or abs(then - recall) < 1e-9:
+        return "same"
+    return "better" if then > recall else "worse"
+
+
+# ---------------------------------------------------------------- counts and order
+
+
+@dataclass
+class Tally:
+    """What became of the questions of one run."""
+
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)
+    """The outcomes by dataset."""
+    impossible: int = 0
+    stages: StageCounts = field(default_factory=StageCounts)
+    worst: dict[str, RunQuestion] = field(default_factory=dict)
+    """For each unfavourable outcome, the question with the most confident reply."""
+
+    def add(self, row: RunQuestion) -> None:
+        """Count a question."""
+        self.outcomes.setdefault(row.dataset, Counter())[row.outcome] += 1
+        self.impossible += row.is_impossible
+        if row.outcome is Outcome.FAILED:
+            return
+        self.stages.add(row)
+        before = self.worst.get(row.outcome)
+        if row.outcome in BAD and (before is None or _rank_confidence(row) > _rank_confidence(before)):
+            self.worst[row.outcome] = row
+
+    @property
+    def total(self) -> Counter[str]:
+        """The number of questions with each outcome."""
+        return sum(self.outcomes.values(), Counter())
+
+
+def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
+    # a mistake made with confidence, or with the answer in the context, is more worth reading
+    return row.reply.confidence or 0.0, find_nearest(row.scores, "char_recall") or 0.0
+
+
+class Matching:
+    """The questions of one run, or of several runs with equal questions matched by their content.
+
+    After `scan`, the questions are sorted: unfavourable outcomes come first or, with several runs, what became worse.
+    """
+
+    def __init__(self, runs: Sequence[RunResults]) -> None:
+        self.runs = list(runs)
+        self.several = len(self.runs) > 1
+        self.tallies = [Tally() for _ in self.runs]
+        self.ranks: list[int] = []
+        """The rank of each question in the list; the pages of the lowest ranks are drawn first."""
+        self._numbers = self._match_rows()
+
+    def _match_rows(self) -> list[tuple[int | None, ...]]:
+        if not self.several:
+            return [(number,) for number in range(len(self.runs[0].rows))]
+        # the second of two equal questions pairs with the second of another run
+        rows: dict[tuple[str, str, int], list[int | None]] = {}
+        for at, run in enumerate(self.runs):
+            seen: Counter[tuple[str, str]] = Counter()
+            for number, row in enumerate(run.rows):
+                content = row.dataset, run.content_of(row)
+                seen[content] += 1
+                rows.setdefault((*content, seen[content]), [None] * len(self.runs))[at] = number
+        return [tuple(numbers) for numbers in rows.values()]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[list[Side]]:
+        """Yield each question's row in each run, read from disk one question at a time."""
+        for numbers in self._numbers:
+            yield [None if at is None else run.rows[at] for run, at in zip(self.runs, numbers, strict=True)]
+
+    def scan(self) -> Iterator[list[Side]]:
+        """Yield the rows of each question and count them; after the last one, the questions are sorted."""
+        order = list(CHANGES if self.several else OUTCOMES)
+        seen: Counter[tuple[str, str]] = Counter()
+        ranked = []
+        every: Iterable[list[Side]] = self if self.several else ([row] for row in self.runs[0].rows)
+        for at, sides in enumerate(every):
+            for tally, row in zip(self.tallies, sides, strict=True):
+                if row is not None:
+                    tally.add(row)
+            kind, dataset = self.find_kind(sides), _get_dataset(sides)
+            # the first of each kind in each dataset comes before the second of any; good outcomes come last
+            ranked.append((order.index(kind), at, seen[dataset, kind] + _LAST * (kind in GOOD or kind == "same")))
+            seen[dataset, kind] += 1
+            yield sides
+        ranked.sort()
+        self._numbers = [self._numbers[at] for _, at, _ in ranked]
+        self.ranks = [rank for _, _, rank in ranked]
+
+    def find_kind(self, sides: Sequence[Side]) -> str:
+        """Return the change of a question between the runs; with one run, its outcome."""
+        return _find_change(sides) if self.several else next(row.outcome for row in sides if row is not None)
+
+    def make_facets(self) -> "list[Facet]":
+        """Return the filters of the list that apply to every question."""
+        kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
+        if not self.several:
+            lost = Facet("lost_at", "Gold lost", (*STAGE_TITLES, KEPT))
+            return [Facet("outcome", "Outcome", tuple(OUTCOMES)), *kinds, lost]
+        sides = [Facet(f"outcome-{n}", run.name, tuple(OUTCOMES)) for n, run in enumerate(self.runs, 1)]
+        return [Facet("change", "Change", tuple(CHANGES)), *kinds, *sides]
+
+    def list_values(self, sides: Sequence[Side]) -> list[str]:
+        """Return the value of a question for each facet, in the order of `make_facets`."""
+        own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
+        error = next((row.reply.error for row in reversed(sides) if row is not None and row.reply.error), "")
+        # digits are masked to group errors
+        kind = cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
+        return [self.find_kind(sides), _get_dataset(sides), kind, *own]
+
+
+def _get_dataset(sides: Sequence[Side]) -> str:
+    return next(row.dataset for row in sides if row is not None)
+
+
+# ---------------------------------------------------------------- the list and its filters
+
+
+@dataclass
+class Facet:
+    """A filter of the question list: its values, and the number of questions with each value."""
+
+    name: str
+    title: str
+    order: Sequence[str] = ()
+    """The order of the values; values that are not named here follow by name."""
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def list_values(self) -> list[str]:
+        """Return the values that occur, in order."""
+        known = [value for value in self.order if self.counts[value]]
+        return known + sorted(value for value in self.counts if value and value not in known)
+
+    def as_json(self) -> Record:
+        """Return the filter as data for the page's script."""
+        values = self.list_values()
+        return {"name": self.name, "title": self.title, "values": values, "counts": [self.counts[v] for v in values]}
+
+
+LINES, CASES = 500, 50
+"""The lines and the cases in a piece: a piece is loaded in some milliseconds."""
+_MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
+_MAX_PASSAGE_CHARS = 4000
+_QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
+
+
+def get_labels(row: RunQuestion) -> dict[str, str]:
+    """Return a question's labels whose value is a text or a number."""
+    plain = {key: value for key, value in row.labels.items() if isinstance(value, str | int | float) and value != ""}
+    return {key: cut(str(value), 200) for key, value in plain.items()}
+
+
+def list_fields(runs: Sequence[str]) -> list[str]:
+    """Return the names of the fields in a line of the list; with several runs, two of them occur once per run."""
+    names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
+    return [
+        "id",
+        "question",
+        "file",
+        "error",
+        *(f"found{name}" for name in names),
+        *(f"answer{name}" for name in names),
+    ]
+
+
+def make_line(rows: Sequence[Side]) -> list[Any]:
+    """Return the values of the fields that `list_fields` names, in the same order."""
+    known = [row for row in rows if row is not None]
+    errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in known if row.reply.error)
+    first = known[0]
+    return [
+        first.id,
+        cut(first.question, _QUESTION_CHARS),
+        first.filename or "",
+        " / ".join(errors),
+        *(None if row is None else find_gold_recall(row) for row in rows),
+        *("" if row is None else cut(row.reply.answer or "", _ANSWER_CHARS) for row in rows),
+    ]
+
+
+def find_gold_recall(row: RunQuestion) -> float | None:
+    """Return the character recall of the gold at the cutoff nearest to 8; None if unknown or if the reply failed."""
+    recall = None if row.reply.error else find_nearest(row.scores, "char_recall")
+    return None if recall is None else round(recall, 3)
+
+
+class PieceWriter:
+    """Writes the data files that a page loads: the lines of the list, and the cases that it opens.
+
+    `count` must have seen every question before the first is added.
+    """
+
+    def __init__(self, folder: Path, facets: Sequence[Facet], wanted: Wanted) -> None:
+        self._folder, self._facets, self._wanted = folder, facets, wanted
+        self._numbers: dict[int, dict[str, int]] = {}
+        self._metrics: dict[str, int] = {}
+        self._lines: list[list[Any]] = []
+        self._block = Cases(self._metrics, wanted)
+        self.total = 0
+
+    def count(self, values: Sequence[str]) -> None:
+        """Count the facet values of one question."""
+        for facet, value in zip(self._facets, values, strict=True):
+            facet.counts[value] += 1
+
+    def add(self, sides: Sequence[Side], values: Sequence[str], *, rank: int | None = None) -> None:
+        """Add a question; with a rank, its pages are drawn, those with the lowest rank first."""
+        numbers = [self._number(facet).get(value, -1) for facet, value in zip(self._facets, values, strict=True)]
+        self._lines.append([*numbers, *make_line(sides), get_labels(next(row for row in sides if row is not None))])
+        self._block.add(sides, rank=rank)
+        self.total += 1
+        if self.total % CASES == 0:
+            self._put_cases()
+        if self.total % LINES == 0:
+            self._put_lines()
+
+    def _number(self, facet: Facet) -> dict[str, int]:
+        if id(facet) not in self._numbers:
+            self._numbers[id(facet)] = {value: number for number, value in enumerate(facet.list_values())}
+        return self._numbers[id(facet)]
+
+    def close(self) -> Record:
+        """Write the remaining cases and lines, and return the list's metadata for the page's script."""
+        if self._block.cases:
+            self._put_cases()
+        if self._lines or not self.total:
+            self._put_lines()
+        abouts = [(name, describe_metric(name)) for name in self._metrics]
+        return {
+            "total": self.total,
+            "lines": LINES,
+            "cases": CASES,
+            "facets": [facet.as_json() for facet in self._facets],
+            "metrics": [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts],
+        }
+
+    def _put_lines(self) -> None:
+        write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
+        self._lines = []
+
+    def _put_cases(self) -> None:
+        write_piece(self._folder, f"c{(self.total - 1) // CASES}", self._block.as_json())
+        self._block = Cases(self._metrics, self._wanted)
+
+
+def write_piece(folder: Path, name: str, value: Any) -> None:
+    """Write a value as a script file that hands compressed JSON to the page."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = packer.compress(as_json(value).encode("utf-8")) + packer.flush()
+    text = base64.b64encode(data).decode("ascii")
+    (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{text}")\n', encoding="ascii")
+
+
+class Cases:
+    """The details of several questions, which a page loads as one file; a text that they share is stored once."""
+
+    def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
+        self.cases: list[Record] = []
+        self._texts: dict[str, int] = {}
+        self._files: dict[int, str] = {}
+        self._metrics, self._wanted = metrics, wanted
+
+    def as_json(self) -> Record:
+        """Return the cases, their shared texts and their file names as data for the page's script."""
+        return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
+
+    def add(self, rows: Sequence[Side], *, rank: int | None) -> None:
+        """Add a question with its row in each run."""
+        first = next(row for row in rows if row is not None)
+        self.cases.append(
+            {
+                "dataset": first.dataset,
+                "id": first.id,
+                "question": cut(first.question, _MAX_TEXT_CHARS),
+                "truth": cut(first.truth, _MAX_TEXT_CHARS),
+                "impossible": first.is_impossible,
+                "drafted": "draft" in first.labels,
+                "labels": get_labels(first),
+                "gold": [self._make_gold(first.dataset, gold, rows) for gold in first.gold],
+                "sides": [None if row is None else self._make_side(row, rank) for row in rows],
+            }
+        )
+
+    def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
+        reply, spans = row.reply, group_spans(row)
+        # a failed question has no score, even where -1 was written for other tools
+        known = {} if reply.error else {name: value for name, value in row.scores.items() if value is not None}
+        scores = [[self._metrics.setdefault(name, len(self._metrics)), round(v, 4)] for name, v in known.items()]
+        return {
+            "outcome": row.outcome,
+            "why": explain_outcome(row),
+            "answer": cut(reply.answer or "", _MAX_TEXT_CHARS),
+            "refused": reply.refused,
+            "error": cut(reply.error, _MAX_TEXT_CHARS),
+            "seconds": reply.seconds,
+            "confidence": reply.confidence,
+            "selected": reply.selected,
+            "retrieved": len(reply.passages),
+            "scores": [number for pair in scores for number in pair],
+            "passages": [self._make_passage(row.dataset, passage, spans) for passage in reply.passages[:PASSAGES]],
+            "pages": self._wanted.ask(row, spans, rank=rank),
+            "stages": [_describe_stages(gold) for gold in row.gold_stages],
+        }
+
+    def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[Side]) -> Record:
+        passages = (passage for row in rows if row is not None for passage in row.reply.passages)
+        retrieved = [span for one in passages if one.filename == gold.filename for span in list_passage_spans(one)]
+        return {
+            "file": self._number_file(dataset, gold.filename or ""),
+            "pages": gold.pages,
+            "how": gold.how or "",
+            "text": self._number_text(cut(gold.text or "", _MAX_TEXT_CHARS)),
+            "spans": find_best_place(gold.places, retrieved) if gold.places else [],
+        }
+
+    def _make_passage(self, dataset: str, passage: RunPassage, files: Mapping[str, FileSpans]) -> Record:
+        filename, text, spans = passage.filename or "", passage.text or "", list_passage_spans(passage)
+        gold = files[filename].gold if filename in files else []
+        # the text of the longest piece is that of its span, unless the system gave another text
+        kept = find_kept_ranges(passage.added, len(text))
+        own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
+        return {
+            "file": self._number_file(dataset, filename),
+            "page": passage.page,
+            "score": None if passage.score is None else round(passage.score, 4),
+            "text": self._number_text(cut(text, _MAX_PASSAGE_CHARS)),
+            "gold": any(overlaps(span, gold) for span in spans),
+            "ranges": [] if own is None else [(own + a, own + b) for a, b in find_gold_ranges(spans[0], gold)],
+            "spans": spans,
+            "added": passage.added,
+        }
+
+    def _number_text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _number_file(self, dataset: str, filename: str) -> int:
+        """Return the number by which the page refers to a document; -1 if `filename` is empty."""
+        if not filename:
+            return -1
+        number = self._wanted.number(dataset, filename)
+        self._files[number] = filename
+        return number
+
+
+def _describe_stages(gold: Mapping[str, Any]) -> Record:
+    """Return a gold passage's result at every stage, the stage that lost it, and the reason."""
+    text, chunks = gold.get("text") or {}, gold.get("chunks") or {}
+    return {
+        "gold": gold.get("gold", 0),
+        "lost": gold.get("lost_at"),
+        "reason": gold.get("reason") or "",
+        "stages": [[stage, _describe_stage(stage, gold[stage])] for stage in STAGE_TITLES if stage in gold],
+        "missing": text.get("missing") or [],
+        "cut": chunks.get("cut"),
+    }
+
+
+def _describe_stage(stage: str, value: Any) -> str:
+    if stage == "page":
+        return "" if value else "not located"
+    if stage in ("text", "chunks"):
+        share = min(99, int(100 * value["share"]))  # a part is never shown as 100%
+        return value["how"] if value["how"] in ("whole", "absent", "none") else f"{value['how']}, {share}%"
+    if stage == "answered":
+        return str(value)
+    rank, before = value.get("rank"), value.get("before")
+    moved = f" (before: {before})" if before is not None and before != rank else ""
+    return "not there" + moved if rank is None else f"rank {rank}{moved}"

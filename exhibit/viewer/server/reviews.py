@@ -1,0 +1,64 @@
+"""Save judgments and new questions at once, in the review file of their reviewer.
+
+Each reviewer has a separate file. Two tabs of one reviewer write the same file under a lock, one case at a time, so
+that neither overwrites the other.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.layout import TRAIN
+from exhibit.schemas.review import REVIEW, AddedQuestion, Review, ReviewedCase, Sample, read_review
+from exhibit.storage.atomic import lock_folder, write_whole
+
+MAX_NAME_CHARS = 80
+
+
+def find_review_folder(folder: Path) -> Path:
+    """Return the folder of the reviews: inside a run, but beside a bundle, whose files have checksums."""
+    return folder.with_name(f"{folder.name}-review") if (folder / TRAIN).is_file() else folder / "review"
+
+
+def make_review_path(folder: Path, review: str, reviewer: str) -> Path:
+    """Return the path of a reviewer's file for one review; a digest in its name keeps similar names apart."""
+    name = re.sub(r"\W+", "-", reviewer.lower()).strip("-")[:40] or "reviewer"
+    digest = hashlib.sha256(json.dumps([review, reviewer]).encode()).hexdigest()[:8]
+    return folder / f"review-{name}-{digest}.json"
+
+
+def list_reviews(folder: Path) -> list[Path]:
+    """Return the paths of the review files in a folder."""
+    return [path for path in sorted(folder.glob("review-*.json")) if path.is_file() and not path.is_symlink()]
+
+
+def list_added(folder: Path) -> list[tuple[str, AddedQuestion]]:
+    """Return the questions that reviewers have added, each with the reviewer's name."""
+    reviews = map(read_review, list_reviews(folder))
+    return [(review.reviewer, question) for review in reviews for question in review.added]
+
+
+def save(
+    folder: Path, about: Review, *, case: ReviewedCase | None = None, question: AddedQuestion | None = None
+) -> Review:
+    """Write a judgment, replacing an earlier one, or a new question into the reviewer's file; return the review."""
+    path = make_review_path(folder, about.review, about.reviewer)
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock_folder(path, busy=f"{path}: is being written", say=lambda _: None):
+        before = read_review(path) if path.exists() else about.model_copy(update={"cases": [], "added": []})
+        cases = {(one.dataset, one.id): one for one in [*before.cases, *([case] if case else [])]}
+        added = [*before.added, *([question] if question else [])]
+        after = before.model_copy(update={"cases": list(cases.values()), "added": added})
+        write_whole(path, after.model_dump_json(indent=1) + "\n")
+    return after
+
+
+def begin_review(review: str, bundle: str, reviewer: str) -> Review:
+    """Return a new review of a bundle; raise an error if the reviewer's name is empty or too long."""
+    name = " ".join(reviewer.split())
+    if not name or len(name) > MAX_NAME_CHARS:
+        raise ToolkitError("enter your name first: it identifies your review")
+    sample = Sample(size=0, of=0, seed=1, by=[])
+    return Review(format=REVIEW, review=review, run=bundle, of="bundle", reviewer=name, sample=sample, cases=[])

@@ -1,0 +1,178 @@
+"""The tables of metrics on a page, and the funnel of stages that lose gold."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from exhibit.evaluation.bands import Scale
+from exhibit.evaluation.expected import EXPECTED
+from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric, shorten_metrics
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
+from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.text_tables import ceiling_of
+from exhibit.schemas.run import Estimate, Means
+from exhibit.viewer.page import Record
+
+MEANINGS: Mapping[str, str] = {
+    "Retrieval": "Did the system find the passages that answer the question, and how much else did it bring?",
+    "Stages": "How much of the answer's words is left after each step, from the file to the passages?",
+    "Answers": "Is the answer right, and did the system refuse where the documents do not answer?",
+    "Citations": "Does the answer name its sources, and do the named places say what it says?",
+    "Cost": "How long did a reply take, and how much text did a model read and write for it?",
+    "Other": "Measures of your own, and those that belong to no other group.",
+}
+"""The question that each group of metrics answers, in one sentence for a lawyer."""
+_MAX_VALUES = 45  # rows of a breakdown: CUAD has 41 kinds of clauses
+_TONES = ("bad", "near", "unused", "bold")  # of a stage's reasons, the most frequent first
+
+
+class Cell(NamedTuple):
+    """A mean as a table cell shows it; fields that are unknown are empty."""
+
+    mean: str
+    details: str = ""
+    """The interval, the standard deviation, and the number of questions."""
+    errors: int = 0
+    share: float | None = None
+    """The mean from 0 to 1, for a bar behind the number."""
+    band: str = ""
+    change: str = ""
+    """The difference from the first run, with its interval."""
+    kind: str = ""
+    """`better` or `worse` where the difference is significant."""
+
+
+class MetricRow(NamedTuple):
+    """A table row: a metric, with a cell for each dataset or run."""
+
+    metric: str
+    about: Metric
+    cells: list[Cell]
+
+    @property
+    def depth(self) -> str:
+        """The cutoff of the metric; empty where it has none."""
+        return self.metric.partition("@")[2]
+
+
+def group_rows(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
+    """Return each group of metrics with its rows; groups without rows are left out."""
+    groups = ((group, [row for row in rows if row.about.group == group]) for group in GROUPS)
+    return [(group, mine) for group, mine in groups if mine]
+
+
+def make_metric_rows(
+    columns: Mapping[str, Means],
+    scale: Scale,
+    *,
+    metrics: Iterable[str] | None = None,
+    dataset: str | None = None,
+    differences: Sequence[Mapping[str, Difference]] = (),
+) -> list[MetricRow]:
+    """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics.
+
+    A column's name is its dataset, unless `dataset` is given. `differences` has each column's changes from the first.
+    """
+    names = dict.fromkeys(name for means in columns.values() for name in means)
+    rows = []
+    for metric in shorten_metrics(names, all_families=True) if metrics is None else metrics:
+        if any(means.get(metric) and means[metric].mean is not None for means in columns.values()):
+            cells = [
+                make_cell(metric, means, scale, name if dataset is None else dataset) for name, means in columns.items()
+            ]
+            if differences:
+                changes = (one.get(metric) for one in differences)
+                cells = [_add_change(metric, cell, change) for cell, change in zip(cells, changes, strict=True)]
+            rows.append(MetricRow(metric, describe_metric(metric), cells))
+    return rows
+
+
+def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cell:
+    """Return a metric's mean as a table cell; the band is that of the dataset."""
+    one: Estimate | None = means.get(metric)
+    if one is None or one.mean is None:
+        return Cell("–", errors=one.errors if one else 0)
+    about = describe_metric(metric)
+    details = [f"{about.in_words(one.ci95[0])}–{about.in_words(one.ci95[1])}"] if one.ci95 else []
+    details += [f"SD {about.in_words(one.std)}"] if one.std is not None and one.datasets == 1 else []
+    details += [f"±{about.in_words(one.spread)} over {one.repeats} runs"] if one.spread is not None else []
+    details += [f"mean of {one.datasets} benchmarks" if one.datasets > 1 else f"n {one.n:,}"]
+    ceiling = means.get(ceiling_of(metric, means) or "")
+    details += [f"at most {about.in_words(ceiling.mean)}"] if ceiling and ceiling.mean is not None else []
+    share = min(1.0, max(0.0, one.mean)) if about.unit == "share" else None
+    bands = scale.of(dataset, metric) if dataset else None
+    band = bands.band(one.mean).lower() if bands else ""
+    return Cell(about.in_words(one.mean), " · ".join(details), one.errors, share, band)
+
+
+def _add_change(metric: str, cell: Cell, difference: Difference | None) -> Cell:
+    if difference is None or difference.mean is None:
+        return cell
+    about, change = describe_metric(metric), difference.mean
+    if not change:
+        return cell._replace(change="no change")
+    ends = f" ({' to '.join(map(about.change_in_words, difference.ci95))})" if difference.ci95 else ""
+    words, kind = "within chance", ""
+    if difference.beyond_chance:
+        good = about.improves(change)
+        words, kind = ("changed", "") if good is None else ("better", "better") if good else ("worse", "worse")
+    return cell._replace(change=f"{about.change_in_words(change)}{ends}, {words}", kind=kind)
+
+
+def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
+    """Return a table of means for each label that divides the questions into groups."""
+    tables = []
+    for dataset in run.datasets:
+        for label, values in run.means_by_label(dataset).items():
+            sizes = {value: max((one.n for one in means.values()), default=0) for value, means in values.items()}
+            names = dict.fromkeys(name for means in values.values() for name in means)
+            chosen = [
+                name for name in shorten_metrics(names) if describe_metric(name).group in ("Retrieval", "Answers")
+            ]
+            if label == EXPECTED:  # the rows of one kind are comparable
+                abouts = {name: describe_metric(name) for name in names}
+                chosen = [name for name, about in abouts.items() if (about.group, about.unit) == ("Answers", "share")]
+            rows = make_metric_rows(values, scale, metrics=chosen, dataset=dataset)
+            # a label with a different value for every second question is a name, not a kind
+            if not rows or not 1 < len(values) <= max(2, sum(sizes.values()) / 2):
+                continue
+            order = sorted((-size, value, at) for at, (value, size) in enumerate(sizes.items()))
+            lines = [(value, [row.cells[at] for row in rows]) for _, value, at in order[:_MAX_VALUES]]
+            fields = {"dataset": dataset, "label": label.replace("_", " "), "metrics": rows, "lines": lines}
+            tables.append({**fields, "left_out": len(values) - len(lines)})
+    return tables
+
+
+def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
+    """Return a row for each known stage: the questions that still have all their gold after it, and why others not."""
+    rows, left = [], counts.questions
+    for stage in counts.list_stages():
+        lost = counts.lost.get(stage, Counter[str]())
+        left -= lost.total()
+        share = at = 100 * left / counts.questions
+        parts = []
+        for number, (reason, count) in enumerate(sorted(lost.items(), key=lambda pair: (-pair[1], pair[0]))):
+            width = 100 * count / counts.questions
+            tone = _TONES[min(number, len(_TONES) - 1)]
+            parts.append({"reason": reason, "questions": count, "tone": tone, "x": at, "width": width})
+            at += width
+        cell = make_cell(f"{CEILING}{stage}", dict(means), Scale({}, {}))
+        ceiling = "" if cell.mean == "–" else f"{cell.mean}% ({cell.details})"
+        fields: Record = {"stage": stage, "title": STAGE_TITLES[stage], "left": left, "share": share}
+        rows.append({**fields, "lost": lost.total(), "parts": parts, "ceiling": ceiling})
+    return rows
+
+
+def stack_shares(counted: Mapping[str, Counter[str]], order: Iterable[str]) -> list[Record]:
+    """Return the data of a stacked bar for each name in `counted`: the name, the total and the segments in per cent."""
+    bars, kinds = [], list(order)
+    for name, counts in counted.items():
+        parts, at = [], 0.0
+        for kind in kinds:
+            if counts[kind]:
+                width = 100 * counts[kind] / counts.total()
+                parts.append({"kind": kind, "count": counts[kind], "x": at, "width": width})
+                at += width
+        bars += [{"name": name, "total": counts.total(), "parts": parts}] if parts else []
+    return bars

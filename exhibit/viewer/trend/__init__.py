@@ -1,1 +1,0 @@
-"""Runs over time: how each metric changed, which run made it worse, and what else changed in that run."""
