@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-from exhibit.converters.printing.browser import launch_options
+from exhibit.converters.pages.chromium import launch_options
 from exhibit.storage.atomic import make_scratch_folder
 
-PATIENCE = 120_000
-"""Milliseconds in which anything must come that a test waits for: ten times what a busy machine has needed."""
+PATIENCE = 30_000
+"""Milliseconds in which anything must come that a test waits for: twice what a busy machine has needed."""
 
 
 @contextmanager

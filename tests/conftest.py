@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from socketserver import BaseServer
-from types import SimpleNamespace
 
 # before numpy and faiss are there to read it: on matrices as small as the tests' a second thread only waits, and by
 # turning in a circle; that was a fifth of the suite's processor time. What a test starts inherits it.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+# the tests themselves already run on every processor
+os.environ["EXHIBIT_JOBS"] = "1"
 
-import certifi
 import pytest
 from filelock import FileLock
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
-from PIL import Image
 from playwright.sync_api import Browser
 
 from exhibit.conversion import main
-from exhibit.converters.steps import build
-from exhibit.engine.runners import local
-from exhibit.hub import card
-from exhibit.models.reader import Reader
+from exhibit.converters.pages.print import share_printer
 from tests.browser import browsing, taking_turns
-from tests.press import SharedPress
 from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +31,7 @@ GOLDEN = Path(__file__).parent / "golden"
 Convert = Callable[..., Path]
 
 # a busy machine is no fault of the code: speed is measured in bench/, never by a test
-settings.register_profile("few", deadline=None, max_examples=25)
+settings.register_profile("few", deadline=None, max_examples=10)
 settings.register_profile("many", deadline=None)
 
 
@@ -49,10 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Try fewer examples of each property-based test if slow tests are deselected."""
-    few = "not slow" in config.option.markexpr
-    settings.load_profile("few" if few else "many")
-    if few:  # else Hypothesis reads every file of ours for numbers and words to try: three seconds of a new process
-        providers.is_local_module_file = lambda path: False
+    settings.load_profile("few" if "not slow" in config.option.markexpr else "many")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -108,76 +97,9 @@ def cache_of_run(shared_folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_reader(cache_of_run: None) -> Iterator[None]:
-    """Let every test open the question-answering model from the graph in the shared cache, not its own cache.
-
-    The graph is built once on this machine.
-    """
-    cache, begin = os.environ["EXHIBIT_CACHE"], Reader.__init__
-
-    def begin_with_graph(self: Reader, *given: object, **options: object) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("EXHIBIT_CACHE", cache)
-            begin(self, *given, **options)  # type: ignore[arg-type]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Reader, "__init__", begin_with_graph)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let HTTP clients load one certificate authority instead of all, which saves 30 ms for each new client.
-
-    Tests connect only to this machine, and without encryption.
-    """
-    end = "-----END CERTIFICATE-----\n"
-    first, *_ = Path(certifi.where()).read_text(encoding="utf-8").split(end)
-    path = tmp_path_factory.mktemp("authorities") / "one.pem"
-    path.write_text(first + end, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
-            patch.setenv(name, str(path))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_worker() -> Iterator[None]:
-    """Give each map one worker by default, since the tests themselves already run on every processor."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "os", SimpleNamespace(cpu_count=lambda: 1))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def servers_end_soon() -> Iterator[None]:
-    """Let the tests' servers check 50 times a second, not twice, whether to stop, since tests wait for that."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseServer.serve_forever, "__defaults__", (0.02,))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def shared_press() -> Iterator[None]:
-    """Let all conversions in this process print with one browser."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "PdfPrinter", SharedPress)
-        SharedPress.begin()
-        yield
-    SharedPress.end()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def pictures_once() -> Iterator[None]:
-    """Encode each card's picture as PNG only once; this saves half the time of a sample's conversion."""
-    pack, packed = card._encode_png, dict[bytes, bytes]()
-
-    def remembered(picture: Image.Image) -> bytes:
-        key = hashlib.sha256(f"{picture.mode} {picture.size} ".encode() + picture.tobytes()).digest()
-        return packed.get(key) or packed.setdefault(key, pack(picture))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(card, "_encode_png", remembered)
+def one_browser() -> Iterator[None]:
+    """Print all conversions of this process with one browser, as the demo does."""
+    with share_printer():
         yield
 
 

@@ -6,8 +6,8 @@ from argparse import Namespace
 from types import ModuleType
 
 from exhibit.converters import Benchmark, Tally
-from exhibit.converters.benchmark import choose
-from exhibit.converters.steps.cli import make_parser
+from exhibit.converters.core.benchmark import choose
+from exhibit.converters.core.command import make_parser
 
 
 def options_of(converter: ModuleType, *flags: object) -> Namespace:
@@ -17,4 +17,4 @@ def options_of(converter: ModuleType, *flags: object) -> Namespace:
 
 def chosen(benchmark: Benchmark, tally: Tally, *, limit: int | None = None, answerable_only: bool = False) -> Benchmark:
     """Return a benchmark reduced as `--limit` and `--answerable-only` would do it."""
-    return choose(benchmark, Namespace(limit=limit, answerable_only=answerable_only), tally)
+    return choose(benchmark, Namespace(max_documents=limit, answerable_only=answerable_only), tally)

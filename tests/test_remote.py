@@ -15,15 +15,12 @@ import evaluate_rag
 from exhibit.conversion import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
-from exhibit.evidence.text import main as text_main
-from exhibit.hub import tables
-from exhibit.rag.__main__ import main as rag_main
-from exhibit.rag.saved_index import open_index
+from exhibit.hub.export import main as export_main
 from exhibit.schemas.run import SUMMARY
 from exhibit.storage import locations
 from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import validate_at as validate
 from exhibit.storage.locations import Remote, list_files
-from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
 from tests.object_stores import SECRET, moto
 from tests.rag.models import link_models
@@ -89,14 +86,6 @@ def test_a_bundle_is_not_written_to_a_store(memory, capsys):
     )
 
 
-def test_tables_larger_than_a_file_are_several_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
-    monkeypatch.setattr(tables, "_SHARD_BYTES", 1)
-    convert("legalbenchrag", tmp_path / "lb")
-    assert len(list((tmp_path / "lb" / "parquet").glob("corpus-*"))) == 8, "a file a document"
-    assert validate(tmp_path / "lb") == []
-
-
 def test_gold_is_checked_drawn_and_written_out_where_the_documents_are(memory, local, tmp_path, capsys):
     for name, content in files_of(local).items():
         put(memory / name, content)
@@ -105,7 +94,7 @@ def test_gold_is_checked_drawn_and_written_out_where_the_documents_are(memory, l
         assert check_main([str(bundle)]) == 0 and f"{bundle}: " in capsys.readouterr().out
         (tmp_path / out).mkdir()
         assert show_main([str(bundle), str(row), "--out", str(tmp_path / out / "gold.png")]) == 0
-        assert text_main([str(bundle), "--out", str(tmp_path / out / "texts")]) == 0
+        assert export_main([str(bundle), "--to", "text", "--out", str(tmp_path / out / "texts")]) == 0
     assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
 
 
@@ -138,34 +127,11 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
     assert pages[0] == pages[1] > 0, "the report shows the same pages"
 
 
-def test_a_file_url_is_a_path(local, tmp_path, monkeypatch):
-    flags = ["--limit", "2", "--report-cases", "0", "--engine", "serial", "--dataset-paths"]
-    here = evaluate(tmp_path, monkeypatch, "path", *flags, str(local))
-    assert evaluate(tmp_path, monkeypatch, "url", *flags, f"file://{local}") == here
-    convert("legalbenchrag", f"file://{tmp_path}/lb", "--max-documents", "2")
-    assert validate(tmp_path / "lb") == []
-
-
 def test_a_bundle_that_is_not_finished_or_not_there_stops_the_run(memory, tmp_path, monkeypatch, capsys):
     put(memory / "half/corpus/a.txt")
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{memory}/half", f"{memory}/none*", expect=1)
     told = capsys.readouterr().err
     assert "half: no bundle.json there" in told and f"{memory}/none*: matches nothing" in told
-
-
-def test_a_folder_of_documents_is_indexed_where_it_is(memory, local, tmp_path, monkeypatch, capsys):
-    for path in sorted((local / "corpus").iterdir())[:2]:
-        put(memory / "mine" / path.name, path.read_bytes())
-    put(memory / "mine/notes.xyz")
-    out = tmp_path / "index"
-    flags = ["--out", str(out), "--embedder", "hashing", "--engine", "serial"]
-    assert rag_main(["index", f"{memory}/mine", *flags]) == 0
-    names = [entry.filename for entry in open_index(out).documents]
-    assert names == [path.name for path in sorted((local / "corpus").iterdir())[:2]]
-    assert rag_main(["index", f"{memory}/mine/{names[0]}", *flags, "--force"]) == 0
-    assert [entry.filename for entry in open_index(out).documents] == names[:1]
-    assert rag_main(["index", f"{memory}/none", *flags, "--force"]) == 1
-    assert f"{memory}/none: no such file or folder" in capsys.readouterr().err
 
 
 def test_a_store_that_goes_away_stops_an_evaluation(memory, local, tmp_path, monkeypatch, capsys):
@@ -233,13 +199,3 @@ def test_on_s3_errors_say_what_to_do_and_tell_no_secret(s3, tmp_path, monkeypatc
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{s3}/cuad", expect=1)
     assert f"{s3}/cuad/bundle.json: no credentials; set AWS_ACCESS_KEY_ID" in capsys.readouterr().err
-
-
-@pytest.mark.extra
-def test_on_s3_a_server_that_is_not_there_is_a_line(s3, tmp_path, monkeypatch, capsys):
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{s3}/cuad", expect=1)
-    told = capsys.readouterr().err
-    assert "Could not connect" in told and "run the same command again" in told and SECRET not in told

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,27 +50,9 @@ def _import_with(blocked: tuple[str, ...], modules: list[str]) -> subprocess.Com
 
 def test_every_entry_point_is_imported_without_the_modules_that_only_unix_has():
     entries = [_name(path) for path in _shipped() if '__name__ == "__main__"' in path.read_text(encoding="utf-8")]
-    assert {"exhibit.converters.cuad", "exhibit.converters.printing.browser", "evaluate_rag", "score"} < set(entries)
+    assert {"exhibit.converters.cuad", "exhibit.converters.pages.chromium", "evaluate_rag", "score"} < set(entries)
     done = _import_with(UNIX_ONLY, entries)
     assert done.stdout.split() == ["imported", str(len(entries))], done.stderr
-
-
-def test_the_check_itself_sees_such_an_import():
-    done = _import_with(("json",), ["exhibit.schemas.bundle"])  # a module that it does import
-    assert done.returncode == 1 and "No module named 'json'" in done.stderr
-
-
-def test_no_file_imports_what_only_unix_has():
-    offenders = []
-    for path in _shipped():
-        text = path.read_text(encoding="utf-8")
-        # what is imported inside a function is imported where it is there
-        for node in ast.parse(text).body if re.search("|".join(UNIX_ONLY), text) else ():
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            if {name.partition(".")[0] for name in names} & set(UNIX_ONLY):
-                offenders.append(f"{path.relative_to(ROOT)}: {', '.join(names)}")
-    assert offenders == []
 
 
 WITHOUT = """

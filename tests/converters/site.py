@@ -30,9 +30,6 @@ class Site:
         self.asked: Counter[str] = Counter()
         self.hosts: Counter[str] = Counter()
         self.agents: set[str] = set()
-        self.times: dict[str, list[float]] = {}
-        self.cookies: list[str | None] = []
-        """What came with each request for `/cookies.txt`."""
         self.released = threading.Event()
         """Lets `/held.pdf` go out."""
         self.closing = threading.Event()
@@ -57,7 +54,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.site.asked[self.path] += 1
         self.site.hosts[self.headers.get("Host", "").partition(":")[0]] += 1
         self.site.agents.add(self.headers.get("User-Agent", ""))
-        self.site.times.setdefault(self.path, []).append(time.monotonic())
         special = getattr(self, "get_" + path.strip("/").partition("/")[0].partition(".")[0].replace("-", "_"), None)
         try:
             if special is not None:
@@ -134,19 +130,6 @@ class _Handler(BaseHTTPRequestHandler):
             "Curious",
         )
 
-    def get_cookies(self) -> None:
-        """Serve a page that needs cookies; a request without them is redirected and gets them."""
-        self.site.cookies.append(self.headers.get("Cookie"))
-        if self.headers.get("Cookie"):
-            self.give(b"With both.", "text/plain")
-            return
-        self.send_response(302)
-        for cookie in ("a=1; Path=/; HttpOnly", "b=2"):
-            self.send_header("Set-Cookie", cookie)
-        self.send_header("Location", self.path)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
     def get_secret(self) -> None:
         self.give(b"for the inside only", "text/plain", Access_Control_Allow_Origin="*")
 
@@ -174,19 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
     def get_spiral(self) -> None:
         self.to(self.path + "/x")
 
-    def get_never(self) -> None:
-        """Send a small part of a page again and again until the server is closed."""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        while not self.site.closing.wait(0.1):
-            self.wfile.write(b"<p>and another thing</p>\n")
-
     def get_stalled(self) -> None:
         self.site.closing.wait(30)
-
-    def get_spinning(self) -> None:
-        self.page("<p>Round and round.</p><script>for (;;) {}</script>")
 
     def get_huge(self) -> None:
         self.send_response(200)

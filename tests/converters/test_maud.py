@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import zipfile
 from argparse import Namespace
@@ -12,18 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.conversion import main
 from exhibit.converters import Benchmark, Tally, maud
-from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
+from exhibit.converters.maud import find_excerpts, read_cell, titles_of
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.fold import fold
-from exhibit.schemas.bundle import GOLD, INFO, TRAIN
-from exhibit.schemas.errors import SourceError
+from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
 from tests.converters.account import account_of
 
-POINTS = list(maud.QUESTIONS)
 NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3
 
 
@@ -42,7 +38,7 @@ def source(samples: Path, tmp_path: Path) -> Path:
 def read(source: Path, *, limit: int | None = None, strict: bool = False) -> tuple[Benchmark, Tally]:
     """Read a source without making a bundle of it, which needs a browser."""
     tally = Tally(strict=strict)
-    return maud.read(source, Namespace(limit=limit), tally), tally
+    return maud.read(source, Namespace(max_documents=limit), tally), tally
 
 
 def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
@@ -51,7 +47,7 @@ def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
     The text is None if the excerpt has no match.
     """
     document = Document("contract_0.txt", text)
-    found = find_excerpts(read_cell(" <omitted> ".join(excerpts)), document)
+    found = find_excerpts(read_cell(" <omitted> ".join(excerpts))[0], document)
     return [(text[: e.match.span.start].rsplit("|", 1)[-1] if e.match else None, len(e.others)) for e in found]
 
 
@@ -86,106 +82,6 @@ def test_gold_holds_the_words_of_its_quote_on_the_printed_page(bundle):
     assert checked == 44
 
 
-def test_what_is_left_out_is_counted_and_named(bundle):
-    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
-    left_out = {reason: names for reason, names in info["left_out"].items() if "no excerpt" not in reason}
-    assert left_out == {
-        "no row for the agreement": ["contract_30.txt"],
-        "second row for an agreement that another row has": ["Pulsewell, Inc._Alderbrook Inc..pdf: contract_127.txt"],
-        "none of the excerpts stands in the agreement's text: it is another one's": ["contract_149.txt"],
-    }
-    rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
-    empty = info["left_out"]["no excerpt for the deal point"]
-    assert len(empty) == 4 * 25 - len(rows)
-    assert 'contract_7.pdf: Agreement includes a "Back-Door" MAE' in empty
-    assert info["noted"]["reported as bad by users of the release"] == [
-        "contract_88.txt: its text ends early",
-        "contract_149.txt: its text is not this agreement's",
-    ]
-    assert not any(row["is_impossible"] for row in rows)
-
-
-def test_every_character_of_the_agreements_is_printed(bundle, samples):
-    for path in sorted((bundle / "corpus").iterdir()):
-        text = (samples / "maud/maud-main/data/contracts" / f"{path.stem}.txt").read_text(encoding="utf-8")
-        assert fold(read_document(path).text, loose=True) == fold(text, loose=True)
-
-
-# ---------------------------------------------------------------- rows and their agreements
-
-
-def test_the_definition_ties_a_row_to_its_agreement_whatever_the_anonymous_name_says(samples):
-    benchmark, _ = read(samples / "maud")
-    contracts = {row.id // 25: row.filename for row in benchmark.rows}
-    assert contracts == {
-        NORDVIK: "contract_7.pdf",
-        TALLOW: "contract_12.pdf",  # not in the label files: its text has the definition
-        QUILLON: "contract_88.pdf",
-        PULSEWELL: "contract_127.pdf",
-    }
-
-
-def test_a_row_that_no_agreement_has_the_definition_of_is_counted(source):
-    path = source / "data/raw/main.csv"
-    path.write_text(
-        path.read_text(encoding="utf-8").replace("“Tallow Creek Material", "“Tallow Brook Material"), "utf-8"
-    )
-    benchmark, tally = read(source)
-    assert "contract_12.pdf" not in {row.filename for row in benchmark.rows}
-    reason = "no agreement has the row's MAE definition, or several do"
-    assert tally.left_out[reason] == ["Tallow_Creek_Bancorp_Brookmere_Financial_Group.pdf"]
-
-
-@pytest.mark.parametrize("name", ["contract_11", "contract_13"])
-def test_a_definition_that_two_agreements_have_is_given_to_neither(source, name):
-    """The order of the two agreements does not matter; a row of the wrong agreement would have wrong gold."""
-    contracts = source / "data" / "contracts"
-    shutil.copy(contracts / "contract_12.txt", contracts / f"{name}.txt")
-    benchmark, tally = read(source)
-    assert not {"contract_12.pdf", f"{name}.pdf"} & {row.filename for row in benchmark.rows}
-    reason = "no agreement has the row's MAE definition, or several do"
-    assert tally.left_out[reason] == ["Tallow_Creek_Bancorp_Brookmere_Financial_Group.pdf"]
-    assert {"contract_12.txt", f"{name}.txt"} <= set(tally.left_out["no row for the agreement"])
-
-
-def test_a_definition_that_the_labels_give_to_two_agreements_is_looked_for_in_their_texts(source):
-    path = source / "data" / "MAUD_train.csv"
-    text = path.read_text(encoding="utf-8")
-    again = text.partition("\n")[2].replace("contract_7.pdf", "contract_88.pdf")
-    path.write_text(text + again, encoding="utf-8")
-    benchmark, _ = read(source)
-    assert {row.filename for row in benchmark.rows if row.id // 25 == NORDVIK} == {"contract_7.pdf"}
-
-
-def test_an_agreement_without_a_text_is_counted(source):
-    (source / "data/contracts/contract_7.txt").unlink()
-    _, tally = read(source)
-    name = "Nordvik Optics Corporation_Halcyon Ridge Holdings, Inc..pdf: contract_7.txt"
-    assert tally.left_out["no text for the agreement"] == [name]
-
-
-def test_experts_answers_go_to_the_labels_but_not_those_on_shortened_texts(samples):
-    benchmark, _ = read(samples / "maud")
-    labels = {row.id: row.labels for row in benchmark.rows}
-    mae = labels[NORDVIK * 25 + POINTS.index("MAE Definition")]
-    assert mae["answers"] == "MAE applies to: Target; Carve-outs, Act of God: Yes"
-    assert mae["pages"] == "Pages 6-7"
-    assert labels[QUILLON * 25 + POINTS.index("MAE Definition")]["answers"] == "MAE applies to: Either party"
-    assert labels[NORDVIK * 25 + POINTS.index("No-Shop")]["answers"] is None
-
-
-def test_a_limit_changes_neither_ids_nor_titles(samples):
-    everything, _ = read(samples / "maud")
-    first, _ = read(samples / "maud", limit=1)
-    assert first.rows == [row for row in everything.rows if row.filename == "contract_7.pdf"]
-    assert [document.title for document in first.documents] == [everything.documents[0].title]
-
-
-def test_strict_stops_at_the_broken_row(samples):
-    with pytest.raises(SourceError, match="second row"):
-        read(samples / "maud", strict=True)
-
-
 # ---------------------------------------------------------------- cells and excerpts
 
 
@@ -203,7 +99,7 @@ def test_strict_stops_at_the_broken_row(samples):
     ],
 )
 def test_a_cell_is_cleaned_of_page_marks_and_split(cell, excerpts, pages):
-    assert (read_cell(cell).excerpts, read_cell(cell).pages) == (excerpts, pages)
+    assert read_cell(cell) == (excerpts, pages)
 
 
 @pytest.mark.parametrize(
@@ -220,31 +116,23 @@ def test_the_order_of_excerpts_decides_between_places(text, excerpts, places):
 
 def test_the_nearest_place_is_first_and_the_others_are_kept_where_order_does_not_decide():
     text = "|contents 5.2 Conditions 44|body 5.2 Conditions of Closing|x|the covenants were kept|y|"
-    found = find_excerpts(read_cell("5.2 Conditions<omitted>the covenants were kept"), Document("c.txt", text))
+    found = find_excerpts(["5.2 Conditions", "the covenants were kept"], Document("c.txt", text))
     assert [text[: e.match.span.start].rsplit("|", 1)[-1] for e in found] == ["body ", ""]
     assert [len(e.others) for e in found] == [1, 0]
     assert place("|a said twice|b said twice|", "said twice") == [("a ", 1)]
 
 
-def test_excerpts_out_of_order_are_found_each_by_itself():
-    assert place("|second part|x|first part|", "first part", "second part") == [("", 0), ("", 0)]
-
-
 def test_an_excerpt_that_says_less_of_the_same_is_dropped():
     found = find_excerpts(
-        read_cell("the board may change its view<omitted>may change its view"),
+        ["the board may change its view", "may change its view"],
         Document("c.txt", "Here the board may change its view. Elsewhere it may not."),
     )
     assert [e.text for e in found] == ["the board may change its view"]
 
 
 def test_excerpts_with_nothing_between_them_are_one():
-    found = find_excerpts(read_cell("One.<omitted>Two."), Document("c.txt", "x One.\n\n Two. y"))
+    found = find_excerpts(["One.", "Two."], Document("c.txt", "x One.\n\n Two. y"))
     assert [(e.text, e.match.span) for e in found] == [("One.\nTwo.", (2, 13))]
-
-
-def test_an_absent_excerpt_stays_without_hurting_the_others():
-    assert place("|Head|x|Tail|", "Head", "never written", "Tail") == [("", 0), (None, 0), ("", 0)]
 
 
 # ---------------------------------------------------------------- titles
@@ -279,14 +167,6 @@ def test_the_title_is_read_from_the_first_page(page, title):
     assert next(titles_of(page, deal="Birch_Acme.pdf", stem="contract_0")) == title
 
 
-def test_titles_go_from_plain_to_precise():
-    page = "AGREEMENT AND PLAN OF MERGER between OAK and ELM DATED AS OF MAY 1, 2021"
-    assert list(titles_of(page, deal="", stem="contract_5"))[1:] == [
-        "Agreement and Plan of Merger between Oak and Elm dated May 1, 2021",
-        "Agreement and Plan of Merger between Oak and Elm dated May 1, 2021 (contract_5)",
-    ]
-
-
 # ---------------------------------------------------------------- sources
 
 
@@ -299,45 +179,7 @@ def test_the_repository_with_its_packed_data_is_a_source(samples, tmp_path):
     assert read(tmp_path)[0] == read(data)[0] == read(samples / "maud")[0]
 
 
-def test_a_folder_of_something_else_is_refused_by_what_it_lacks(tmp_path, capsys):
-    assert main(["maud", "--source", str(tmp_path), "--out", str(tmp_path / "bundle")]) == 1
-    error = capsys.readouterr().err
-    assert "no raw/main.csv" in error
-    assert maud.INFO.url in error
-
-
-@pytest.mark.parametrize("name", ["MAUD_dev.csv", "contracts"])
-def test_a_missing_file_is_named(source, name):
-    path = source / "data" / name
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    with pytest.raises(SourceError, match=f"{name}.*{re.escape(maud.INFO.url)}"):
-        read(source)
-
-
-def test_a_missing_column_is_named(source):
-    path = source / "data/raw/main.csv"
-    path.write_text(path.read_text(encoding="utf-8").replace("FTR Triggers", "FTR", 1), encoding="utf-8")
-    with pytest.raises(SourceError, match="main.csv: no column 'FTR Triggers'"):
-        read(source)
-
-
-def test_two_releases_in_one_folder_are_refused(source):
-    shutil.copytree(source / "data", source / "copy")
-    with pytest.raises(SourceError, match="several raw/main.csv"):
-        read(source)
-
-
 # ---------------------------------------------------------------- on real data
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_nearly_all_real_excerpts_are_located_in_the_text(data):
-    benchmark, _ = read(data / "maud")
-    quotes = [quote for row in benchmark.rows for quote in row.quotes]
-    assert len(quotes) > 800
-    assert sum(bool(quote.spans) for quote in quotes) >= 0.99 * len(quotes)
-    assert len({document.title for document in benchmark.documents}) == len(benchmark.documents) == 48
 
 
 @pytest.mark.data
@@ -363,16 +205,3 @@ def test_spans_equal_those_of_legalbenchrag(data):
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     words = text[start:end]
     return start + len(words) - len(words.lstrip()), end - len(words) + len(words.rstrip())
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_gold_that_is_in_the_text_is_in_the_printed_pdf(data, convert):
-    bundle = open_bundle(convert("maud", "--source", data / "maud", "--max-documents", "6"))
-    located = [line for line in bundle.gold if line.how != "absent"]
-    assert len(located) >= 0.999 * len(bundle.gold) > 60
-    rows = {(row.id, n): context.text for row in bundle.questions for n, context in enumerate(row.contexts)}
-    documents = {name: read_document(path) for name, path in bundle.files.items()}
-    for line in located:
-        words = " ".join(documents[line.filename].text[slice(*span)] for span in line.spans)
-        assert fold(words, loose=True) == fold(rows[line.id, line.context], loose=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
+from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.documents import Task, materialise
+from exhibit.converters.core.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
 from exhibit.converters.maud import INFO as MAUD
-from exhibit.converters.steps.materialise import Task, materialise
-from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
-from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, digest_gold, read_patch
+from exhibit.schemas.review import digest_gold
 from exhibit.schemas.validate import validate
-from tests.conversion import chosen, options_of
+from tests.conversion import chosen
 
 FIRST = (("a.pdf", "The rent is due."),)
 
@@ -54,7 +52,7 @@ def test_gold_is_replaced_where_it_is_what_was_reviewed(tmp_path):
     row = made.rows[0]
     assert row.quotes == (Quote("a.pdf", "The rent is due on the first.", marked=((3, 32),)),)
     assert (row.answer, row.labels, made.rows[1:]) == ("It is due.", {"n": 1}, benchmark().rows[1:])
-    assert tally.noted == {CORRECTED: ["row 0: by Ada: the day counts"]} and not tally.left_out
+    assert tally.noted == {CORRECTED: ["question 0: by Ada: the day counts"]} and not tally.left_out
     [entry] = made.patches
     assert (entry.name, entry.corrections, entry.documents, entry.questions) == ("p.json", 1, 0, 0)
 
@@ -72,7 +70,7 @@ def test_gold_that_changed_since_the_review_is_left_and_counted(tmp_path):
     told = write(tmp_path / "p.json", corrections=[fix(0, other, is_impossible=True)])
     tally = Tally()
     made = apply_patches(benchmark(), MAUD, [told], tally)
-    assert made.rows == benchmark().rows and tally.noted == {UNFIT: ["row 0"]} and made.patches[0].corrections == 0
+    assert made.rows == benchmark().rows and tally.noted == {UNFIT: ["question 0"]} and made.patches[0].corrections == 0
     with pytest.raises(SourceError, match="the gold has changed since the review"):
         apply_patches(benchmark(), MAUD, [told], Tally(strict=True))
 
@@ -88,10 +86,10 @@ def test_documents_and_questions_are_set_aside_for_their_reason(tmp_path):
     made = apply_patches(benchmark(), MAUD, [told], tally)
     assert [raw.filename for raw in made.documents] == ["a.pdf", "c.pdf"] and [row.id for row in made.rows] == [0]
     assert tally.left_out == {
-        "set aside by a patch: it is a draft": ["b.txt", "row 1"],
-        "set aside by a patch: it is a joke": ["row 2"],
+        "set aside by a patch: it is a draft": ["b.txt", "question 1"],
+        "set aside by a patch: it is a joke": ["question 2"],
     }
-    assert tally.noted == {ELSEWHERE: ["p.json: z.pdf", "p.json: row 9"]}
+    assert tally.noted == {ELSEWHERE: ["p.json: z.pdf", "p.json: question 9"]}
     kept = chosen(made, tally)
     account = tally.account(item for raw in kept.documents for item in raw.items)
     assert (account["files"].given, account["files"].kept) == (3, 2)
@@ -122,65 +120,6 @@ def test_patches_are_applied_in_their_order(tmp_path):
 def test_a_patch_that_does_not_hold_is_refused(tmp_path, told, message):
     with pytest.raises(SourceError, match=message):
         apply_patches(benchmark(), MAUD, [write(tmp_path / "p.json", **told)], Tally())
-
-
-def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
-    info = DatasetInfo("cuad", "t", "b", "s", "u", "v", MAUD.licence, "c", "e")
-    with pytest.raises(SourceError, match="no patch is shipped for cuad"):
-        apply_patches(benchmark(), info, ["shipped"], Tally())
-    with pytest.raises(SourceError, match="cannot be read"):
-        apply_patches(benchmark(), MAUD, ["nowhere.json"], Tally())
-
-
-def test_every_converter_takes_patches():
-    for name in list_plugins("exhibit.converters"):
-        assert options_of(import_module(f"exhibit.converters.{name}"), "--source", "x", "--patch", "p").patch == ["p"]
-
-
-def test_a_patched_bundle_keeps_the_drafts_of_its_other_documents(convert, tmp_path):
-    documents = tmp_path / "documents"
-    documents.mkdir()
-    log = tmp_path / "log.jsonl"
-    with log.open("w", encoding="utf-8") as lines:
-        for name, asked in {
-            "lease": "Who pays the rent?",
-            "sale": "When is the boat delivered?",
-            "loan": "Who owes?",
-        }.items():
-            (documents / f"{name}.txt").write_text(f"This is the {name}.", encoding="utf-8")
-            lines.write(json.dumps({"question": asked, "answer": "x", "sources": [f"{name}.txt"]}) + "\n")
-    bundle = convert("log", "--source", log, "--documents", documents)
-    assert len((bundle / "drafts.jsonl").read_text(encoding="utf-8").splitlines()) == 3
-    path = Path(
-        write(
-            tmp_path / "p.json",
-            dataset="log",
-            documents=[{"filename": "lease.txt.pdf", "reason": "a copy"}],
-            questions=[{"id": 2, "reason": "a joke"}],
-        )
-    )
-    entry = apply_patch(read_patch(path), path, bundle, tmp_path / "out")
-    [left] = map(json.loads, (tmp_path / "out" / "drafts.jsonl").read_text(encoding="utf-8").splitlines())
-    info = json.loads((tmp_path / "out" / "bundle.json").read_text(encoding="utf-8"))
-    assert left["question"] == "When is the boat delivered?" and left["gold"][0]["filename"] == "sale.txt.pdf"
-    assert (info["draft"]["unsure"], entry.documents, entry.questions) == (1, 1, 2)
-    assert validate(tmp_path / "out") == []
-
-
-def test_all_rows_of_a_draft_whose_corrected_passage_is_not_found_are_counted(convert, tmp_path):
-    (tmp_path / "documents").mkdir()
-    (tmp_path / "documents" / "lease.txt").write_text("The tenant pays.", encoding="utf-8")
-    asked = {"question": "Who pays the rent?", "answer": "x", "sources": ["lease.txt"]}
-    (tmp_path / "log.jsonl").write_text(f"{json.dumps(asked)}\n{json.dumps(asked)}\n", encoding="utf-8")
-    better = context("The landlord repairs the roof.", [0, 10], filename="lease.txt.pdf")
-    told = write(
-        tmp_path / "p.json", dataset="log", corrections=[fix(0, (("lease.txt.pdf", None),), contexts=[better])]
-    )
-    flags = ("--documents", tmp_path / "documents", "--patch", told)
-    info = json.loads((convert("log", "--source", tmp_path / "log.jsonl", *flags) / "bundle.json").read_text("utf-8"))
-    reason = "passage not found in the document"
-    assert info["account"]["rows"] == {"given": 2, "kept": 0, "left_out": {reason: 2}}
-    assert info["left_out"][reason] == ["line 1: lease.txt.pdf", "line 2: lease.txt.pdf"]
 
 
 # ---------------------------------------------------------------- places
@@ -218,11 +157,3 @@ def test_mauds_known_bad_agreements_are_set_aside(convert, samples):
     [entry] = info["patches"]
     assert (entry["name"], entry["documents"], entry["questions"]) == ("maud.json", 1, 3)
     assert reason in (folder / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_digest_of_gold_does_not_see_spaces():
-    assert digest_gold([("a.pdf", "The  rent\nis due.")]) == digest_gold([("a.pdf", "The rent is due.")])
-    assert digest_gold([("a.pdf", "The rent is due.")]) != digest_gold([("b.pdf", "The rent is due.")])
-    assert Patch(format="exhibit-patch/1", dataset="d", about="a").corrections == []
-    passage = MarkedPassage(filename="a.pdf", spans=[(0, 3)], text="The")
-    assert Correction(id=1, was="0" * 64, contexts=[passage], reviewers=["A"]).answer is None

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import web
-from exhibit.converters.fetching.fetch import Policy
-from exhibit.converters.fetching.refresh import CHANGED, find_changes
+from exhibit.converters.pages.fetch import Policy
+from exhibit.converters.pages.refresh import CHANGED, find_changes
 from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
@@ -59,7 +59,7 @@ def test_pages_that_say_what_they_said_are_no_change(bundle, capsys):
     capsys.readouterr()
     assert web.run(["--refresh", str(bundle), *FLAGS]) == 0
     assert capsys.readouterr().out == (
-        "3 pages: 3 as they were, 0 changed, 0 gone; questions whose gold is gone: 0, moved: 0\n"
+        "3 pages: 3 unchanged, 0 changed, 0 gone; questions whose gold is gone: 0, moved: 0\n"
     )
 
 
@@ -82,7 +82,7 @@ def test_what_changed_and_which_questions_it_touches(site, bundle, tmp_path, cap
         f"gone: time.pdf ({site.url}/time.pdf)",
         "  HTTP 404 not found",
         f"  question 1: its gold is gone: {TIME}",
-        "3 pages: 1 as they were, 1 changed, 1 gone; questions whose gold is gone: 2, moved: 1",
+        "3 pages: 1 unchanged, 1 changed, 1 gone; questions whose gold is gone: 2, moved: 1",
     ]
     assert everything(tmp_path) == before, "something was written"
 
@@ -100,54 +100,11 @@ def test_the_changes_are_written_where_they_are_asked_for(site, bundle, tmp_path
     assert (touched["id"], touched["fate"], touched["pages"]) == (1, "moved", [1])
 
 
-def test_pages_that_are_kept_are_those_of_the_next_conversion(site, bundle, tmp_path):
-    (site.root / "time.pdf").write_bytes(files.pdf("An appeal is made within thirty days of the order."))
-    convert = ["--source", str(tmp_path / "urls.txt"), "--jobs", "1", *FLAGS]
-    assert web.run(["--refresh", str(bundle), *FLAGS]) == 4
-    assert web.run([*convert, "--out", str(tmp_path / "old")]) == 0
-    assert "ten days" in read_document(tmp_path / "old" / "corpus" / "time.pdf").text
-    assert web.run(["--refresh", str(bundle), "--keep", *FLAGS]) == 4
-    assert web.run([*convert, "--out", str(tmp_path / "new")]) == 0
-    assert "thirty days" in read_document(tmp_path / "new" / "corpus" / "time.pdf").text
-
-
 def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.converters.fetching.refresh.read_policy", lambda options: Policy(delay=0, retries=0))
+    monkeypatch.setattr("exhibit.converters.pages.refresh.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out
-    assert out.count("unknown: ") == 3 and "0 gone, 3 not had today" in out
-
-
-def test_a_conversion_does_not_know_of_it(bundle):
-    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    assert not {"refresh", "changes", "keep"} & set(info["options"])
-
-
-def test_a_bundle_without_addresses_is_an_error(bundle, tmp_path, capsys):
-    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    for entry in info["documents"]:
-        entry["source"] = ""
-    (bundle / "bundle.json").write_text(json.dumps(info), encoding="utf-8")
-    assert web.run(["--refresh", str(bundle), *FLAGS]) == 1
-    assert "none of its documents comes from a web address" in capsys.readouterr().err
-    assert web.run(["--refresh", str(tmp_path), *FLAGS]) == 1
-    assert "the sources of its documents are unknown" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_page_that_is_printed_anew_says_the_same_until_it_is_written_anew(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    page = "<!doctype html><title>Costs</title><h1>Costs</h1><p>Costs follow the event.</p><p>{}</p>"
-    (tmp_path / "costs.html").write_text(page.format("They are assessed at once."), encoding="utf-8")
-    with serve(tmp_path) as site:
-        (tmp_path / "urls.txt").write_text(f"{site.url}/costs.html\n", encoding="utf-8")
-        source = ["--source", str(tmp_path / "urls.txt"), "--jobs", "1", *FLAGS]
-        assert web.run([*source, "--out", str(tmp_path / "bundle")]) == 0
-        assert web.run(["--refresh", str(tmp_path / "bundle"), *FLAGS]) == 0
-        (tmp_path / "costs.html").write_text(page.format("They are assessed in detail."), encoding="utf-8")
-        capsys.readouterr()
-        assert web.run(["--refresh", str(tmp_path / "bundle"), *FLAGS]) == 4
-    assert "  + They are assessed in detail." in capsys.readouterr().out.splitlines()
+    assert out.count("unknown: ") == 3 and "0 gone, 3 not fetched today" in out
 
 
 @pytest.mark.parametrize(

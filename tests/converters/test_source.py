@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import http.server
-import io
 import re
 import stat
 import threading
@@ -16,9 +15,9 @@ from importlib import import_module
 import pytest
 
 from exhibit.converters import Download, privacyqa
+from exhibit.converters.core import source
+from exhibit.converters.core.source import fetch, unpack
 from exhibit.converters.cuad import INFO
-from exhibit.converters.raw import source
-from exhibit.converters.raw.source import fetch, open_source, unpack
 from exhibit.schemas.errors import ServiceError, SourceError
 
 
@@ -32,6 +31,13 @@ def archive(tmp_path):
         return path
 
     return make
+
+
+def test_archive_is_a_source_and_is_removed_afterwards(archive):
+    with source.open_source(INFO, archive(("CUAD_v1/master_clauses.csv", b"Filename\n"))) as folder:
+        table = source.find_one(folder, INFO, "master_clauses.csv")
+        assert table.read_bytes() == b"Filename\n"
+    assert not table.exists()
 
 
 @pytest.mark.parametrize(
@@ -67,32 +73,6 @@ def test_a_link_in_a_zip_is_refused(archive, tmp_path):
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with pytest.raises(SourceError, match="'link.pdf' is a symbolic link"):
         unpack(archive((link, b"/etc/passwd")), tmp_path / "out")
-
-
-def test_a_damaged_zip_says_so(archive, tmp_path):
-    path = archive(("a.txt", b"some text " * 1000))
-    data = bytearray(path.read_bytes())
-    data[40] ^= 0xFF
-    path.write_bytes(data)
-    with pytest.raises(SourceError, match="damaged archive"):
-        unpack(path, tmp_path / "out")
-
-
-def test_what_is_no_source_names_what_was_expected(tmp_path):
-    (tmp_path / "a.txt").write_text("x")
-    for path, message in (
-        (tmp_path / "none", "no such file or folder"),
-        (tmp_path / "a.txt", "neither a folder nor a zip"),
-    ):
-        with pytest.raises(SourceError, match=message) as error, open_source(INFO, path):
-            pass
-        assert "master_clauses.csv" in str(error.value)
-
-
-def test_unpacked_files_are_gone_afterwards(archive):
-    with open_source(INFO, archive(("CUAD_v1/a.txt", b"x"))) as folder:
-        assert (folder / "CUAD_v1" / "a.txt").read_bytes() == b"x"
-    assert not folder.exists()
 
 
 # ---------------------------------------------------------------- downloads
@@ -150,32 +130,11 @@ def test_a_download_goes_on_where_it_broke_off(server, info):
     assert server.asked == [None, "bytes=1000-"]
 
 
-def test_a_server_without_ranges_starts_anew(server, info):
-    server.break_at = 1000
-    with pytest.raises(ServiceError):
-        fetch(info)
-    server.break_at, server.ranges = None, False
-    assert fetch(info).read_bytes() == server.data
-
-
 def test_other_content_than_pinned_is_removed(server, info):
     wrong = dataclasses.replace(info, downloads=(dataclasses.replace(info.downloads[0], sha256="0" * 64),))
     with pytest.raises(SourceError, match="expected 0000.*the file was removed"):
         fetch(wrong)
     assert not list(source.find_cache_folder().rglob("CUAD*"))
-
-
-def test_no_server_is_a_clear_error(info, server):
-    gone = dataclasses.replace(
-        info, downloads=(dataclasses.replace(info.downloads[0], url="http://127.0.0.1:9/x.zip"),)
-    )
-    with pytest.raises(ServiceError, match="pass it with --source"):
-        fetch(gone)
-
-
-def test_without_a_download_the_source_must_be_given():
-    with pytest.raises(SourceError, match="has no download: pass --source"):
-        fetch(dataclasses.replace(INFO, downloads=()))
 
 
 BENCHMARKS = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "legalbenchrag", "acord")
@@ -217,16 +176,3 @@ def test_a_release_of_several_files_is_downloaded_into_one_folder(samples, conve
         "policy_test_data.csv",
         "policy_train_data.csv",
     ]
-
-
-def test_the_archive_itself_is_a_source(samples, convert, converted, tmp_path):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        for path in sorted((samples / "cuad").rglob("*")):
-            if path.is_file():
-                file.write(path, path.relative_to(samples / "cuad"))
-    (tmp_path / "CUAD_v1.zip").write_bytes(packed.getvalue())
-    one = convert("cuad", "--source", tmp_path / "CUAD_v1.zip", out="one")
-    other = converted("cuad")
-    for path in sorted(p for p in one.rglob("*") if p.is_file()):
-        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path

@@ -6,18 +6,13 @@ import csv
 import io
 import json
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from exhibit.converters import Benchmark, Tally, table
-from exhibit.converters.raw.records import read_parquet
-from exhibit.engine import Limits, run_in_worker
-from exhibit.engine.worker import shutdown_idle
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
@@ -25,6 +20,7 @@ from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from tests.conversion import options_of
 from tests.converters.account import account_of
+from tests.converters.site import Site, serve
 
 QUESTION = {"question": "Who pays?", "answer": "The tenant.", "document": "lease.txt", "text": "The tenant pays."}
 
@@ -117,31 +113,6 @@ def test_passages_are_located_in_what_was_printed_and_what_was_copied(bundle):
         assert fold(documents[line["filename"]][slice(*span)]) == fold(words)
 
 
-def test_what_could_not_be_used_is_in_the_bundle_s_account(bundle):
-    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
-    missing = "no such file; paths count from the table's folder, or pass --documents DIR"
-    assert info["left_out"] == {missing: ["row 12: documents/dinghies.txt"]}
-    assert info["account"] == {
-        "files": {"given": 4, "kept": 4, "left_out": {}},
-        "rows": {"given": 11, "kept": 10, "left_out": {missing: 1}},
-    }
-    assert info["noted"]["column guessed from its name or its cells"] == [
-        "question = Query",
-        "answer = Reference answer",
-        "document = File",
-        "text = Passages",
-        "id = Question ID",
-        "impossible = Unanswerable",
-    ]
-
-
-def test_as_is_copies_every_document_byte_for_byte(convert, samples):
-    bundle = convert("table", "--source", samples / "table", "--as", "is")
-    for path in (samples / "table" / "documents").iterdir():
-        assert (bundle / "corpus" / path.name).read_bytes() == path.read_bytes()
-    assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["counts"]["located"]["absent"] == 1
-
-
 def test_name_title_and_licence_are_the_user_s(convert, samples):
     flags = ["--name", "harbour", "--title", "Harbour papers", "--licence", "CC-BY-4.0", "--redistributable"]
     bundle = convert("table", "--source", samples / "table", "--as", "is", *flags)
@@ -150,15 +121,10 @@ def test_name_title_and_licence_are_the_user_s(convert, samples):
     assert info["licence"]["id"] == "cc-by-4.0"
     assert info["licence"]["redistributable"] is True
     card = (bundle / "README.md").read_text(encoding="utf-8")
-    assert "python -m converters.table --as is" in card
+    assert "python -m converters.table --source samples/table --as is" in card
+    assert "\nlicense: cc-by-4.0\n" in card
     assert "--title 'Harbour papers'" in card
     assert "Please cite" not in card
-
-
-def test_the_licence_is_unknown_and_nothing_may_be_passed_on_unless_said(samples):
-    info = read(samples / "table").info
-    assert info is not None
-    assert (info.name, info.licence.id, info.licence.redistributable) == ("questions", "unknown", False)
 
 
 # ---------------------------------------------------------------- formats
@@ -170,48 +136,6 @@ def test_every_format_gives_the_same_questions(folder, ending):
     benchmark = read(write(folder / f"table.{ending}", *rows))
     assert [(row.id, row.question) for row in benchmark.rows] == [(0, "Who pays?"), (1, 'Who "repairs"?')]
     assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")], [("lease.txt.pdf", "The landlord repairs.")]]
-
-
-def test_the_encoding_of_a_table_is_found_and_said(folder):
-    lines = "question;answer;document\nWho pays the café?;The tenant – £400;lease.txt\n"
-    for encoding in ("cp1252", "utf-16"):
-        path = folder / "table.csv"
-        path.write_bytes(lines.encode(encoding))
-        tally = Tally()
-        (row,) = read(path, tally=tally).rows
-        assert (row.question, row.answer) == ("Who pays the café?", "The tenant – £400")
-        assert tally.noted["table is not UTF-8"] == [f"table.csv: read as {encoding}"]
-    path.write_bytes(lines.encode("mac_roman"))
-    assert read(path, "--encoding", "mac_roman").rows[0].question == "Who pays the café?"
-    with pytest.raises(SourceError, match="try another --encoding"):
-        read(path, "--encoding", "utf-8")
-
-
-def test_a_sheet_may_be_named_and_the_others_are_noted(folder):
-    path = write(folder / "table.xlsx", QUESTION)
-    tally = Tally()
-    assert len(read(path, tally=tally).rows) == 1
-    assert tally.noted["sheet of the workbook that was not read (--sheet)"] == ["table.xlsx: notes"]
-    with pytest.raises(SourceError, match="no sheet 'x'; there are Sheet, notes"):
-        read(path, "--sheet", "x")
-    with pytest.raises(SourceError, match="which column is the question"):
-        read(path, "--sheet", "notes")
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_a_csv_file_may_be_delimited_by_something_else(folder, delimiter):
-    lines = ["question,really", "answer", "document"], ["Who pays, and when?", "The tenant.", "lease.txt"]
-    path = folder / "table.csv"
-    path.write_text("\n".join(delimiter.join(line) for line in lines), encoding="utf-8")
-    (row,) = read(path, "--question", "question,really").rows
-    assert row.question == "Who pays, and when?"
-
-
-def test_a_tsv_file_may_have_bare_quotation_marks(folder):
-    path = folder / "table.tsv"
-    path.write_text('question\tanswer\tdocument\n"Rent" means what?\t"The" rent\tlease.txt\n', encoding="utf-8")
-    (row,) = read(path).rows
-    assert (row.question, row.answer) == ('"Rent" means what?', '"The" rent')
 
 
 def test_bad_lines_are_counted_and_the_ids_of_the_others_stay(folder):
@@ -245,6 +169,19 @@ def test_tables_that_are_none_are_refused(tmp_path, name, content, complaint):
 # ---------------------------------------------------------------- columns
 
 
+def test_the_encoding_of_a_table_is_found_and_said(folder):
+    lines = "question;answer;document\nWho pays the café?;The tenant – £400;lease.txt\n"
+    path = folder / "table.csv"
+    for encoding in ("cp1252", "utf-16"):
+        path.write_bytes(lines.encode(encoding))
+        tally = Tally()
+        (row,) = read(path, tally=tally).rows
+        assert (row.question, row.answer) == ("Who pays the café?", "The tenant – £400")
+        assert tally.noted["table is not UTF-8"] == [f"table.csv: read as {encoding}"]
+    path.write_bytes(lines.encode("mac_roman"))
+    assert read(path, "--encoding", "mac_roman").rows[0].question == "Who pays the café?"
+
+
 def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
     row = {
         "Prompt": "Who pays?",
@@ -258,14 +195,6 @@ def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
         "question = Prompt (by its name), answer = Ground Truth (by its name), document = Doc_Name (by its name)"
         in (capsys.readouterr().err)
     )
-
-
-def test_named_columns_win_over_guesses_and_none_is_allowed(folder):
-    row = {**QUESTION, "better": "Who really pays?"}
-    benchmark = read(write(folder / "t.jsonl", row), "--question", "better", "--text", "")
-    assert benchmark.rows[0].question == "Who really pays?"
-    assert quotes(benchmark) == [[("lease.txt.pdf", None)]]
-    assert benchmark.rows[0].labels == {"question": "Who pays?", "text": "The tenant pays."}
 
 
 @pytest.mark.parametrize(
@@ -301,11 +230,6 @@ def test_numbers_are_kept_as_ids_and_rows_with_the_same_one_are_one_question(fol
     assert benchmark.rows[0].quotes[1].labels == (("note", "b"),)
     assert tally.left_out == {"another question under the id of an earlier row": ["line 7: 40"]}
     assert tally.noted["another answer under the same id: the first is kept"] == ["line 5: 40"]
-
-
-def test_words_as_ids_become_labels(folder):
-    rows = read(write(folder / "t.jsonl", {"id": "A-1", **QUESTION}, {"id": None, **QUESTION})).rows
-    assert [(row.id, row.labels) for row in rows] == [(0, {"id": "A-1"}), (1, {})]
 
 
 @pytest.mark.parametrize(
@@ -363,19 +287,6 @@ def test_impossible_questions_keep_their_document_and_lose_their_passages(folder
     assert tally.noted["impossible, so its passages are dropped"] == ["line 3", "line 5"]
 
 
-def test_squad_s_answers_are_read(folder):
-    row = {**QUESTION, "answer": {"text": ["The tenant", "Tenant"], "answer_start": [0, 4]}}
-    assert read(write(folder / "t.parquet", row)).rows[0].answer == "The tenant; Tenant"
-
-
-@pytest.mark.parametrize("mebibytes", [576, pytest.param(2048, marks=pytest.mark.slow)])
-def test_a_small_parquet_file_is_read_in_little_memory(folder, mebibytes):
-    """The file is read without read-ahead threads, each of which would need memory for its own stack."""
-    path = write(folder / "t.parquet", QUESTION)
-    shutdown_idle()  # in a new worker: one that has read such a file has what it needs
-    assert run_in_worker(read_parquet, path, limits=Limits(memory=mebibytes << 20)) == [QUESTION]
-
-
 # ---------------------------------------------------------------- documents
 
 
@@ -412,31 +323,6 @@ def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_
     assert left.left_out["document that no question is about (--only-asked)"] == ["spare.txt"]
 
 
-def test_the_only_document_of_a_folder_needs_no_column(folder):
-    documents = folder / "documents"
-    documents.mkdir()
-    shutil.move(folder / "lease.txt", documents)
-    row = {"question": "Who pays?", "text": "The tenant pays."}
-    benchmark = read(write(folder / "t.jsonl", row), "--documents", documents)
-    assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")]]
-    assert benchmark.rows[0].answer == "The tenant pays."
-
-
-def test_two_files_of_one_name_are_never_mixed_up(tmp_path):
-    for name in ("a/lease.txt", "b/lease.txt"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(name, encoding="utf-8")
-    tally = Tally()
-    rows = [{**QUESTION, "document": "a/lease.txt"}, {**QUESTION, "document": "lease.txt"}]
-    path = write(tmp_path / "t.jsonl", *rows)
-    assert len(read(path, "--documents", tmp_path, tally=tally).rows) == 1
-    expected = ["line 3: lease.txt (a/lease.txt, b/lease.txt)"]
-    assert tally.left_out["several files have the document's name"] == expected
-    write(path, rows[0], {**QUESTION, "document": "b/lease.txt"})
-    with pytest.raises(SourceError, match=r"a/lease\.txt and b/lease\.txt: both would be 'lease\.txt\.pdf'"):
-        read(path)
-
-
 def test_a_table_cannot_name_files_outside_its_folder(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -451,62 +337,21 @@ def test_a_table_cannot_name_files_outside_its_folder(tmp_path):
     assert tally.left_out["path leads out of the table's folder; pass its folder with --documents"] == places
 
 
-def test_a_limit_takes_the_first_documents_and_their_questions(folder):
-    rows = [
-        QUESTION,
-        {**QUESTION, "document": "terms.md"},
-        {**QUESTION, "document": ["terms.md", "lease.txt"], "text": None},
-    ]
-    benchmark = read(write(folder / "t.jsonl", *rows), "--max-documents", "1")
-    assert [row.id for row in benchmark.rows] == [0]
-    assert [document.filename for document in benchmark.documents] == ["lease.txt.pdf"]
-
-
-def test_a_pdf_without_its_ending_gets_it_and_titles_differ(folder, samples):
-    shutil.copy(samples / "table" / "documents" / "Notice of 12 September.PDF", folder / "lease")
-    rows = [QUESTION, {**QUESTION, "document": "lease"}]
-    documents = read(write(folder / "t.jsonl", *rows)).documents
-    assert {document.filename: document.title for document in documents} == {
-        "lease.txt.pdf": "lease.txt.pdf",
-        "lease.pdf": "lease.pdf",
-    }
-
-
 # ---------------------------------------------------------------- addresses
 
 
-class Site(NamedTuple):
-    url: str
-    asked: list[str]
-
-
 @pytest.fixture
-def site(samples: Path) -> Iterator[Site]:
-    """A site on this machine that has one PDF, and remembers what it was asked for."""
-    asked: list[str] = []
-    data = (samples / "table" / "documents" / "Notice of 12 September.PDF").read_bytes()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            found = self.path == "/papers/notice%20of%20break"
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "application/pdf" if found else "text/plain")
-            self.end_headers()
-            self.wfile.write(data if found else b"not here")
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield Site(f"http://127.0.0.1:{server.server_port}", asked)
-    server.shutdown()
+def site(samples: Path, tmp_path: Path) -> Iterator[Site]:
+    """A site on this machine that has one PDF."""
+    (tmp_path / "papers").mkdir()
+    shutil.copyfile(samples / "table/documents/Notice of 12 September.PDF", tmp_path / "papers/notice of break.pdf")
+    with serve(tmp_path) as running:
+        yield running
 
 
 def test_documents_may_be_named_by_their_addresses(folder, site, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    page = f"{site.url}/papers/notice%20of%20break"
+    page = f"{site.url}/papers/notice%20of%20break.pdf"
     rows = [QUESTION, {**QUESTION, "document": page}, {**QUESTION, "document": f"{site.url}/gone.pdf"}]
     path = write(folder / "t.jsonl", *rows)
     tally = Tally()
@@ -518,17 +363,6 @@ def test_documents_may_be_named_by_their_addresses(folder, site, monkeypatch, tm
     assert tally.left_out["document could not be fetched"] == [gone]
     refused = Tally()
     assert len(read(path, "--delay", "0", "--refetch", tally=refused).rows) == 1, "this machine is not the web"
-
-
-def test_printing_a_page_asks_nobody_for_its_parts_and_runs_nothing(convert, tmp_path, site):
-    page = (
-        f"<p>The tenant pays.</p><img src='{site.url}/dot.png'><link rel='stylesheet' href='{site.url}/style.css'>"
-        f"<iframe src='{site.url}/frame'></iframe><script>document.body.append('The landlord pays.')</script>"
-    )
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    bundle = convert("table", "--source", write(tmp_path / "t.jsonl", {**QUESTION, "document": "page.html"}))
-    assert read_document(bundle / "corpus" / "page.html.pdf").text.strip() == "The tenant pays."
-    assert site.asked == []
 
 
 # ---------------------------------------------------------------- sheets as people have them
@@ -586,18 +420,6 @@ def test_a_sheet_with_a_title_merged_cells_and_empty_rows_is_read_by_what_its_ce
     text = "\n".join(",".join("" if cell is None else f'"{cell}"' for cell in row) for row in rows)
     copy.write_text(text.replace('"£900",,', '"£900","Alder",'), encoding="utf-8")
     assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv has the same title and the same gaps"
-
-
-def test_sheets_with_one_header_are_one_table_and_a_cover_is_none(leases, tmp_path):
-    cover = [["Questions for the review"], ["by counsel"]]
-    first = [["Question", "Answer", "File"], ["How is it ended?", "90 days", "Alder.txt"]]
-    more = {"May": first, "June": [first[0], ["How long?", "5 years", "Birch.txt"]], "Notes": [["x", "y"], [1, 2]]}
-    tally = Tally()
-    benchmark = read(workbook_of(tmp_path / "q.xlsx", cover, more=more), "--documents", leases, tally=tally)
-    assert [row.question for row in benchmark.rows] == ["How is it ended?", "How long?"]
-    assert [row.items[0].name for row in benchmark.rows] == ["May, row 2", "June, row 2"]
-    assert [row.id for row in benchmark.rows] == [0, 1]
-    assert tally.noted["sheet of the workbook that was not read (--sheet)"] == ["q.xlsx: Sheet", "q.xlsx: Notes"]
 
 
 RAGAS = {

@@ -8,38 +8,7 @@ import threading
 
 import pytest
 
-from exhibit.converters.raw.titles import choose_unique_titles, join_names
-from exhibit.law.casing import tidy, to_title_case
-
-
-@pytest.mark.parametrize(
-    ("raw", "title"),
-    [
-        ("MARKETING AFFILIATE AGREEMENT", "Marketing Affiliate Agreement"),
-        (
-            "AMENDMENT AND TERMINATION \n\nOF \n\nJOINT VENTURE AGREEMENT",
-            "Amendment and Termination of Joint Venture Agreement",
-        ),
-        ("Reseller Agreement", "Reseller Agreement"),
-        ("Development Agreement (“", "Development Agreement"),
-        ("Servicing Agreement, d", "Servicing Agreement"),
-        ("PACTIV LLC", "Pactiv LLC"),
-        ("HARROW & SONS, L.L.C.", "Harrow & Sons, L.L.C."),
-        ("NORTHGATE SYSTEMS, INC.", "Northgate Systems, Inc."),
-        ("BRIGHT LTD.", "Bright Ltd."),
-        ("NCC ESCROW", "NCC Escrow"),
-        ("O'NEILL'S OF THE WEST", "O'neill's of the West"),
-    ],
-)
-def test_names_are_tidied(raw, title):
-    assert tidy(raw) == title
-
-
-def test_small_words_stay_small_inside():
-    assert (
-        to_title_case("THE TERMS OF AN AGREEMENT FOR THE SUPPLY OF GAS")
-        == "The Terms of an Agreement for the Supply of Gas"
-    )
+from exhibit.converters.core.titles import choose_unique_titles, join_names
 
 
 def test_names_are_joined():
@@ -60,11 +29,6 @@ def test_titles_become_as_precise_as_they_must_and_no_more():
         "c.pdf": "Lease of Y",
         "d.pdf": "Lease of X dated 2/2/02 (d)",
     }
-
-
-def test_the_last_resort_is_the_whole_file_name():
-    titles = choose_unique_titles({"a.pdf": ["Lease", "Lease (a)"], "a.PDF": ["Lease", "Lease (a)"]})
-    assert titles == {"a.pdf": "Lease (a) (a.pdf)", "a.PDF": "Lease (a) (a.PDF)"}
 
 
 @pytest.fixture
@@ -119,24 +83,6 @@ def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_pa
     assert b"Deed 1" in kept and b"planted" not in kept + capsys.readouterr().err.encode()
 
 
-def test_llm_titles_that_clash_are_told_apart(llm, source, convert):
-    llm.reply = "Supply Agreement"
-    bundle = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2")
-    titles = [
-        document["title"] for document in json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
-    ]
-    assert len(set(titles)) == 2 and all(title.startswith("Supply Agreement (") for title in titles)
-
-
-def test_a_model_that_can_be_held_to_a_schema_is(llm, source, convert):
-    llm.reply = '{"title": "Hosting Agreement between A and B"}'
-    bundle = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "1")
-    [document] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
-    assert document["title"] == "Hosting Agreement between A and B"
-    wanted = llm.asked[0][2]["response_format"]["json_schema"]
-    assert wanted["strict"] and wanted["schema"]["required"] == ["title"]
-
-
 def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys, monkeypatch):
     llm.status = 500
     convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
@@ -145,10 +91,3 @@ def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys, mon
     llm.status, llm.nonsense = 200, True
     convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
     assert "no title" in capsys.readouterr().err
-
-
-def test_no_key_is_a_clear_error(monkeypatch, source, convert, capsys):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    convert("cuad", "--source", source, "--titles", "llm", expect=1)
-    assert "needs OPENAI_API_KEY" in capsys.readouterr().err

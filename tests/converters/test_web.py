@@ -14,32 +14,25 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pypdf
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from exhibit.conversion import main
 from exhibit.converters import Tally, web
-from exhibit.converters.benchmark import BEYOND
-from exhibit.converters.fetching import download
-from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
-from exhibit.converters.fetching.fetch import Policy, fetch_all, filename_of, make_corpus_names, stem_of
-from exhibit.converters.printing.text_pdf import read_font_hashes
+from exhibit.converters.pages import download
+from exhibit.converters.pages.download import Downloader, FetchError, Resource, flaw_of
+from exhibit.converters.pages.fetch import Policy, fetch_all, filename_of
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
-from exhibit.schemas.errors import BundleError, SourceError
+from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
-from exhibit.storage.http import Rules
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("--delay", "0", "--per-host", "4", "--jobs", "1")
-UNFINISHED = "printed before everything on the page had loaded"
 
 
 @dataclass(frozen=True)
@@ -131,34 +124,14 @@ def test_the_sample_becomes_the_golden_bundle(sample, golden):
     golden("web/bundle.json", text + "\n")
 
 
-def test_pictures_and_print_style_are_in_the_pdf(sample):
+def test_pictures_are_printed_and_the_publishers_pdf_is_copied(sample):
     path = sample.bundle / "corpus" / "practice-direction-3.html.pdf"
     [image] = [image for page in pypdf.PdfReader(path).pages for image in page.images]
     assert image.image.size == (120, 120)
     text = " ".join(sample.text(path.name).split())
-    assert "not later than fourteen days before the hearing" in text
-    assert "Request Registrar Permission" in text  # words of the inline SVG
-    assert "for the screen" not in text  # print CSS hides it
-
-
-def test_a_page_built_by_a_script_is_waited_for(sample):
-    assert "Ostrander v Parish of Little Wend" in sample.text("sittings.html.pdf")
-    assert "being loaded" not in sample.text("sittings.html.pdf")
-
-
-def test_plain_text_is_printed_with_its_lines(sample):
-    assert "treated as lodged on the next\n" in sample.text("notice.txt.pdf")
-
-
-def test_the_publishers_pdf_is_copied_byte_for_byte(sample):
+    assert "Request Registrar Permission" in text, "words of the inline SVG"
+    assert "for the screen" not in text, "print CSS hides it"
     assert (sample.bundle / "corpus" / "order-17.pdf").read_bytes() == sample.site.file("order-17.pdf")
-
-
-def test_every_address_is_asked_once(sample):
-    pages = ("/robots.txt", "/practice-direction-3.html", "/order-17.pdf", "/notice.txt", "/fees%20and%20forms.html")
-    assert {path: sample.site.asked[path] for path in pages} == dict.fromkeys(pages, 1)
-    assert sample.site.asked["/guide.html"] == 1  # although #costs is a document of its own
-    assert sample.site.asked["/drafts/practice-direction-4.html"] == 0
 
 
 def test_a_second_run_asks_only_for_what_failed(sample, monkeypatch, tmp_path):
@@ -240,22 +213,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("path", [pytest.param("/never", marks=pytest.mark.slow), "/spinning"])
-def test_what_never_ends_is_given_up(site_folder, tmp_path, monkeypatch, capsys, path):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    with serve(site_folder) as site:
-        urls = [f"http://127.0.0.1:{site.port}{name}" for name in ("/order-17.pdf", path)]
-        source = list_of(tmp_path / "urls.txt", *urls)
-        # the other page is in the cache: no time is sure to be enough for it on a busy machine
-        fetch_all(urls[:1], folder=tmp_path / "cache" / "web", policy=Policy(allow_private=True, delay=0))
-        flags = ["--source", str(source), "--out", str(tmp_path / "bundle"), "--allow-private", *QUICK]
-        assert main(["web", *flags, "--timeout", "2", "--retries", "0"]) == 0
-        assert site.asked["/order-17.pdf"] == 1
-    left_out = json.loads((tmp_path / "bundle" / INFO).read_text(encoding="utf-8"))["left_out"]
-    [name] = left_out["timed out"]
-    assert name.startswith(urls[1])
-
-
 @pytest.mark.parametrize(("host", "path", "outcome", "words"), PRINTED)
 def test_a_page_is_had_in_spite_of_its_server(hostile, host, path, outcome, words):
     line = hostile.manifest[path]
@@ -276,43 +233,6 @@ def test_nothing_private_is_reached_by_redirect_script_frame_or_picture(hostile)
     assert hostile.site.asked["/to-inside?image"] == 1  # the browser did try
     assert "inside only" not in hostile.text("curious.pdf")
     assert "NOTICE TO THE PROFESSION" not in hostile.text("curious.pdf")  # a frame with a file of this machine
-
-
-def test_the_address_that_was_checked_is_the_one_used(hostile):
-    assert hostile.site.hosts["fickle.example"] == 2  # robots.txt and the page, both on the first answer
-
-
-def test_a_server_that_asks_to_wait_is_waited_for(hostile):
-    first, second = hostile.site.times["/busy"]
-    assert second - first >= 2
-
-
-def test_redirects_end_where_the_manifest_says(hostile):
-    assert hostile.manifest["/moved"]["final_url"] == f"http://site.example:{hostile.site.port}/guide.html"
-    assert hostile.site.asked["/loop"] == 11
-
-
-def test_a_picture_below_the_fold_is_printed(hostile):
-    pages = pypdf.PdfReader(hostile.bundle / "corpus" / "lazy.pdf").pages
-    assert sum(len(page.images) for page in pages) == 1
-
-
-def test_a_page_printed_too_early_is_noted(hostile):
-    noted = json.loads((hostile.bundle / INFO).read_text(encoding="utf-8"))["noted"]
-    assert noted[UNFINISHED] == [f"http://site.example:{hostile.site.port}/waiting"]
-
-
-def test_the_same_page_gives_the_same_bytes_in_another_browser(sample, hostile):
-    printed = (sample.bundle / "corpus" / "guide.html.pdf").read_bytes()
-    assert printed == (hostile.bundle / "corpus" / "moved.pdf").read_bytes()
-
-
-def test_the_machine_s_fonts_do_not_matter_and_the_bundle_says_what_was_used(sample):
-    pages = pypdf.PdfReader(sample.bundle / "corpus" / "practice-direction-3.html.pdf").pages
-    fonts = {font.get_object()["/BaseFont"].partition("+")[2] for font in pages[0]["/Resources"]["/Font"].values()}
-    assert any(name.startswith("ExhibitSerif-") for name in fonts) and fonts != {"ExhibitMono-Bold"}
-    printing = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))["printing"]
-    assert printing["printer"].startswith("Chromium ") and printing["fonts"] == read_font_hashes()
 
 
 @pytest.mark.slow
@@ -356,45 +276,6 @@ def test_a_killed_run_goes_on_where_it_stopped(site, cache, convert, tmp_path):
     assert len(list((bundle / "corpus").iterdir())) == 3
 
 
-def test_a_damaged_file_is_fetched_again(site, tmp_path):
-    url = f"{site.url}/order-17.pdf"
-    policy = Policy(allow_private=True, delay=0)
-    path = fetch_all([url], folder=tmp_path, policy=policy)[url].path
-    assert path is not None
-    path.write_bytes(b"%PDF-1.4 cut short")
-    again = fetch_all([url], folder=tmp_path, policy=policy)[url]
-    assert (again.outcome, site.asked["/order-17.pdf"]) == ("pdf", 2)
-    assert path.read_bytes() == site.file("order-17.pdf")
-
-
-def test_robots_txt_can_be_overruled(site, tmp_path):
-    url = f"{site.url}/drafts/practice-direction-4.html"
-    policy = Policy(allow_private=True, delay=0, max_bytes=10)
-    assert fetch_all([url], folder=tmp_path, policy=policy)[url].outcome == "disallowed"
-    policy = Policy(allow_private=True, delay=0, max_bytes=10, ignore_robots=True)
-    assert fetch_all([url], folder=tmp_path, policy=policy)[url].reason == "too large (--max-bytes)"
-
-
-def test_servers_are_told_who_asks(site, tmp_path):
-    assert USER_AGENT.startswith("exhibit-rag/")
-    fetch_all([f"{site.url}/order-17.pdf"], folder=tmp_path, policy=Policy(allow_private=True, delay=0))
-    assert site.agents == {USER_AGENT}
-
-
-def test_requests_to_one_host_keep_their_distance(monkeypatch):
-    clock = {"now": 100.0}
-    waits: list[float] = []
-    monkeypatch.setattr(download, "time", SimpleNamespace(monotonic=lambda: clock["now"]))
-    waiting = SimpleNamespace(wait=lambda seconds: waits.append(round(seconds, 6)))
-    one, other = Host(Policy(delay=0.5), waiting), Host(Policy(delay=0.5), waiting)
-    for _ in range(3):
-        one.turn()
-    other.turn()  # another host has waited for nobody
-    clock["now"] += 10.0
-    one.turn()
-    assert waits == [0.0, 0.5, 1.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize(
     ("host", "allow_private", "reached"),
     [("127.0.0.1", True, True), ("127.0.0.1", False, False), ("[::ffff:127.0.0.1]", False, False)],
@@ -413,14 +294,6 @@ def test_a_page_in_the_browser_is_given_what_may_be_reached_and_nothing_else(sit
     assert bool(site.asked) is reached
 
 
-def test_a_cookie_set_on_the_way_goes_to_the_next_hop_and_to_no_other_url(site, tmp_path):
-    for name in ("first", "second"):
-        url = f"{site.url}/cookies.txt?{name}"
-        [fetched] = fetch_all([url], folder=tmp_path, policy=Policy(allow_private=True, delay=0)).values()
-        assert fetched.outcome == "printed"
-    assert site.cookies == [None, "a=1; b=2", None, "a=1; b=2"]
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -437,12 +310,6 @@ def test_a_cookie_set_on_the_way_goes_to_the_next_hop_and_to_no_other_url(site, 
 )
 def test_what_is_no_web_address_has_a_flaw(url):
     assert flaw_of(url) == "not a web address"
-
-
-def test_a_password_in_an_address_is_neither_used_nor_shown(tmp_path):
-    [fetched] = fetch_all(["https://me:hunter2@a.example/x"], folder=tmp_path, policy=Policy()).values()
-    assert fetched.reason == "a user name or password in the address"
-    assert not any("hunter2" in path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
 
 
 # ---------------------------------------------------------------- names
@@ -467,13 +334,6 @@ def test_a_file_is_named_by_its_url_exactly(url, name):
     assert filename_of(url) == name
 
 
-@given(
-    st.text(st.characters(exclude_characters="/?#;\t\r\n", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60)
-)
-def test_no_segment_is_ever_changed(segment):
-    assert stem_of(f"https://a.example/folder/{segment}?q=1") == segment
-
-
 @pytest.mark.parametrize(
     ("urls", "message"),
     [
@@ -493,10 +353,6 @@ def test_names_that_cannot_be_are_an_error_before_any_download(site, tmp_path, u
     assert not site.asked
 
 
-def test_one_url_twice_is_no_collision():
-    assert make_corpus_names(["https://a.example/x", "https://a.example/x"]) == {"https://a.example/x": "x.pdf"}
-
-
 # ---------------------------------------------------------------- lists
 
 
@@ -509,7 +365,7 @@ def listed(monkeypatch):
         monkeypatch.setattr(web, "fetch_all", lambda urls, **_: seen.extend(urls) or {})
         monkeypatch.setattr(web, "read_policy", lambda options: Policy())
         tally = Tally()
-        web.read(source, Namespace(column=column, limit=limit), tally)
+        web.read(source, Namespace(column=column, max_documents=limit), tally)
         return seen, tally
 
     return read
@@ -537,96 +393,4 @@ def test_lists_and_tables_are_read(listed, tmp_path, name, text, column):
     assert listed(tmp_path / name, column)[0] == [A, B]
 
 
-def test_blank_cells_and_repeated_urls_are_counted(listed, tmp_path):
-    (tmp_path / "t.csv").write_text(f'url,case\n{A},1\n" ",2\n{A},3\n', encoding="utf-8")
-    urls, tally = listed(tmp_path / "t.csv")
-    assert urls == [A]
-    assert tally.left_out == {"no URL in the row": ["t.csv: row 3"]}
-    assert tally.noted == {"listed more than once, fetched once": [A]}
-
-
-def test_a_limit_takes_the_first_urls_but_names_are_checked_for_all(listed, tmp_path):
-    urls, tally = listed(list_of(tmp_path / "urls.txt", A, B), limit=1)
-    assert urls == [A] and tally.left_out == {BEYOND: [A, B]}, "none was fetched"
-    assert tally.account([])["rows"].left_out == {BEYOND: 2}
-    _, tally = listed(list_of(tmp_path / "urls.txt", "# a comment", A))
-    with pytest.raises(BundleError, match="line 2: this item was neither kept nor left out"):
-        tally.account([])
-    with pytest.raises(SourceError, match="no file name"):
-        listed(list_of(tmp_path / "urls.txt", A, "https://a.example/"), limit=1)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "column", "message"),
-    [
-        ("urls.txt", "# nothing\n", None, "no URL in it; expected a list of URLs"),
-        ("t.csv", f"a,b\n{A},{B}\n", None, "which column holds the URLs.*a, b"),
-        ("t.csv", f"a,b\n{A},{B}\n", "c", "no column 'c'; there are a, b"),
-        ("t.jsonl", "{", None, "which column holds the URLs.*none"),
-        ("t.json", '{"url": "x"}', None, "expected a list of objects"),
-    ],
-)
-def test_a_wrong_list_says_what_was_expected(listed, tmp_path, name, text, column, message):
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(SourceError, match=message):
-        listed(tmp_path / name, column)
-
-
-def test_help_shows_an_example_that_works(capsys):
-    with pytest.raises(SystemExit):
-        main(["web", "--help"])
-    shown = capsys.readouterr().out
-    assert "--source samples/web/urls.txt --out datasets_out/web --allow-private" in shown
-    assert (ROOT / "samples/web/urls.txt").is_file()
-    assert (ROOT / "samples/web/site").is_dir()
-
-
 # ---------------------------------------------------------------- robots.txt
-
-
-ROBOTS = """
-User-agent: other
-Disallow: /
-
-User-agent: first
-User-agent: Exhibit-RAG
-Disallow: /a
-Allow: /a/b
-Disallow: /*.cgi$
-Disallow: /caf%c3%a9
-Crawl-delay: 2.5
-
-User-agent: *
-Disallow: /everybody
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "allowed"),
-    [
-        ("/", True), ("/a", False), ("/a/c", False), ("/a/b", True), ("/a/b/c", True), ("/x/run.cgi", False),
-        ("/x/run.cgi?q", True), ("/everybody", True), ("/caf%C3%A9", False), ("/café", False),
-    ],
-)  # fmt: skip
-def test_the_longest_rule_of_our_own_group_decides(path, allowed):
-    rules = Rules("exhibit-rag", ROBOTS)
-    assert rules.allow(path) is allowed
-    assert rules.delay == 2.5
-
-
-def test_without_a_group_of_our_own_the_one_for_everybody_counts():
-    rules = Rules("somebody", ROBOTS)
-    assert not rules.allow("/everybody/x")
-    assert rules.allow("/a")
-
-
-@pytest.mark.parametrize("pattern", ["*a" * 500 + "z", "*" * 5000 + "x", "*ab" * 200 + "$", "[", "%", "\\"])
-def test_a_hostile_pattern_ends(pattern):
-    """A careless regular expression would run for years on each of these patterns, or fail."""
-    rules = Rules("exhibit-rag", f"User-agent: *\nCrawl-delay: inf\nDisallow: /{pattern}\n")
-    assert rules.allow("/" + "ab" * 2000 + "c") and rules.delay == 0
-
-
-def test_no_rules_allow_everything():
-    assert Rules("exhibit-rag", "User-agent: *\nDisallow:\n").allow("/anything")
-    assert Rules("exhibit-rag", "").allow("/anything")

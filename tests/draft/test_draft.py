@@ -225,11 +225,6 @@ def test_a_sentence_that_a_chunk_cuts_is_completed(marked, cut, passage):
     assert text[slice(*complete_passage(text, Span(start, start + len(marked)), *cut))] == passage
 
 
-def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
-    text = "word " * 1000
-    assert complete_passage(text, Span(2000, 2100), True, True) == Span(2000, 2100)
-
-
 class Told:
     """A stub embedder called `legal-told` that recognises one kind of question; only chunk 7 can be its answer."""
 
@@ -300,13 +295,6 @@ def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatc
     assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
 
 
-def test_nothing_is_read_where_no_vector_says_that_a_chunk_answers(monkeypatch):
-    told = Told(odds=-4.0)
-    judged = judge(told, monkeypatch)
-    assert (judged.status, judged.spans, told.hints) == ("absent", (), [])
-    assert judged.confidence == round(1 - 1 / (1 + math.exp(4.0)), 3)
-
-
 def test_the_best_chunk_is_read_and_others_where_they_may_answer_and_it_is_not_clear_that_none_does(monkeypatch):
     def read(odds, likely=0.5, again=0.0, vectors=0.5, absent=0.1):
         told = Told(odds=0.0, again=again)
@@ -323,19 +311,6 @@ def test_the_best_chunk_is_read_and_others_where_they_may_answer_and_it_is_not_c
     assert read((-3.0, -3.0), likely=0.06)[0] == 3
     assert read((-3.0, -3.0), vectors=0.02) == (0, "absent", 0.98) and read((-3.0, -3.0), vectors=0.03)[0] == 3
     assert read((-9.0, -9.0), vectors=0.001, absent=0.0)[0] == 3, "all is read where nothing may be called absent"
-
-
-def test_a_document_that_is_read_whole_is_left_to_the_reader(monkeypatch):
-    told = Told(odds=-3.0)
-    judged = judge(told, monkeypatch, count=READ)
-    assert (judged.status, judged.confidence) == ("sure", 0.9) and told.hints == ["which clause is the seventh?"] * READ
-    assert judge(Told(odds=-3.0), monkeypatch, count=READ + 1).status == "absent"
-
-
-def test_vectors_of_another_embedder_say_nothing_of_kinds(monkeypatch):
-    told = Told(odds=-3.0)
-    judged = judge(told, monkeypatch, Hashing(64))
-    assert (judged.status, judged.confidence, told.hints) == ("sure", 0.9, [""] * READ)
 
 
 def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_review(monkeypatch):
@@ -356,19 +331,6 @@ def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_wo
     assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
 
 
-def test_confidence_is_said_in_thousandths_and_counts_from_its_level_on(monkeypatch):
-    for likely, status, said in [
-        (0.0999, "absent", 0.9), (0.1, "absent", 0.9), (0.10049, "unsure", 0.1), (0.8494, "unsure", 0.849),
-        (0.85, "sure", 0.85), (0.91239, "sure", 0.912),
-    ]:  # fmt: skip
-        told = Told(odds=0.0)
-        told.then = dict.fromkeys(range(READ + 1), likely)
-        judged = judge(told, monkeypatch, again=False)
-        assert (judged.status, judged.confidence) == (status, said), likely
-    asker = Asker(Hashing(64), told, told)
-    assert asker.confidence("Which clause?", ["clause 1 of the agreement"]) == 0.912
-
-
 def test_marked_words_are_found_in_the_document_where_a_running_head_interrupts_their_chunk(monkeypatch):
     told = Told(odds=2.5)
     told.spans = ((9, 19),)
@@ -383,33 +345,6 @@ def test_marked_words_are_found_in_the_document_where_a_running_head_interrupts_
         prepared = Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, (chunk,), None, None, None)
         judged = Asker(told, told, told).judge("Rent?", ["Rent?"], prepared, told.embed([chunk], "passage"))
         assert [text[span.start : span.end] for span in judged.spans] == (expected or [text]), "else the whole chunk"
-
-
-def test_wordings_are_embedded_once_however_many_documents_there_are(monkeypatch):
-    embedded = []
-
-    class Counting(Hashing):
-        def embed(self, texts, *, role):
-            embedded.append((role, texts))
-            return super().embed(texts, role=role)
-
-    book = Playbook(name="b", title="B", kinds=["contract"], questions=[{"name": "q", "ask": ["Clause one?", "Or?"]}])
-    text = "clause one of the agreement"
-    entry = Entry(-1, "a.txt", "", 0, None, read_profile(Document("a.txt", text, ())), "")
-    prepared = Prepared(entry, text, (), np.array([[0, 27, 0, 0]], np.int64), (text,), None, None, None)
-    asker = Asker(Counting(64), Scripted(), Scripted())
-    first, second = asker.ask(book, prepared), asker.ask(book, prepared)
-    asked_for = [texts for role, texts in embedded if role == "query"]
-    assert first == second and asked_for == [["Clause one?", "Clause one?", "Or?"], ["Clause one?"]]
-    assert (first[0].name, first[0].kind, first[0].filename) == ("b/q", "playbook", "a.txt")
-
-
-@pytest.mark.parametrize(("far", "whole"), [(698, True), (699, False)])
-def test_a_cut_sentence_is_completed_where_its_end_and_what_follows_it_are_in_sight(far, whole):
-    before, after = "W" + "w" * (far - 2) + " ", " " + "w" * (far - 2) + "."
-    text = f"Begin. {before}the words{after} End it."
-    start, end = complete_passage(text, Span(7 + far, 16 + far), True, True)
-    assert (start, end) == ((7, 16 + far + far) if whole else (7 + far, 16 + far))
 
 
 def prepared_place(number):

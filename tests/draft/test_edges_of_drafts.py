@@ -7,22 +7,19 @@ import json
 import numpy as np
 import pytest
 
-from exhibit.draft.asked import Asker, Levels, Thresholds, complete_passage
+from exhibit.draft.asked import Asker, Thresholds, complete_passage
 from exhibit.draft.constructed import construct_questions
-from exhibit.draft.drafts import Draft, digest, pick, word_question
-from exhibit.draft.generated import TYPES, Generator
-from exhibit.draft.playbook import Playbook, choose_playbook, read_playbook
+from exhibit.draft.drafts import word_question
+from exhibit.draft.generated import Generator
+from exhibit.draft.playbook import Playbook, choose_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
-from exhibit.schemas.errors import SourceError
 from tests.draft.test_draft import CONTRACT, Scripted
-from tests.draft.test_generated import KEPT, LAW, NEAR, Model, generate, prepared
-
-__all__ = ["prepared"]
+from tests.draft.test_generated import KEPT, LAW, Model, generate
 
 LEASE = """LEASE AGREEMENT
 
@@ -64,21 +61,6 @@ def test_every_question_that_a_documents_own_words_give_is_as_it_was(tmp_path, g
     golden(f"draft/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
 
 
-def test_a_draft_is_worded_the_same_each_time():
-    assert len(digest("a")) == 16 and digest("a", "b") != digest("ab") and pick(["x"], "a") == "x"
-    assert len({pick(["x", "y", "z"], str(n)) for n in range(30)}) == 3 and pick(["x", "y"], "a") == pick(
-        ["x", "y"], "a"
-    )
-    named = Draft("a.pdf", "What of the {title}?", "heading", "sure", "n")
-    assert word_question(named, "Lease") == "What of the Lease?"
-    asked = {word_question(Draft("a.pdf", "Who pays?", "heading", "sure", str(n)), "Lease") for n in range(40)}
-    assert asked == {
-        "Consider the Lease; Who pays?", "In the Lease: Who pays?", "Who pays? (the Lease)",
-        "Regarding the Lease, who pays?",
-    }  # fmt: skip
-    assert named.key == digest("a.pdf", "heading", "n") and named.confidence == 1.0
-
-
 @pytest.mark.parametrize(
     ("span", "start", "end", "whole"),
     [
@@ -109,18 +91,6 @@ def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[t
 def long(begin: str, length: int) -> str:
     """Return a sentence of this number of characters."""
     return (begin + " of oak" * length)[: length - 2].rstrip().ljust(length - 1, "s") + "."
-
-
-@pytest.mark.parametrize(("length", "fits"), [(59, False), (60, True), (1500, True), (1501, False)])
-def test_gold_by_construction_is_a_sentence_up_to_half_a_page(length, fits):
-    defined, sum_of = long("“Goods” means planks", length), long("The deposit is of £12,500 for planks", length)
-    section = Section(Span(0, length), "1. Deposit")
-    assert made(defined) == ({("definition", "Goods"): [defined]} if fits else {})
-    assert made(sum_of) == ({("amount", "£12,500"): [sum_of]} if fits else {})
-    assert made("w" * length, section) == ({("heading", "Deposit"): ["w" * length]} if fits else {})
-    assert made(f"As section 1 says. {sum_of}", Section(Span(19, 19 + length), "1.")).get(("reference", "1")) == (
-        [sum_of] if fits else None
-    )
 
 
 LONG = "which the parties to this Agreement have agreed upon in good faith."
@@ -162,11 +132,6 @@ def test_an_amount_or_a_date_is_asked_for_where_its_sentence_is_no_table(kind, o
 )
 def test_a_heading_is_asked_for_by_its_words(heading, name):
     assert made("w" * 80, Section(Span(0, 80), heading)) == ({("heading", name): ["w" * 80]} if name else {})
-
-
-@pytest.mark.parametrize("kind", ["recitals", "signature", "document", "title", "agreement"])
-def test_a_part_that_nobody_asks_about_is_no_question(kind):
-    assert made("w" * 80, Section(Span(0, 80), "Tax", kind)) == {}
 
 
 def test_a_heading_that_stands_twice_or_above_others_is_no_question():
@@ -226,13 +191,6 @@ def profile(kind: str, title: str) -> Profile:
     return read_profile(Document("a.txt", title)).__class__(kind=kind, title=title)
 
 
-def test_levels_are_the_playbooks_unless_they_are_told():
-    own = playbook(sure=0.9, absent=0.2, again=False)
-    assert Thresholds().choose_levels(own) == Levels(0.9, 0.2, False) and Thresholds(0.0, 1.0).choose_levels(
-        own
-    ) == Levels(0.0, 1.0, False)
-
-
 def test_a_playbook_that_knows_words_of_the_title_comes_first():
     general, own = playbook(), playbook(words=["Mill"])
     mill, other = profile("lease", "The MILL lease"), profile("lease", "The ford lease")
@@ -244,18 +202,6 @@ def test_a_playbook_that_knows_words_of_the_title_comes_first():
     )
     assert choose_playbook([general, own], mill) is own and choose_playbook([own, general], other) is general
     assert choose_playbook([own], other) is None
-
-
-def test_a_playbook_with_two_questions_of_a_name_or_of_another_size_is_refused(tmp_path, monkeypatch):
-    question = '[[questions]]\nname = "rent"\nask = ["What is the rent?"]\n'
-    path = tmp_path / "my_own.toml"
-    path.write_text(f'title = "P"\nkinds = ["lease"]\n{question}', encoding="utf-8")
-    assert read_playbook(path).name == "my-own"
-    path.write_text(f'title = "P"\nkinds = ["lease"]\n{question}{question}', encoding="utf-8")
-    with pytest.raises(SourceError, match="several questions have the same name \\(rent\\)"):
-        read_playbook(path)
-    with pytest.raises(SourceError, match="none.toml: cannot be read"):
-        read_playbook(tmp_path / "none.toml")
 
 
 # ---------------------------------------------------------------- by a language model
@@ -302,13 +248,6 @@ def whole(prepared, text, *starts):
     return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})
 
 
-def test_the_parts_that_a_model_is_shown_are_spread_over_the_document(prepared):
-    text = "".join(f"{number:04d}" for number in range(2500))
-    model = Model(*(["no json"] * 3))
-    generate(model, whole(prepared, text, 0))
-    assert shown(model) == [text[:2400], text[3333:5733], text[6666:9066]]
-
-
 def test_the_parts_nearest_a_topic_are_shown_with_what_stands_before_them(prepared):
     text = "".join(f"{number:04d}" for number in range(2500)).replace("1250", "rent")
     topical = whole(prepared, text, 100, 4990)
@@ -318,21 +257,6 @@ def test_the_parts_nearest_a_topic_are_shown_with_what_stands_before_them(prepar
     without = Model("no json")
     generate(without, whole(prepared, "short"), topic="rent")
     assert shown(without) == ["short"], "a document without chunks is shown from its beginning"
-
-
-def test_what_the_model_is_asked_for_holds_every_type_and_its_form(prepared):
-    model = Model(json.dumps({"questions": [KEPT]}))
-    calls = []
-    complete = model.complete
-    model.complete = lambda prompts, **told: calls.append(told) or complete(prompts, **told)
-    generate(model, prepared)
-    first, bare = model.asked
-    assert all(f"- {name}: {what}" in first.user for name, what in TYPES.items()) and "this topic" not in first.user
-    kinds = json.loads(first.schema)["properties"]["questions"]["items"]
-    assert kinds["properties"]["type"]["enum"] == list(TYPES) and kinds["additionalProperties"] is False
-    assert json.loads(first.schema)["additionalProperties"] is False
-    assert bare.user == f"Answer in one sentence from what you know in general. Question: {KEPT['question']}"
-    assert calls[1]["temperature"] == 0.0, "what a model knows is not left to chance"
 
 
 def test_a_model_that_fails_on_a_part_is_counted_and_the_next_part_is_read(prepared):
@@ -384,34 +308,3 @@ def test_a_models_draft_is_sure_from_the_level_on_that_was_told(prepared, likely
     )
     [draft] = generator.draft(prepared)
     assert (draft.status, draft.confidence) == (status, likely)
-
-
-@pytest.mark.parametrize(("alike", "kept"), [(0.919, 2), (0.92, 1)])
-def test_two_questions_are_one_from_a_likeness_on(prepared, alike, kept):
-    class Fixed(Hashing):
-        def embed(self, texts, role):
-            if texts[0] != KEPT["question"]:
-                return super().embed(texts, role=role)
-            return np.array([[1.0, 0.0], [alike, (1 - alike**2) ** 0.5]])[: len(texts)]
-
-    reader = Scripted()
-    replies = Model(json.dumps({"questions": [KEPT, {**KEPT, "question": "And which courts?"}]}))
-    generator = Generator(replies, Asker(Fixed(2), reader, reader))
-    assert len(generator.draft(prepared)) == kept
-    assert generator.dropped == ({"asks what another question asks": 1} if kept == 1 else {})
-
-
-@pytest.mark.parametrize(
-    ("answer", "bare", "known"),
-    [
-        ("oak elm fir ash yew", "oak elm fir", True),
-        ("oak elm fir ash yew", "oak elm", False),
-        ("", "oak", False),
-        (None, "none", False),
-    ],
-)
-def test_a_document_is_not_needed_where_most_words_of_the_answer_are_known_without_it(prepared, answer, bare, known):
-    item = {**KEPT, "answer": answer}
-    drafts, _ = generate(Model(json.dumps({"questions": [item, NEAR]}), bare=bare), prepared)
-    assert drafts[0].labels["closed_book"] is known
-    assert "closed_book" not in drafts[1].labels, "nothing answers it: nothing can be known"

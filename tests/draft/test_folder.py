@@ -9,19 +9,14 @@ import pytest
 from exhibit.converters import Tally
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import Thresholds
 from exhibit.draft.drafts import Draft, digest
 from exhibit.draft.playbook import choose_playbook, find_playbooks
 from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
-from exhibit.rag.config import Config
-from exhibit.rag.ingest import Preparation
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import SourceError, ToolkitError
-from tests.draft.test_draft import CONTRACT, contracts
-
-__all__ = ["contracts"]
+from tests.draft.test_draft import CONTRACT
 
 USUAL = {
     "playbook": "", "answer_threshold": None, "absence_threshold": None, "llm": "none", "topic": "",
@@ -140,18 +135,6 @@ def test_what_was_drafted_is_used_again_under_the_same_settings_only(contracts, 
     assert not written.left, "a draft is of a file of its name"
 
 
-def test_what_was_drafted_is_drafted_again_where_it_is_damaged_or_of_another_version(contracts, monkeypatch, tmp_path):
-    source, _, asked = contracts
-    read(source)
-    kept = sorted((tmp_path / "cache" / "drafts").glob("*.json"))
-    kept[0].write_text("{", encoding="utf-8")
-    read(source)
-    assert len(kept) == 2 and len(asked) == 3
-    monkeypatch.setattr(folder, "VERSION", folder.VERSION + 1)
-    read(source)
-    assert len(asked) == 5
-
-
 def test_what_a_language_model_drafts_is_among_the_rows_and_what_it_loses_is_noted(contracts, monkeypatch):
     class Model:
         name = "told-llm"
@@ -172,18 +155,18 @@ def test_a_folder_is_named_first_on_the_command_line(contracts, monkeypatch, cap
     assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
 
 
-def test_an_asker_needs_a_reranker():
-    with pytest.raises(ToolkitError, match="--reranker legal"):
-        folder.open_asker(Thresholds(), Pipeline(Config.preset("routed", reranker="none", embedder="hashing")))
+@pytest.mark.parametrize("flags", [[], ["--ocr-language", "de"]])
+@pytest.mark.parametrize("installed", [True, False])
+def test_scans_are_read_if_an_ocr_engine_is_installed(monkeypatch, flags, installed):
+    def choose_ocr() -> None:
+        if not installed:
+            raise ToolkitError("OCR needs the extra 'ocr'")
 
-
-def test_the_work_on_a_document_needs_its_structure(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    worked = folder.PreparationWork(Preparation(Config.preset("routed")))(path)
-    assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
-    with pytest.raises(ToolkitError, match="prepared without its sections"):
-        folder.PreparationWork(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
+    given = []
+    monkeypatch.setattr("exhibit.draft.__main__.choose_ocr", choose_ocr)
+    monkeypatch.setattr("exhibit.draft.__main__.convert", lambda _, words: given.extend(words) or 0)
+    assert main(["folder", *flags]) == 0
+    assert ("--ocr" in given) is (installed and not flags)
 
 
 MAIL = """From: Ada Quill <ada@quill.example>
@@ -253,6 +236,13 @@ def test_a_mail_about_an_agreement_is_called_by_its_file_and_not_by_the_agreemen
     ]
 
 
-def test_a_share_of_impossible_questions_is_a_share(contracts):
-    with pytest.raises(SourceError, match="--impossible 3.0: not a share; give a number from 0 to 1"):
-        read(contracts[0], impossible=3.0)
+def test_every_file_that_is_left_out_is_counted_among_those_given(contracts, monkeypatch, tmp_path):
+    source, *_ = contracts
+    (tmp_path / "elsewhere.txt").write_text("a private note", encoding="utf-8")
+    (source / "link.txt").symlink_to(tmp_path / "elsewhere.txt")
+    (source / "film.mp4").write_bytes(b"\0\0\0 ftyp")
+    Written(monkeypatch, *[(a_draft(),)] * 7)
+    benchmark, tally = read(source)
+    kept = [item for raw in benchmark.documents for item in raw.items]
+    files = tally.account(kept)["files"]
+    assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from exhibit import viewer
-from exhibit.schemas.validate import validate
-from exhibit.viewer.page import list_languages
+from exhibit.schemas.validate import read_drafts, validate
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
 from tests.draft.test_draft import contracts, draft
-from tests.viewer.watching import watched
 
 __all__ = ["contracts"]
 
@@ -81,21 +78,6 @@ def test_judgments_make_the_final_bundle_with_who_judged_what(drafted, tmp_path)
     assert "reviewed by a person" in (final / "README.md").read_text("utf-8")
 
 
-def test_sure_drafts_that_are_wrong_too_often_wait_for_a_person_again(drafted, tmp_path):
-    out, _, gold, _ = drafted
-    data = page_of(out, tmp_path, "--sample", "500")
-    headings = {line["id"] for line in gold if line["labels"]["drafted"] == "heading"}
-    half = set(sorted(headings)[: len(headings) - 1])
-    data["cases"] = [case for case in data["cases"] if case["id"] in half]
-    final = tmp_path / "final"
-    path = saved(tmp_path, data, lambda case: {"gold": "wrong"})
-    assert review(["apply", str(path), "--bundle", str(out), "--out", str(final)]) == 0
-    kept = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
-    waiting = {json.loads(line)["id"] for line in (final / "drafts.jsonl").read_text("utf-8").splitlines()}
-    assert headings - half <= waiting and not headings & kept
-    assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["wrong"] == len(half)
-
-
 def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tmp_path, capsys):
     source, out, _ = contracts
     draft(source, out)
@@ -123,7 +105,7 @@ def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tm
     assert f"{len(moved)} questions are open again" in capsys.readouterr().err
     judged = {id for id, (_, gold) in DraftedBundle(final).rows.items() if gold[0].labels["draft"] == "judged"}
     assert judged == (after.keys() & before.keys()) - moved
-    assert moved <= DraftedBundle(final).waiting.keys()
+    assert moved <= {draft.id for draft in read_drafts(final, DraftedBundle(final).bundle.files, set())}
     [context] = DraftedBundle(final).rows[birch["id"]][0].contexts
     assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
 
@@ -190,7 +172,7 @@ def test_the_page_of_drafts_explains_drafts_and_an_unsure_one_proposes_three_at_
     data = page_of(out, tmp_path, "--sample", "500")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert "A program drafted these questions" in text and "put to a system" not in text
-    unsure = {id for id, (_, gold) in DraftedBundle(out).waiting.items()}
+    unsure = {draft.id for draft in read_drafts(out, DraftedBundle(out).bundle.files, set())}
     assert all(len(case["gold"]) <= 3 for case in data["cases"] if case["id"] in unsure)
 
 
@@ -210,54 +192,6 @@ def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
 LANGUAGES = Path(viewer.__file__).parent / "languages"
 
 
-@pytest.mark.parametrize(
-    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in list_languages()[1:]]
-)
-def test_the_page_speaks_other_languages(drafted, tmp_path, browser, language):
-    words = tomllib.loads((LANGUAGES / f"{language}.toml").read_text("utf-8"))
-    data = page_of(drafted[0], tmp_path, "--sample", "3", "--language", language)
-    with watched(browser, (tmp_path / "page.html").as_uri()) as page:
-        assert page.locator("html").get_attribute("lang") == language
-        assert page.locator("#save").inner_text() == words["Save the review"]
-        page.keyboard.press("1")
-        told = words["${done} of ${CASES.length} judged"].replace("${done}", "1")
-        assert page.locator("#done").inner_text() == told.replace("${CASES.length}", str(len(data["cases"])))
-        assert words["Do the proposed words answer it?"] in page.locator("#shown").inner_text()
-
-
-def test_every_text_of_a_language_is_one_of_the_page():
-    pages = sorted((LANGUAGES.parent / "static").glob("*.j[2s]*"))
-    sources = "".join(path.read_text("utf-8") for path in pages)
-    files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in LANGUAGES.glob("*.toml")}
-    words = {language: texts.pop("words") for language, texts in files.items()}
-    assert files.keys() == {"cs", "de"}
-    for same in (files, words):
-        assert same["cs"].keys() == same["de"].keys()
-    for texts in files.values():
-        for english in texts:
-            assert any(f"{a}{english}{b}" in sources for a, b in ('""', "``", "><")), english
-    for english, other in (pair for texts in (*files.values(), *words.values()) for pair in texts.items()):
-        parts = [set(re.findall(r"\$?\{.*?\}|</?\w+>", re.sub(r"\{began.*?\}", "", text))) for text in (english, other)]
-        assert parts[0] == parts[1], english
-
-
-@pytest.mark.parametrize(("gold", "stay"), [("right", True), ("wrong", False)])
-def test_what_was_judged_moves_the_confidence_of_this_folders_other_drafts(drafted, tmp_path, gold, stay):
-    out, _, lines, waiting = drafted
-    data = page_of(out, tmp_path, "--sample", "500")
-    unsure = {line["id"] for line in waiting if line["gold"][0]["labels"]["drafted"] == "playbook"}
-    sure = sorted({line["id"] for line in lines if line["labels"]["drafted"] == "playbook"} - unsure)
-    shown = {*sure[::2], *sorted(unsure)[:20]}
-    data["cases"] = [case for case in data["cases"] if case["id"] in shown]
-    final = tmp_path / "final"
-    reviewed = saved(tmp_path, data, lambda _: {"gold": gold})
-    assert review(["apply", str(reviewed), "--bundle", str(out), "--out", str(final)]) == 0
-    made = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
-    others = set(sure[1::2])
-    assert len(data["cases"]) > 20 and others
-    assert others <= made if stay else not others & made
-
-
 def spread(out):
     """Give the drafted absences in a folder confidences from 0.90 to 0.998; return the confidences by id."""
     path = out / "gold.jsonl"
@@ -269,35 +203,3 @@ def spread(out):
         line["labels"]["confidence"] = sure.get(line["id"], line["labels"]["confidence"])
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     return sure
-
-
-def test_judgments_say_from_which_confidence_on_this_folders_drafts_are_sure(drafted, tmp_path):
-    out, *_ = drafted
-    sure = spread(out)
-    data = page_of(out, tmp_path, "--sample", "500")
-    judged = {id for at, id in enumerate(sure) if at % 3}
-    data["cases"] = [case for case in data["cases"] if case["id"] in judged]
-    reviewed = saved(tmp_path, data, lambda case: {"gold": "wrong" if sure[case["id"]] < 0.93 else "right"})
-    final = tmp_path / "final"
-    assert review(["apply", str(reviewed), "--bundle", str(out), "--out", str(final)]) == 0
-    made = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
-    stay = {id: id in made for id in sure if id not in judged}
-    least = min(sure[id] for id, kept in stay.items() if kept)
-    assert 0.93 < least < 0.99, "what is as sure as those that were right stays, what is as sure as the wrong waits"
-    assert all(kept == (sure[id] >= least) for id, kept in stay.items())
-    told = (final / "drafts.jsonl").read_text("utf-8")
-    assert all(f'"id": {id}' in told for id, kept in stay.items() if not kept)
-
-
-def test_a_kind_by_construction_that_is_wrong_too_often_leaves_the_playbooks_drafts_as_they_were(drafted, tmp_path):
-    out, rows, lines, _ = drafted
-    data = page_of(out, tmp_path, "--sample", "500")
-    kinds = {line["id"]: line["labels"]["drafted"] for line in lines}
-    headings = [id for id, kind in kinds.items() if kind == "heading"]
-    data["cases"] = [case for case in data["cases"] if case["id"] in headings[:-1]]
-    final = tmp_path / "final"
-    reviewed = saved(tmp_path, data, lambda _: {"gold": "wrong"})
-    assert review(["apply", str(reviewed), "--bundle", str(out), "--out", str(final)]) == 0
-    made = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
-    assert len(headings) > 5 and headings[-1] not in made
-    assert made == {row["id"] for row in rows if kinds[row["id"]] != "heading"}

@@ -14,12 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import Limits, apply_limits, list_engines, open_engine, run_in_worker, shutdown_idle, track
-from exhibit.engine.limits import PACKED, PAGES, get_limits
+from exhibit.engine import Limits, apply_limits, open_engine, run_in_worker, shutdown_idle, track
+from exhibit.engine.limits import get_limits
 from exhibit.engine.outcome import AHEAD, TRIES
-from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
+from exhibit.schemas.errors import DocumentError, LimitError
 from tests.engine.work import (
-    allowance,
     bug,
     die,
     double,
@@ -84,25 +83,20 @@ def test_a_bug_keeps_its_traceback(name):
     assert [outcome.value for outcome in run(name, bug, [1])] == [1]  # and nothing else is broken by it
 
 
-@ALL
-def test_nothing_in_nothing_out(name):
-    assert list(run(name, double, [])) == []
-
-
 @pytest.fixture
 def no_pauses(monkeypatch):
     """Retry without pauses between the attempts."""
-    monkeypatch.setattr("exhibit.engine.outcome._PAUSES", (0.0,) * (TRIES - 1))
+    monkeypatch.setattr("exhibit.engine.outcome._RETRY_SECONDS", (0.0,) * (TRIES - 1))
 
 
 @ALL
-def test_a_fault_that_passes_is_tried_again(name, tmp_path, no_pauses):
+def test_transient_error_is_retried(name, tmp_path, no_pauses):
     (outcome,) = run(name, fail, [(errno.EIO, TRIES - 1, str(tmp_path))])
     assert outcome.value == TRIES - 1
 
 
 @pytest.mark.parametrize("function", [fail, fail_as_a_document])
-def test_a_fault_that_stays_sets_the_document_aside(function, tmp_path, no_pauses):
+def test_lasting_transient_error_sets_the_document_aside(function, tmp_path, no_pauses):
     (outcome,) = run("serial", function, [(errno.ESTALE, 99, str(tmp_path))])
     assert outcome.error is not None and os.strerror(errno.ESTALE) in str(outcome.error)
     assert len(list(tmp_path.iterdir())) == TRIES
@@ -111,12 +105,6 @@ def test_a_fault_that_stays_sets_the_document_aside(function, tmp_path, no_pause
 def test_a_full_disk_stops_the_run_at_once(tmp_path):
     with pytest.raises(OSError, match="No space left"):
         list(run("serial", fail, [(errno.ENOSPC, 99, str(tmp_path))]))
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_a_document_that_cannot_be_read_is_not_read_three_times(tmp_path):
-    (outcome,) = run("serial", fail_as_a_document, [(errno.EACCES, 99, str(tmp_path))])
-    assert isinstance(outcome.error, DocumentError)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -134,7 +122,7 @@ def test_an_item_that_kills_its_worker_is_set_aside_and_the_rest_is_done(name, t
 
 
 @PROCESSES
-def test_a_worker_killed_in_the_middle_changes_nothing(name, tmp_path):
+def test_map_gives_the_same_results_when_a_worker_is_killed(name, tmp_path):
     values = []
     for outcome in run(name, leave_a_trace, [(number, str(tmp_path)) for number in range(40)]):
         number, worker = outcome.unwrap()
@@ -149,7 +137,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(name, tmp_path):
 
 
 @PROCESSES
-def test_work_waits_for_whoever_takes_the_results(name, tmp_path):
+def test_map_runs_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
     taken = []
 
     def items():
@@ -204,7 +192,7 @@ def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path,
     assert "not done after 500 s (--item-timeout)" in str(outcomes[3].error)
 
 
-def test_what_a_stopped_worker_started_is_stopped_as_well(tmp_path, monkeypatch):
+def test_stopped_worker_ends_its_child_programs(tmp_path, monkeypatch):
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     (outcome,) = open_engine("local", items=1, limits=Limits(seconds=500)).map(hang, [("library", str(tmp_path))])
     assert isinstance(outcome.error, LimitError)
@@ -240,21 +228,8 @@ def test_a_file_that_is_read_for_too_long_for_its_size_is_set_aside_at_once(name
 def test_a_fault_in_a_library_is_not_tried_again(name):
     outcomes = list(run(name, faulty, [0, 1, 2, 3]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2, None]
-    assert "3: its worker process ended with exit code 127 (a fault in a library" in str(outcomes[3].error)
-    assert "1: its worker process ended with SIGABRT (a fault in a library" in str(outcomes[1].error)
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
-def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
-    small, large = (run_in_worker(allowance, size, limits=Limits(120, None)) for size in (700, 100_000_000))
-    assert 9 < small[0] <= 10.1 and 110 < large[0] <= 120.1
-    assert small[1] == large[1] == 0, "what comes after reading has the limit of the item alone"
-    assert run_in_worker(allowance, 700, limits=Limits(None, None)) == (0, 0)
-    assert allowance(700) == (0, 0), "this process is no worker, and must not be ended"
-    assert Limits(120, 2 << 30).for_reading(0) == Limits(10, 128 << 20)
-    assert Limits(6, 1 << 20).for_reading(1 << 40) == Limits(6, 1 << 20)
-    assert Limits().for_reading(242_000, PACKED).memory > 280 << 20, "300 pages of Word take 112 MB"
-    assert Limits(120, 3 << 30).for_reading(0, PAGES) == Limits(10, 64 << 20)
+    assert "3: its worker process ended with exit code 127 (out of memory, or a fault" in str(outcomes[3].error)
+    assert "1: its worker process ended with SIGABRT (out of memory, or a fault" in str(outcomes[1].error)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
@@ -279,20 +254,20 @@ def test_ray_stops_an_item_that_never_ends(tmp_path):
     assert "not done after 5 s (--item-timeout)" in str(outcomes[1].error)
 
 
-def test_in_this_process_python_code_is_stopped(tmp_path, monkeypatch):
+def test_serial_engine_stops_python_code_at_the_time_limit(tmp_path, monkeypatch):
     """`--engine serial` can stop only Python code; it uses a system timer, so this item really runs for ever."""
     (late,) = open_engine("serial", limits=Limits(seconds=0.05)).map(hang, [("python", str(tmp_path))])
     assert isinstance(late.error, LimitError) and "--item-timeout" in str(late.error)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_one_call_can_be_guarded_and_its_worker_is_found_there_by_the_next():
+def test_run_in_worker_reuses_the_worker():
     assert run_in_worker(worker_of, 0) == run_in_worker(worker_of, 0) != os.getpid()
     with pytest.raises(DocumentError, match="unlucky"):
         run_in_worker(double, 13)
 
 
-def test_the_limits_of_a_command_hold_for_single_calls_until_it_ends():
+def test_apply_limits_holds_until_its_block_ends():
     usual = get_limits()
     with apply_limits(Limits(7, None)):
         with apply_limits(Limits(None, 1 << 20)):
@@ -301,7 +276,7 @@ def test_the_limits_of_a_command_hold_for_single_calls_until_it_ends():
     assert get_limits() == usual == Limits(120, 2 << 30)
 
 
-def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, monkeypatch):
+def test_reused_worker_takes_the_current_folder_and_environment(tmp_path, monkeypatch):
     run_in_worker(worker_of, 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXHIBIT_CACHE", "elsewhere")
@@ -311,32 +286,12 @@ def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, mo
     assert run_in_worker(folder_and_setting, "EXHIBIT_CACHE")[1] is None
 
 
-# ---------------------------------------------------------------- names
-
-
-def test_engines_are_named_by_their_files():
-    assert list_engines() == ["local", "ray", "serial"]
-    with pytest.raises(ToolkitError, match="no engine 'abacus'; there are local, ray, serial"):
-        open_engine("abacus", jobs=1)
-    with pytest.raises(ToolkitError, match="local runs on this machine and takes no address; remove 'auto'"):
-        open_engine("local:auto")
-
-
 # ---------------------------------------------------------------- progress
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-def test_progress_is_a_line_every_few_seconds_where_nobody_watches(monkeypatch):
-    clock = iter(range(0, 1000, 2))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    out = io.StringIO()
-    assert list(track(range(10), total=10, label="documents", stream=out)) == list(range(10))
-    lines = out.getvalue().splitlines()
-    assert 2 <= len(lines) <= 4 and lines[0].startswith("documents: 3/10 docs")
 
 
 @pytest.mark.parametrize(
@@ -353,7 +308,7 @@ def test_progress_is_a_line_every_few_seconds_where_nobody_watches(monkeypatch):
         (10, None, "leases: 1 docs, 0.1/s"),
     ],
 )
-def test_a_line_of_progress_tells_how_far_how_fast_and_how_long(monkeypatch, seconds, total, line):
+def test_progress_line_has_count_rate_and_time_left(monkeypatch, seconds, total, line):
     clock = iter([0.0, seconds])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     out = io.StringIO()

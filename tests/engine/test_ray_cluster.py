@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import threading
@@ -16,9 +15,9 @@ from typing import Any
 import fsspec
 import pytest
 
-from bench.scale.corpus import documents_of, repeat
+from bench.scale import CONTRACTS, repeat_documents
 from exhibit.conversion import main as convert_main
-from exhibit.engine import open_engine, track
+from exhibit.engine import open_engine
 from exhibit.engine.limits import Limits
 from exhibit.rag import Config, Pipeline
 from exhibit.schemas.errors import ServiceError
@@ -26,7 +25,6 @@ from exhibit.storage.locations import Remote
 from tests.object_stores import moto
 from tests.storage.memory import put
 from tests.test_object_stores import use
-from tests.test_remote import evaluate
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 ROOT = Path(__file__).parent.parent.parent
@@ -142,35 +140,6 @@ def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
     assert again, "the item that died with its node was not done anew"
 
 
-@dataclass(frozen=True)
-class Together:
-    """A task that waits until it runs on the given number of nodes and returns its own node."""
-
-    folder: Path
-    nodes: int
-
-    def __call__(self, number: int) -> str:
-        here = os.environ["RAY_RAYLET_PID"]
-        print(f"item {number} on {here}")  # as a library may do in a worker
-        (self.folder / f"{number}.{here}").touch()
-        while len({path.suffix for path in self.folder.iterdir()}) < self.nodes:
-            time.sleep(0.05)
-        return here
-
-
-def test_one_bar_counts_what_all_nodes_do_and_nothing_else_is_printed(three, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr("exhibit.engine.outcome._EVERY", 0.0)
-    bar = io.StringIO()
-    outcomes = open_engine(three.engine, limits=Limits(PATIENCE)).map(Together(tmp_path, 3), range(9))
-    nodes = {outcome.unwrap() for outcome in track(outcomes, total=9, label="convert", stream=bar)}
-    assert len(nodes) == 3
-    assert [line.split(",")[0] for line in bar.getvalue().splitlines()] == [
-        f"convert: {n}/9 docs" for n in range(1, 10)
-    ]
-    shown = capfd.readouterr()
-    assert "item" not in shown.out + shown.err
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -232,7 +201,7 @@ def test_results_that_no_store_holds_are_spilled_and_come_back(three):
 def documents(bucket, tmp_path_factory) -> Remote:
     """Nine contracts in the bucket, and nowhere else."""
     folder = tmp_path_factory.mktemp("contracts")
-    for number, path in enumerate(repeat(documents_of(None), 9, folder)):
+    for number, path in enumerate(repeat_documents(CONTRACTS, 9, folder)):
         put(bucket / "documents" / f"{number}.txt", path.read_bytes())
     return bucket / "documents"
 
@@ -251,16 +220,3 @@ def test_an_index_of_documents_in_a_bucket_is_the_same_though_a_node_dies(three,
     thread.join(PATIENCE)
     assert told == [9]
     assert contents(tmp_path / "there" / "index") == contents(tmp_path / "here" / "index")
-
-
-def test_an_evaluation_has_the_same_means_though_a_node_dies(three, samples, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert convert_main(["cuad", "--source", str(samples / "cuad"), "--out", str(tmp_path / "cuad")]) == 0
-    flags = ["--dataset-paths", str(tmp_path / "cuad"), "--file-type", "pdf"]
-    here = evaluate(tmp_path, monkeypatch, "here", *flags, "--engine", "serial")
-    thread, told = in_background(lambda: evaluate(tmp_path, monkeypatch, "there", *flags, "--engine", three.engine))
-    wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "cache-there").rglob("texts/*")))
-    three.kill(0)
-    thread.join(PATIENCE)
-    assert told == [here]
-    assert here["char_recall@8"]["n"] > 0

@@ -88,13 +88,6 @@ def over_its_time(item: int) -> int:
     return item
 
 
-def allowance(size: int) -> tuple[float, float]:
-    """Return the processor time left while a file of this size is read, and afterwards."""
-    with limit_reading("lease.pdf", size):
-        during = signal.getitimer(signal.ITIMER_PROF)[0]
-    return during, signal.getitimer(signal.ITIMER_PROF)[0]
-
-
 def takes_half_a_gigabyte(size: int) -> int:
     with limit_reading("lease.pdf", size):
         return len(bytearray(512 << 20))
@@ -113,7 +106,7 @@ def start_under_watch(code: str) -> int:
     """Run a program with a memory limit inside a worker, so that other programs of the tests are not watched."""
     from unittest.mock import patch  # with it asyncio comes, and this is called once
 
-    with patch("exhibit.engine.limits.LEAST", 0), watch_programs(Limits(memory=200 << 20), "lease.html"):
+    with patch("exhibit.engine.limits.MIN_PROGRAM_BYTES", 0), watch_programs(Limits(memory=200 << 20), "lease.html"):
         return subprocess.run([sys.executable, "-c", code], check=True).returncode
 
 
@@ -136,25 +129,6 @@ def worker_of(_: int) -> int:
 
 def folder_and_setting(name: str) -> tuple[str, str | None]:
     return os.getcwd(), os.environ.get(name)  # noqa: PTH109
-
-
-class Beginning:
-    """A task that doubles a number; the first workers that unpickle it hang or exit instead."""
-
-    def __init__(self, what: str, folder: Path, times: int) -> None:
-        self.what, self.folder, self.times = what, folder, times
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__ = state
-        begun = len(list(self.folder.iterdir()))
-        if begun < self.times:
-            (self.folder / str(begun)).touch()
-            if self.what == "hangs":
-                time.sleep(3600)
-            os._exit(9)
-
-    def __call__(self, item: int) -> int:
-        return 2 * item
 
 
 @dataclass(frozen=True)

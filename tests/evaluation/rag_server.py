@@ -18,6 +18,13 @@ def chat(answer: str, passages: Any) -> dict[str, Any]:
     return {"message": {"content": answer, "role": "assistant"}, "context": {"data_points": {"text": passages}}}
 
 
+def question_of(body: dict[str, Any]) -> Any:
+    """Return the question of a common body; of another body, the body itself."""
+    if "messages" in body:
+        return body["messages"][-1]["content"]
+    return body.get("question") or body.get("query") or body
+
+
 @dataclass
 class RagServer:
     """A running RAG server: the requests it received, and the function that makes its replies."""
@@ -34,7 +41,7 @@ class RagServer:
     @property
     def questions(self) -> list[str]:
         """What it was asked, in order of arrival."""
-        return [body["messages"][-1]["content"] for body in self.bodies]
+        return [question_of(body) for body in self.bodies]
 
 
 @contextmanager
@@ -53,8 +60,7 @@ def serving() -> Iterator[RagServer]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.bodies.append(body)
             state.headers.append(dict(self.headers))
-            messages = body.get("messages")
-            reply = state.reply(messages[-1]["content"] if messages else body)
+            reply = state.reply(question_of(body))
             with suppress(OSError):
                 self._send(reply)
 

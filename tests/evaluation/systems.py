@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from typing import Any
 
-from exhibit.evaluation.cases import Case
 from tests.evaluation.imitations import quotes
-from tests.evaluation.loopback import LINES, PLAIN, Asked, Stream, System
+from tests.evaluation.loopback import LINES, Asked, Stream, System
 
 
 def events(*data: Any, done: bool = True) -> list[str]:
@@ -27,9 +24,6 @@ def halves(text: str) -> tuple[str, str]:
 
 def nvidia(system: System, asked: Asked) -> Any:
     """Reply as NVIDIA's RAG server and its ingestor do."""
-    if asked.path == "/v1/search":
-        results = [_nvidia(*quote) for quote in quotes(system.case(asked.body["query"]))]
-        return {"total_results": len(results) + 1, "results": [*results, _nvidia("alder.txt", "Payment. The price")]}
     if asked.path == "/v1/generate":
         assert asked.body["collection_names"] == ["leases"] and asked.body["enable_citations"]
         case = system.case(asked.body["messages"][-1]["content"])
@@ -69,19 +63,14 @@ def _nvidia_documents(system: System, asked: Asked) -> Any:
             system.exists, system.files = False, {}
             return {"message": "gone", "successful": asked.body}
         case "POST", "/v1/documents":
-            assert json.loads(asked.body["fields"]["data"]) == {"collection_name": "leases", "blocking": False}
-            system.files[asked.body["name"]] = "waiting"
-            return {"message": "started", "task_id": asked.body["name"]}
-        case "GET", "/v1/status":
-            name = asked.query["task_id"]
-            if system.files.get(name) == "waiting":
-                system.files[name] = "read"
-                return {"state": "PENDING", "result": {}, "nv_ingest_status": {}}
-            failed = [{"document_name": name, "error_message": "no text"}] if name in system.unreadable else []
-            return {"state": "FINISHED", "result": {"failed_documents": failed}, "nv_ingest_status": {}}
+            assert json.loads(asked.body["fields"]["data"]) == {"collection_name": "leases", "blocking": True}
+            name = asked.body["name"]
+            if name in system.unreadable:
+                return {"message": "done", "failed_documents": [{"document_name": name, "error_message": "no text"}]}
+            system.files[name] = "read"
+            return {"message": "done", "failed_documents": []}
         case "GET", "/v1/documents":
-            there = [name for name, state in system.files.items() if state == "read" and name not in system.unreadable]
-            return {"documents": [{"document_name": name} for name in there]}
+            return {"documents": [{"document_name": name} for name in system.files]}
     return 404
 
 
@@ -124,46 +113,8 @@ def azure(system: System, asked: Asked) -> Any:
 
 
 def openai(system: System, asked: Asked) -> Any:
-    """Reply as OpenAI's Responses, chat completions and vector stores do."""
-    if asked.path == "/v1/responses":
-        return _response(system, asked)
-    if asked.path == "/v1/chat/completions":
-        return _completion(system, asked, lambda case: {"citations": _citations(case)})
-    match asked.method, asked.path:
-        case "GET", "/v1/vector_stores":
-            return {"data": [{"id": "vs_1", "name": "leases"}] if system.exists else [], "has_more": False}
-        case "POST", "/v1/vector_stores":
-            system.exists = True
-            return {"id": "vs_1", "name": asked.body["name"]}
-        case "DELETE", "/v1/vector_stores/vs_1":
-            system.exists = False
-            return {"deleted": True}
-        case "POST", "/v1/files":
-            assert asked.body["fields"] == {"purpose": "assistants"}
-            return {"id": f"file-{asked.body['name']}", "filename": asked.body["name"]}
-        case "POST", "/v1/vector_stores/vs_1/files":
-            system.files[asked.body["file_id"].removeprefix("file-")] = "waiting"
-            return {"id": asked.body["file_id"], "status": "in_progress"}
-        case "GET", "/v1/vector_stores/vs_1/files":
-            return {"data": [_stored(system, name) for name in list(system.files)], "has_more": False}
-    if asked.method == "DELETE" and asked.path.startswith("/v1/files/"):
-        del system.files[asked.path.removeprefix("/v1/files/file-")]
-        return {"deleted": True}
-    if asked.path.startswith("/v1/files/"):
-        return {"filename": asked.path.removeprefix("/v1/files/file-")}
-    return 404
-
-
-def _stored(system: System, name: str) -> dict[str, Any]:
-    told, state = {"id": f"file-{name}", "attributes": {}, "last_error": None}, system.files[name]
-    system.files[name] = "read"
-    if name in system.unreadable:
-        return {**told, "status": "failed", "last_error": {"code": "invalid_file", "message": "no text"}}
-    return {**told, "status": "completed" if state == "read" else "in_progress"}
-
-
-def _citations(case: Case) -> list[dict[str, Any]]:
-    return [{"content": text, "title": file, "filepath": file} for file, text in quotes(case)]
+    """Reply as OpenAI's Responses do."""
+    return _response(system, asked) if asked.path == "/v1/responses" else 404
 
 
 def _response(system: System, asked: Asked) -> Any:
@@ -176,7 +127,7 @@ def _response(system: System, asked: Asked) -> Any:
     output = [{"type": "file_search_call", "status": "completed", "results": results},
               {"type": "message", "role": "assistant", "content": [said]}]  # fmt: skip
     whole = {"id": "resp_1", "output": output, "usage": {"input_tokens": 20, "output_tokens": 10, "total_tokens": 30}}
-    if not asked.body["stream"]:
+    if not asked.body.get("stream"):
         return whole
     first, rest = halves(case.truth)
     pieces = [{"type": "response.created", "response": {"output": []}},
@@ -184,141 +135,3 @@ def _response(system: System, asked: Asked) -> Any:
               {"type": "response.output_text.delta", "delta": rest},
               {"type": "response.completed", "response": whole}]  # fmt: skip
     return Stream([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in pieces])
-
-
-def _completion(system: System, asked: Asked, more: Callable[[Case], Any], where: str = "") -> Any:
-    """Return a chat completion, with the passages beside the choices or, if `where` is set, in the message.
-
-    In a stream, the message's passages are in the last event.
-    """
-    case = system.case(asked.body["messages"][-1]["content"])
-    told, inside = (more(case), {}) if not where else ({}, more(case))
-    spent = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}
-    if not asked.body["stream"]:
-        message = {"role": "assistant", "content": case.truth, **inside}
-        return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": spent, **told}
-    first, rest = halves(case.truth)
-    deltas = [{"role": "assistant", "content": first}, {"content": rest}, {"content": None, **inside}]
-    parts: list[Any] = [{"choices": [{"delta": delta, "finish_reason": None}], "usage": None} for delta in deltas]
-    parts[0] |= told
-    parts[-1]["choices"][0]["finish_reason"] = "stop"
-    parts[-1]["usage"] = spent
-    return Stream(events(*parts))
-
-
-# ---------------------------------------------------------------- LangServe
-
-
-def langserve(system: System, asked: Asked) -> Any:
-    """Reply as a LangServe retrieval chain does."""
-    case = system.case(asked.body["input"]["input"])
-    context = [{"page_content": text, "metadata": {"source": f"/docs/{file}", "page": 0}, "type": "Document"}
-               for file, text in quotes(case)]  # fmt: skip
-    if asked.path == "/rag/invoke":
-        return {
-            "output": {"input": case.question, "context": context, "answer": case.truth},
-            "metadata": {"run_id": "1"},
-        }
-    if asked.path != "/rag/stream":
-        return 404
-    first, rest = halves(case.truth)
-    parts = [{"input": case.question}, {"context": context}, {"answer": first}, {"answer": rest}]
-    told = [f"event: data\r\ndata: {json.dumps(part)}\r\n\r\n" for part in parts]
-    return Stream(['event: metadata\r\ndata: {"run_id": "1"}\r\n\r\n', *told, "event: end\r\n\r\n"])
-
-
-# ---------------------------------------------------------------- LlamaIndex
-
-
-def llamaindex(system: System, asked: Asked) -> Any:
-    """Reply as a LlamaIndex chat server does, in one part or as a stream."""
-    if not re.fullmatch(r"[a-zA-Z0-9_-]+", str(asked.body.get("id", ""))):
-        return 422, {"detail": [{"type": "missing", "loc": ["body", "id"], "msg": "Field required"}]}
-    case = system.case(asked.body["messages"][-1]["content"])
-    nodes = [{"id": "n", "metadata": {"file_name": file, "page_label": "1"}, "score": 0.8, "text": text, "url": None}
-             for file, text in quotes(case)]  # fmt: skip
-    if asked.path == "/api/chat/request":
-        return {"result": {"role": "assistant", "content": case.truth}, "nodes": nodes}
-    if asked.path != "/api/chat":
-        return 404
-    first, rest = halves(case.truth)
-    sources = {"type": "sources", "data": {"nodes": nodes}}
-    agent = {"type": "agent", "data": {"agent": "query", "text": "searching"}}
-    spent = {"finishReason": "stop", "usage": {"promptTokens": 20, "completionTokens": 10}}
-    parts = [("0", ""), ("8", [agent]), ("8", [sources]), ("0", first), ("0", rest), ("d", spent)]
-    return Stream([f"{kind}:{json.dumps(data)}\n" for kind, data in parts], PLAIN)
-
-
-# ---------------------------------------------------------------- Hayhooks
-
-
-def haystack(system: System, asked: Asked) -> Any:
-    """Reply as two Haystack pipelines do: one answers questions, one accepts files."""
-    if asked.path == "/v1/chat/completions":
-        assert asked.body["model"] == "rag"
-        return _completion(system, asked, lambda case: {})
-    if asked.path == "/rag/run":
-        case = system.case(asked.body["query"])
-        if system.stream:
-            return Stream(["".join(f"data: {half}\n\n") for half in halves(case.truth)])
-        documents = [{"content": text, "meta": {"file_path": file}, "score": 0.7} for file, text in quotes(case)]
-        spent = {"usage": {"prompt_tokens": 20, "completion_tokens": 10}}
-        replies = [{"role": "assistant", "content": [{"text": case.truth}], "meta": spent}]
-        return {"result": {"retriever": {"documents": documents}, "llm": {"replies": replies}}}
-    match asked.method, asked.path:
-        case "GET", "/status/files":
-            return {"status": "Up!", "pipeline": "files"}
-        case "POST", "/files/run":
-            if asked.body["name"] in system.unreadable:
-                return 500, {"error": {"message": "no text"}}
-            system.files[asked.body["name"]] = "read"
-            return {"result": {"written": 1}}
-    return 404
-
-
-# ---------------------------------------------------------------- RAGFlow
-
-
-def ragflow(system: System, asked: Asked) -> Any:
-    """Reply as RAGFlow's assistant, search and datasets do."""
-    if asked.headers.get("Authorization") != "Bearer ragflow-planted":
-        return {"code": 109, "message": "API key is invalid!"}
-    if asked.path == "/api/v1/retrieval":
-        assert asked.body["dataset_ids"] == ["d1"]
-        chunks = [{"content": text, "document_keyword": file, "similarity": 0.7, "positions": [[1, 2, 3, 4, 5]]}
-                  for file, text in quotes(system.case(asked.body["question"]))]  # fmt: skip
-        return {"code": 0, "data": {"chunks": chunks, "total": len(chunks)}}
-    if asked.path == "/api/v1/chats_openai/c1/chat/completions":
-        assert asked.body["extra_body"] == {"reference": True}
-        return _completion(system, asked, _reference, "inside")
-    match asked.method, asked.path:
-        case "GET", "/api/v1/datasets":
-            return {"code": 0, "data": [{"id": "d1", "name": "leases"}] if system.exists else []}
-        case "POST", "/api/v1/datasets":
-            system.exists = True
-            return {"code": 0, "data": {"id": "d1", "name": asked.body["name"]}}
-        case "DELETE", "/api/v1/datasets":
-            system.exists, system.files = False, {}
-            return {"code": 0}
-        case "POST", "/api/v1/datasets/d1/documents":
-            system.files[asked.body["name"]] = "sent"
-            return {"code": 0, "data": [{"id": asked.body["name"], "name": asked.body["name"], "run": "UNSTART"}]}
-        case "POST", "/api/v1/datasets/d1/chunks":
-            system.files.update(dict.fromkeys(asked.body["document_ids"], "waiting"))
-            return {"code": 0}
-        case "GET", "/api/v1/datasets/d1/documents":
-            return {"code": 0, "data": {"docs": [_parsed(system, name) for name in list(system.files)]}}
-    return 404, {"code": 404, "message": f"Not Found: {asked.path}"}
-
-
-def _reference(case: Case) -> Any:
-    chunks = {str(number): {"content": text, "document_name": file, "similarity": 0.7, "positions": [[1, 2, 3, 4, 5]]}
-              for number, (file, text) in enumerate(quotes(case))}  # fmt: skip
-    return {"reference": {"chunks": chunks, "doc_aggs": {}}}
-
-
-def _parsed(system: System, name: str) -> dict[str, Any]:
-    state = system.files[name]
-    system.files[name] = "read" if state == "waiting" else state
-    run = {"sent": "UNSTART", "waiting": "RUNNING", "read": "FAIL" if name in system.unreadable else "DONE"}[state]
-    return {"id": name, "name": name, "run": run, "progress_msg": "no text" if run == "FAIL" else ""}

@@ -11,7 +11,7 @@ import evaluate_rag
 from exhibit.rag.inspect import main as inspect
 from tests.evaluation.hosted import KEY, reply_as_azure
 from tests.evaluation.loopback import imitating
-from tests.rag.bundles import PARTIES, write_bundle
+from tests.rag.bundles import PARTIES, rows_of, write_bundle
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_wrong_index_or_key_is_an_error_that_keeps_the_key_secret(service, mon
 
 
 @pytest.mark.parametrize("llm", ["azure:gpt-4o", "openai:gpt-4o-mini"])
-def test_direct_evaluation_searches_answers_and_writes_its_results(service, tmp_path, monkeypatch, llm):
+def test_direct_evaluation_answers_from_the_passages_of_a_search(service, tmp_path, monkeypatch, llm):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", service.url)
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
@@ -63,16 +63,18 @@ def test_direct_evaluation_searches_answers_and_writes_its_results(service, tmp_
     monkeypatch.setenv("OPENAI_BASE_URL", f"{service.url}/v1")
     bundle = write_bundle(tmp_path / "guides")
     own = ["--set", "target_index=guides", "--set", "target_key=AZURE_SEARCH_KEY"]
-    flags = ["--target", "azure", "--target-url", service.url, *own]
+    name = "azure" if llm.startswith("azure") else "azure-search"  # the index makes azure a search service
+    flags = ["--target", name, "--target-url", service.url, *own]
     where = ["--output-dir", str(tmp_path / "results"), "--run-name", "direct"]
     assert evaluate_rag.main([str(bundle), *flags, "--llm", llm, "--set", "k=3", *where]) == 0
-    direct = json.loads(
-        (tmp_path / "results" / "direct" / "direct_evaluation_results.json").read_text(encoding="utf-8")
-    )
+    rows = rows_of(tmp_path / "results" / "direct" / "guides" / "eval_results.jsonl")
+    law = next(row for row in rows if row["question"] == "Which law governs the agreement of Birch Inc.?")
+    assert len(rows) == 9 and not any(row["reply"]["error"] for row in rows) and law["scores"]["answer_f1"] > 0.9
+    assert "governed by the law of Ohio" in law["reply"]["answer"]
+    assert law["reply"]["passages"][0]["filename"] == "birch.txt"
+    direct = json.loads((tmp_path / "results/direct/direct_evaluation_results.json").read_text(encoding="utf-8"))
     assert direct["overall"]["count"] == len(direct["results"]) == 9 and direct["overall"]["failed"] == 0
-    law = next(row for row in direct["results"] if row["question"] == "Which law governs the agreement of Birch Inc.?")
-    assert "governed by the law of Ohio" in law["answer"] and law["sources"][0] == "birch.txt"
-    assert law["metrics"]["answer_f1"] > 0.9
+    assert next(row["sources"][0] for row in direct["results"] if row["question"] == law["question"]) == "birch.txt"
     asked = [one for one in service.asked if one.path.endswith("/chat/completions")]
     azure = llm.startswith("azure")
     assert {one.path for one in asked} == {

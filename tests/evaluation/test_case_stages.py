@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from exhibit.evaluation.case_stages import find_first_loss, stages_of
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.outcomes import find_outcome
 from exhibit.evaluation.records import format_row
-from exhibit.evaluation.servers.shapes import SHAPES
-from exhibit.evaluation.targets.predictions import read_row
+from exhibit.evaluation.replies import read_reply
+from exhibit.evaluation.stages import find_first_loss, stages_of
 from exhibit.evidence import Span
 from exhibit.schemas.run import QUESTION
 
@@ -54,7 +54,8 @@ def asked(*golds: GoldPassage, **reply: Any) -> Case:
 )
 def test_the_stage_that_loses_the_gold_is_named(reply: dict[str, Any], lost_at: str | None) -> None:
     answer = {"answer": "The Thatcher mends it."} if "reranked" in reply else {}
-    (stages,) = stages_of(asked(**{**answer, **reply}))
+    case = asked(**{**answer, **reply})
+    (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
     assert stages.lost_at == lost_at
 
 
@@ -74,7 +75,10 @@ def test_of_several_golds_the_earliest_loss_is_the_question_s() -> None:
 
 
 def test_the_row_of_a_run_has_the_stages() -> None:
-    fields = json.loads(format_row([asked(answer="The Thatcher mends it.", reranked=(2, 1))], tag="t"))
+    case = asked(answer="The Thatcher mends it.", reranked=(2, 1))
+    finding = find_outcome(case)
+    stages = stages_of(case, outcome=finding.outcome)
+    fields = json.loads(format_row([case], [finding], [stages], tag="t"))
     fields.pop("trec")
     row = QUESTION.validate_json(json.dumps(fields), strict=True)
     assert row.lost_at == "reranked"
@@ -88,7 +92,6 @@ def test_the_row_of_a_run_has_the_stages() -> None:
 )
 def test_a_reply_names_what_its_reranker_kept_by_number_or_by_words(reranked: list[object]) -> None:
     row = {"id": 7, "answer": "The Thatcher.", "passages": list(CLAUSES), "reranked": reranked}
-    shape = next(one for one in SHAPES if "passages" in one.passages)
-    assert read_row(row, shape, lambda _: None).reranked == (3, 1)
-    assert read_row({**row, "reranked": None}, shape, lambda _: None).reranked is None
-    assert read_row({**row, "reranked": [17, 4]}, shape, lambda _: None).reranked == (4,)
+    assert read_reply(row, lambda _: None).reranked == (3, 1)
+    assert read_reply({**row, "reranked": None}, lambda _: None).reranked is None
+    assert read_reply({**row, "reranked": [17, 4]}, lambda _: None).reranked == (4,)

@@ -8,13 +8,13 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import with_choices, without_choices
+from exhibit.evaluation.datasets import offers_of
 from exhibit.evaluation.label_choices import (
     choose,
     contradicts,
     describe_choices,
     describe_labels,
     find_chosen_label,
-    offers_of,
 )
 from exhibit.evaluation.metrics import measure
 from exhibit.schemas.errors import BundleError

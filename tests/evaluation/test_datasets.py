@@ -169,3 +169,42 @@ def test_a_pdf_without_an_ending_is_known_by_its_content(converted, tmp_path):
     usual, notes = one(bundle)
     assert usual.files == pdfs.files and "1 files that are not PDFs" in notes[0]
     assert list(one(bundle, file_types=("txt",))[0].files) == ["Notes_2023"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("contracts", r"documents without questions \(train.json\); draft questions first: exhibit draft .*contracts"),
+        ("out/leases/train.json", r"a file of a bundle; name the folder: .*leases$"),
+        ("out", r"a folder of bundles, not a bundle; name them as .*out/\*"),
+        ("out/leasse", "no such folder; did you mean .*out/leases"),
+        ("out/zebra", "zebra: no such folder$"),
+    ],
+)
+def test_path_that_is_no_bundle_is_answered_with_the_remedy(tmp_path, path, message):
+    write_bundle(tmp_path / "out" / "leases")
+    (tmp_path / "contracts").mkdir()
+    (tmp_path / "contracts" / "lease.txt").write_text("A lease.", encoding="utf-8")
+    with pytest.raises(BundleError, match=message):
+        load_datasets([tmp_path / path], Selection())
+
+
+def test_value_of_where_in_another_case_is_suggested(tmp_path):
+    with pytest.raises(BundleError, match=r"did you mean --where clause=term\?"):
+        load_datasets([write_bundle(tmp_path / "leases")], Selection(where={"clause": ("Term",)}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "how"),
+    [
+        ("This Agreement is governed by the law of Chile.", "exact"),
+        ("This Agreement is governed by the law of Peru, as agreed.", None),
+        ("the law of Chile.", None),
+    ],
+)
+def test_expected_answer_that_its_document_has_word_for_word_is_gold(tmp_path, answer, how):
+    rows = [row("q", "Which law?", answer, {"filename": "cedar.txt"})]
+    dataset, warnings = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
+    [gold] = dataset.cases[0].gold
+    assert (gold.how, bool(gold.places), gold.text) == (how, bool(how), answer if how else None)
+    assert any("1 questions: the expected answer is the gold" in warning for warning in warnings) is bool(how)

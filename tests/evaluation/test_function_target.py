@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -15,7 +14,6 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets.function import read_result
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.imitations import quotes
@@ -155,88 +153,3 @@ def test_a_whole_run_of_a_function(dataset, tmp_path):
     told = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
     run = evaluate(parse_settings({**told, "run_name": "r", "report_cases": 0}), parts={"function": answer})
     assert run.summary["answer_f1"].mean == run.summary["char_recall@8"].mean == 1.0 and not run.failures.failed
-
-
-class Nest(Mapping):
-    """A mapping that contains itself endlessly and records how deep it was read."""
-
-    def __init__(self, depth: int, deepest: list[int]) -> None:
-        self.depth, self.deepest = depth, deepest
-
-    def __getitem__(self, key):
-        self.deepest.append(self.depth)
-        return {"answer": "Norway.", "more": self.inner()}[key]
-
-    def inner(self):
-        return Nest(self.depth + 1, self.deepest)
-
-    def __iter__(self):
-        return iter(("answer", "more"))
-
-    def __len__(self) -> int:
-        return 2
-
-
-class Boxed(Nest):
-    """An endlessly nested mapping in which each level is wrapped in a list."""
-
-    def inner(self):
-        return [Boxed(self.depth + 2, self.deepest)]
-
-
-class Slots:
-    """An object without a `__dict__`, with itself inside."""
-
-    __slots__ = ("_hidden", "answer", "depth", "missing")
-
-    def __init__(self, depth: int, deepest: list[int]) -> None:
-        self.answer, self.depth, self._hidden = "Norway.", depth, deepest
-
-
-@pytest.mark.parametrize(("nest", "deepest"), [(Nest, 6), (Boxed, 5)])
-def test_objects_are_looked_into_six_deep_and_no_deeper(nest, deepest):
-    looked: list[int] = []
-    assert read_result(nest(1, looked), str).answer == "Norway." and max(looked) == deepest
-
-
-def test_an_object_with_slots_is_read_as_far_as_they_are_filled():
-    assert read_result(Slots(1, []), str).answer == "Norway."
-
-
-def test_an_object_inside_objects_is_looked_into_six_deep():
-    def nested(depth: int, text: str) -> object:
-        return text if not depth else SimpleNamespace(answer="Norway.", more=nested(depth - 1, text))
-
-    class Watched:
-        looked = 0
-
-        @property
-        def __dict__(self):
-            Watched.looked += 1
-            return {"x": 1}
-
-    for depth, looked in ((5, True), (6, False)):
-        Watched.looked = 0
-        assert read_result(nested(depth, Watched()), str).answer == "Norway." and bool(Watched.looked) is looked
-
-
-def test_the_text_of_an_exception_is_cut_and_put_on_one_line(dataset):
-    def answer(question):
-        raise RuntimeError("a\nb  c " + "x" * 400)
-
-    [reply] = ask(answer, dataset)
-    assert reply.error.startswith("RuntimeError: a b c xxx") and len(reply.error) == 300
-
-
-@pytest.mark.parametrize(("count", "tried"), [(1, [0]), (2, [0, 1]), (9, [0, 3, 6]), (7, [0, 2, 4])])
-def test_the_questions_that_are_tried_are_spread_over_the_set(dataset, count, tried):
-    asked = []
-
-    def answer(question):
-        asked.append(question)
-        raise RuntimeError("cold")
-
-    target = open_target("function", TargetOptions(function=answer))
-    with pytest.raises(ToolkitError, match=f"none of {len(tried)} questions was answered. The first error: Runtime"):
-        target.probe(dataset, dataset.cases[:count])
-    assert asked == [dataset.cases[place].question for place in tried]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
 from importlib import import_module
-from typing import Any
 
 import jsonschema
 import pytest
 
-from exhibit.evaluation.answer_words import make_squad_prediction, split_squad_words
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, squad_inputs
 from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.metrics.parity import make_squad_prediction, split_squad_words
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import BundleError
@@ -183,58 +181,6 @@ def test_what_is_no_run_is_named(tmp_path, runs):
         squad_inputs(runs / "good")
 
 
-# ---------------------------------------------------------------- a real LangServe
-
-
-@pytest.mark.interop
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_chain_behind_langserve_itself(tmp_path, stream):
-    import uvicorn
-    from fastapi import FastAPI
-    from langchain_core.documents import Document
-    from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
-    from langserve import add_routes
-
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    truths = {case.question: case for case in dataset.cases}
-
-    def context(told):
-        gold = truths[told["input"]].gold[0]
-        return [
-            Document(page_content=gold.text or "Nothing.", metadata={"source": f"/docs/{gold.filename}", "page": 0})
-        ]
-
-    async def answer(parts):
-        told = {}
-        async for part in parts:
-            told |= part
-        for word in truths[told["input"]].truth.partition(" "):
-            yield word
-
-    chain = RunnablePassthrough.assign(context=RunnableLambda(context)).assign(answer=RunnableGenerator(answer))
-    app = FastAPI()
-    add_routes(app, chain.with_types(input_type=dict[str, Any], output_type=Any), path="/rag")
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server did not start"
-        thread.join(0.05)
-    try:
-        port = server.servers[0].sockets[0].getsockname()[1]
-        told = {"url": f"http://127.0.0.1:{port}/rag", "stream": stream}
-        target = open_target("langserve", TargetOptions(), told)
-        assert target.probe(dataset, dataset.cases) == []
-        replies = dict(target.ask(dataset, dataset.cases))
-    finally:
-        server.should_exit = True
-        thread.join(10)
-    for position, case in enumerate(dataset.cases):
-        reply = replies[position]
-        assert reply.answer == case.truth and reply.passages[0].filename == case.filename, reply.error
-        assert reply.passages[0].told_page == 1 and (reply.first_token is not None) is stream
-
-
 # ---------------------------------------------------------------- NVIDIA's interfaces
 
 
@@ -274,7 +220,7 @@ def test_requests_and_imitated_replies_are_those_of_the_blueprint_s_openapi(tmp_
         pieces = answered.pieces if isinstance(answered, systems.Stream) else []
         for one in [json.loads(piece.removeprefix("data: ")) for piece in pieces] or [answered]:
             _check(spec, schema, one)
-    assert len(seen) == 8
+    assert len(seen) == 6
 
 
 def _check(spec, schema, value):

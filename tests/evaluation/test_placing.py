@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.missing import notes_on
-from exhibit.evaluation.verdicts import examine, judge
+from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document, Page, Span
 
 RENT = "The Tenant shall pay a yearly rent of £48,000 in twelve equal instalments on the first day of each month."
@@ -89,7 +88,6 @@ def test_no_form_of_a_chunk_changes_a_figure(documents, form, clause):
     case = asked(documents, CLAUSES[clause], FORMS[form](CLAUSES[clause]))
     assert figures(case) == figures(asked(documents, CLAUSES[clause], CLAUSES[clause]))
     assert figures(case)["char_recall@8"] == figures(case)["char_precision@8"] == 1.0
-    assert judge(case) == "answered"
 
 
 @settings(max_examples=settings.default.max_examples // 4)
@@ -130,7 +128,6 @@ def test_the_first_and_the_last_words_of_a_document_are_not_all_of_it(documents,
     [passage] = case.reply.passages
     assert sum(end - start for start, end in passage.spans) <= 120
     assert figures(case)["recall@10"] == figures(case)["char_recall@8"] == 0.0
-    assert judge(case) == "right document, wrong passage"
 
 
 def test_a_touch_is_no_find(documents):
@@ -139,16 +136,12 @@ def test_a_touch_is_no_find(documents):
     for start, end, found in ((at - 80, at + 1, False), (at - 80, at + 30, False), (at - 8, at + len(REPAIR), True)):
         case = asked(documents, REPAIR, Passage(text[start:end], "mill.txt", Span(start, end)))
         assert figures(case)["recall@10"] == float(found)
-        assert judge(case) == ("answered" if found else "right document, wrong passage")
-    touching = asked(documents, REPAIR, Passage(text[at - 80 : at + 30], "mill.txt", Span(at - 80, at + 30)))
-    assert "which passage 1 touches" in examine(touching).evidence
 
 
 def test_a_word_that_stands_everywhere_finds_nothing_and_its_place_is_unknown(documents):
     case = asked(documents, RENT, "shall")
     assert case.reply.passages[0].span is None and case.reply.passages[0].unplaced
     assert figures(case)["char_recall@8"] is None and figures(case)["recall@10"] is None
-    assert judge(case) == "cannot be judged"
     assert "1 of 1 passages have so few words that no place can be told" in notes_on(case)
 
 

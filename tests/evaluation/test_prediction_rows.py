@@ -1,4 +1,4 @@
-"""Prediction rows, passages located in documents, checks of files and questions, sorted labels, commits."""
+"""Files of predictions, passages located in documents, checks of files and questions, grades, labels, commits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.corpus_files import check_files, check_questions
-from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.documents import Documents, read_grades, touches
+from exhibit.evaluation.datasets import Selection, check_files, check_questions, load_datasets, read_grades
+from exhibit.evaluation.placement import Documents, touches
 from exhibit.evaluation.records import commit_of, describe_machine, kinds_of
-from exhibit.evaluation.servers.shapes import SHAPES
+from exhibit.evaluation.replies import read_reply
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_row, read_rows
+from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_rows
 from exhibit.evaluation.targets.predictions import open as open_predictions
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -29,6 +28,12 @@ from tests.rag.bundles import write_bundle
 def dataset(tmp_path):
     [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
     return dataset
+
+
+@pytest.fixture
+def predictions(tmp_path):
+    """A function that returns the target for a file with these rows."""
+    return lambda rows: Predictions(written(tmp_path / "p.json", rows), TargetOptions())
 
 
 def written(path: Path, content: object) -> Path:
@@ -52,7 +57,7 @@ def written(path: Path, content: object) -> Path:
         ("p.jsonl", '[{"id": 1, "answer": "a"},\n{"id": 2, "answer": "b"}]'),
     ],
 )
-def test_rows_are_read_in_every_way_they_are_written(tmp_path, name, content):
+def test_rows_are_read_from_lists_lines_and_columns(tmp_path, name, content):
     rows = list(read_rows(written(tmp_path / name, content)))
     assert [(row["id"], row["answer"]) for row in rows] == [(1, "a"), (2, "b")]
 
@@ -62,11 +67,9 @@ def test_cells_of_a_table_are_text_or_passages(tmp_path):
     rows = list(read_rows(written(tmp_path / "p.csv", table)))
     assert rows[0] == {"id": "1", "answer": "[1] says so", "passages": ["x", "y"]}
     assert rows[1] == {"id": "2", "passages": [{"text": "z"}]} and rows[2]["answer"] == "["
-    tabs = list(read_rows(written(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n")))
-    assert tabs == [{"id": "1", "answer": "a, b"}]
-    long = "x" * 200_000
-    [row] = read_rows(written(tmp_path / "q.csv", f"id,answer\n1,{long}\n"))
-    assert row["answer"] == long
+    assert list(read_rows(written(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n"))) == [{"id": "1", "answer": "a, b"}]
+    [row] = read_rows(written(tmp_path / "q.csv", f"id,answer\n1,{'x' * 200_000}\n"))
+    assert len(row["answer"]) == 200_000
 
 
 @pytest.mark.parametrize(
@@ -74,77 +77,105 @@ def test_cells_of_a_table_are_text_or_passages(tmp_path):
     [
         ("{", "neither JSON nor JSONL"),
         ("[]", "must be a list of objects"),
+        ("\n", "must be a list of objects"),
         ([3], "must be a list of objects"),
         ([{"id": 1, "answer": "a"}, {"answer": "b"}], "row 1 has neither an id nor a question"),
+        ({"id": [1, 2], "answer": ["a"]}, "row 0 has neither an id nor a question"),
+        ('{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": \n', "line 3: not JSON: Expecting value, column 21"),
     ],
 )
-def test_a_file_that_holds_no_predictions_is_refused(tmp_path, content, words):
+def test_invalid_file_of_predictions_is_rejected(tmp_path, content, words):
     with pytest.raises(ToolkitError, match=words):
         read_rows(written(tmp_path / "p.json", content))
+
+
+def test_predictions_need_a_file():
     with pytest.raises(ToolkitError, match="needs a file: --target predictions:FILE"):
         open_predictions(None, TargetOptions())
 
 
-def test_a_broken_line_of_predictions_is_named_by_its_number(tmp_path):
-    lines = '{"id": 1, "answer": "the charterer"}\n\n{"id": 2, "answer": \n'
-    with pytest.raises(ToolkitError, match=r"p\.jsonl: line 3: not JSON: Expecting value, column 21"):
-        list(read_rows(written(tmp_path / "p.jsonl", lines)))
-    object_over_lines = '{\n "samples": [{"id": 1, "answer": "the owner"}]\n}\n'
-    assert list(read_rows(written(tmp_path / "p.json", object_over_lines))) == [{"id": 1, "answer": "the owner"}]
-
-
-def test_a_row_says_which_question_it_is_for():
+def test_id_and_question_of_a_row():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " a\n b "}) == "a b" and question_of({"question": 3}) is None
 
 
-def test_a_row_is_a_reply_or_an_error():
-    shape = next(one for one in SHAPES if one.name == SHAPES[-1].name)
+@pytest.mark.parametrize(
+    ("row", "field", "value"),
+    [
+        ({"answer": "a", "error": "down"}, "error", "down"),
+        ({"answer": "late", "latency": -1}, "error", "late"),
+        ({"latency": -1}, "error", "the row is marked as failed"),
+        ({"id": 1}, "error", "neither an answer nor passages"),
+        ({"answer": "a", "confidence": 0.5}, "confidence", 0.5),
+        ({"answer": "a", "selected": 1}, "selected", 1),
+        ({"answer": "a", "latency": 3}, "seconds", 3.0),
+        ({"answer": "a", "seconds": -2}, "seconds", None),
+        ({"answer": "a", "seconds": 0}, "seconds", 0.0),
+    ],
+)
+def test_row_is_a_reply_or_an_error(row, field, value):
+    assert getattr(read_reply(row, lambda name: name), field) == value
 
-    def read(**row):
-        return read_row(row, shape, lambda name: name)
 
-    assert read(answer="a", error="down").error == "down" and read(answer="late", latency=-1).error == "late"
-    assert read(latency=-1).error == "the row is marked as failed" and read().error == "neither an answer nor passages"
-    told = read(answer="a", seconds=2, confidence=0.5, first_token=0.1, selected=1)
-    assert (told.answer, told.seconds, told.confidence, told.first_token, told.selected) == ("a", 2.0, 0.5, 0.1, 1)
-    assert read(answer="a", latency=3).seconds == 3.0 and read(answer="a", seconds=-2).seconds is None
-    assert read(answer="a", seconds=0).seconds == 0.0
-
-
-def test_rows_are_matched_by_id_and_question_and_two_for_one_are_refused(tmp_path, dataset):
+def test_rows_are_matched_by_id_then_question(predictions, dataset):
     first, second, *_ = dataset.cases
-    rows = [{"id": first.id, "answer": "a"}, {"question": second.question, "answer": "b"}]
-    target = Predictions(written(tmp_path / "p.json", rows), TargetOptions())
+    target = predictions([{"id": first.id, "answer": "a"}, {"question": second.question, "answer": "b"}])
     replies = [reply for _, reply in target.ask(dataset, dataset.cases[:3])]
     assert [reply.answer for reply in replies] == ["a", "b", None] and replies[2].error == "no prediction in p.json"
     notes = target.probe(dataset, dataset.cases)
     assert "7 of 9 questions of leases have no row: they count as failed" in notes[1] and len(notes) == 2
     assert len(target.probe(dataset, dataset.cases[:2])) == 1
+
+
+@pytest.mark.parametrize(("length", "ending"), [(80, "q" * 80), (81, "q" * 79 + "…")])
+def test_file_for_another_bundle_is_rejected(predictions, dataset, length, ending):
+    long = replace(dataset.cases[0], question="q" * length)
+    with pytest.raises(
+        ToolkitError, match=rf"no row answers .* such as question 0 \({ending}\); is the file for another"
+    ):
+        predictions([{"id": "none", "answer": "a"}]).probe(dataset, [long])
+
+
+def test_two_rows_for_one_question_are_rejected(predictions, dataset):
     with pytest.raises(ToolkitError, match="rows 1 and 3 are both for 'x'"):
-        Predictions(written(tmp_path / "q.json", [{"id": n, "answer": "a"} for n in "xyx"]), TargetOptions())
-    strange = Predictions(written(tmp_path / "r.json", [{"id": "none", "answer": "a"}]), TargetOptions())
-    with pytest.raises(ToolkitError, match="no row answers a question of leases"):
-        strange.probe(dataset, dataset.cases)
-
-
-def test_two_rows_for_one_question_need_an_id(tmp_path, dataset):
+        predictions([{"id": id, "answer": "a"} for id in "xyx"])
     question = dataset.cases[0].question
-    rows = [{"question": question, "answer": "a"}, {"question": question, "answer": "b"}]
     with pytest.raises(ToolkitError, match="a question occurs twice"):
-        Predictions(written(tmp_path / "p.json", rows), TargetOptions()).probe(dataset, dataset.cases)
+        predictions([{"question": question, "answer": answer} for answer in "ab"]).probe(dataset, dataset.cases)
 
 
-def test_a_file_of_truths_is_no_prediction(tmp_path, dataset):
+def test_file_of_expected_answers_is_rejected(predictions, dataset):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     with pytest.raises(ToolkitError, match="questions with expected answers"):
-        Predictions(written(tmp_path / "p.json", truths), TargetOptions())
-    bare = [{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths]
-    copied = Predictions(written(tmp_path / "q.json", bare), TargetOptions())
+        predictions(truths)
+    copied = predictions([{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths])
     answerable = [case for case in dataset.cases if case.gold]
     with pytest.raises(ToolkitError, match="with the expected answers"):
         copied.probe(dataset, answerable[:3])
     assert copied.probe(dataset, answerable[:2]), "two may be right by chance"
+
+
+@pytest.mark.parametrize("rows", [[{"id": 1, "odd": 3}], [{"id": 1, "truth": "t", "is_impossible": False}]])
+def test_rows_unlike_a_reply_are_shown(predictions, rows):
+    with pytest.raises(ToolkitError, match="not recognised as replies: {id: number"):
+        predictions(rows)
+
+
+def test_notes_state_which_fields_are_read(predictions, dataset):
+    rows = [{"id": case.id, "answer": "a", "passages": ["x"], "truth": "t"} for case in dataset.cases[:2]]
+    [note] = predictions(rows).probe(dataset, dataset.cases[:2])
+    assert note == ("p.json: the answer is answer, the passages are passages; truth is the expected answer: not read")
+    assert "the passages are not given" in predictions([{"id": 0, "answer": "a"}]).probe(dataset, dataset.cases[:1])[0]
+
+
+def test_row_of_the_dataset_is_preferred_and_a_failed_row_names_its_file(predictions, dataset):
+    first, second, *_ = dataset.cases
+    rows = [
+        {"id": first.id, "dataset": "other", "answer": "o"}, {"id": first.id, "dataset": "leases", "answer": "mine"},
+        {"id": second.id, "answer": "x", "error": "down"},
+    ]  # fmt: skip
+    mine, failed = (reply for _, reply in predictions(rows).ask(dataset, [first, second]))
+    assert (mine.answer, mine.error, failed.error) == ("mine", "", "p.json: down")
 
 
 # ---------------------------------------------------------------- passages in documents
@@ -205,7 +236,7 @@ def test_spans_that_touch_share_a_character():
 def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questions(tmp_path):
     bundle = open_bundle(write_bundle(tmp_path / "leases"))
     files = check_files(bundle, bundle.files, allow_changed=False)
-    assert sorted(files.used) == sorted(bundle.files) and files.stray == files.changed == files.closed == ()
+    assert sorted(files.used) == sorted(bundle.files) and files.stray == files.changed == ()
     name = sorted(bundle.files)[0]
     documents = Documents(bundle.files)
     size = len(documents.get(name).text)
@@ -288,55 +319,3 @@ def test_the_commit_is_what_ci_names_or_what_is_checked_out(tmp_path):
         (tmp_path / name).write_text("y", encoding="utf-8")
     assert commit_of(tmp_path, {}) == {"commit": head, "changed_files": 2}, "a new file is no change"
     assert set(describe_machine()) == {"system", "processor", "cores", "python"} and describe_machine()["cores"] >= 1
-
-
-def test_a_file_of_one_row_is_read_and_of_none_is_refused(tmp_path):
-    [row] = read_rows(written(tmp_path / "p.jsonl", '{"id": 1, "answer": "a"}\n'))
-    assert row == {"id": 1, "answer": "a"}
-    with pytest.raises(ToolkitError, match="must be a list of objects"):
-        read_rows(written(tmp_path / "q.jsonl", "\n"))
-    uneven = {"id": [1, 2], "answer": ["a"]}
-    with pytest.raises(ToolkitError, match="row 0 has neither an id nor a question"):
-        read_rows(written(tmp_path / "r.json", uneven))
-
-
-def test_passages_of_nvidia_s_results_are_put_together(tmp_path):
-    row = {"id": 1, "generated_answer": "a", "generated_contexts": ["x", "y"], "retrieved_docs": ["l_b.pdf_3", "m.pdf"]}
-    [read] = read_rows(written(tmp_path / "p.json", [row]))
-    assert read["nvidia_passages"] == [
-        {"filename": "l_b.pdf", "page_number": 3, "text": "x"}, {"filename": "m.pdf", "text": "y"}
-    ]  # fmt: skip
-    odd = [{**row, "retrieved_docs": ["m.pdf"]}, {**row, "retrieved_docs": "m"}, {**row, "generated_contexts": None}]
-    odd.append({key: value for key, value in row.items() if key != "generated_answer"})
-    for one in odd:
-        assert list(read_rows(written(tmp_path / "p.json", [one]))) == [one]
-
-
-def test_the_notes_on_a_file_of_predictions_say_what_is_taken_for_what(tmp_path, dataset):
-    rows = [{"id": case.id, "answer": "a", "passages": ["x"], "truth": "t"} for case in dataset.cases[:2]]
-    [note] = Predictions(written(tmp_path / "p.json", rows), TargetOptions()).probe(dataset, dataset.cases[:2])
-    assert "the answer is answer, the passages are passages" in note and note.startswith("p.json: read as ")
-    bare = Predictions(written(tmp_path / "q.json", [{"id": 0, "answer": "a"}]), TargetOptions())
-    assert "the passages are not given" in bare.probe(dataset, dataset.cases[:1])[0]
-    none = Predictions(written(tmp_path / "r.json", [{"id": "z", "answer": "a"}]), TargetOptions())
-    for length, ending in ((80, "q" * 80), (81, "q" * 79 + "…")):
-        long = replace(dataset.cases[0], question="q" * length)
-        with pytest.raises(ToolkitError, match=rf"such as question 0 \({ending}\); is the file"):
-            none.probe(dataset, [long])
-
-
-def test_rows_that_fail_name_their_file_and_a_dataset_s_own_row_comes_first(tmp_path, dataset):
-    first, second, *_ = dataset.cases
-    rows = [
-        {"id": first.id, "dataset": "other", "answer": "o"}, {"id": first.id, "dataset": "leases", "answer": "mine"},
-        {"id": second.id, "answer": "x", "error": "down"},
-    ]  # fmt: skip
-    target = Predictions(written(tmp_path / "p.json", rows), TargetOptions())
-    mine, failed = (reply for _, reply in target.ask(dataset, [first, second]))
-    assert (mine.answer, mine.error, failed.error) == ("mine", "", "p.json: down")
-
-
-@pytest.mark.parametrize("rows", [[{"id": 1, "odd": 3}], [{"id": 1, "truth": "t", "is_impossible": False}]])
-def test_rows_like_no_reply_are_shown(tmp_path, rows):
-    with pytest.raises(ToolkitError, match="not recognised as replies: {id: number|questions with expected answers"):
-        Predictions(written(tmp_path / "p.json", rows), TargetOptions())

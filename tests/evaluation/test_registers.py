@@ -8,11 +8,16 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.metrics import Options, describe_metric, references_official
-from exhibit.evaluation.registers import Client, Register, find_case_path, instrument_path, list_provision_paths
-from exhibit.evaluation.registers.client import RegisterPage
+from exhibit.evaluation.metrics import Options, describe_metric, measure
+from exhibit.evaluation.registers import (
+    Client,
+    Register,
+    RegisterPage,
+    find_case_path,
+    instrument_path,
+    list_provision_paths,
+)
 from exhibit.law.references import Reference, find_references
-from exhibit.storage.cache import Cache
 from tests.evaluation import registers as loopback
 
 
@@ -156,17 +161,8 @@ def test_a_busy_register_is_left_alone_for_as_long_as_it_asks(tmp_path, register
     assert clock.pauses[-1] == pytest.approx(3, abs=0.1)
 
 
-def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, registers):
-    registers.busy = 99
-    one = register(tmp_path, registers)
-    found = find_references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
-    assert {one.outcome(reference) for reference in found} == {"unreachable"}
-    assert len(registers.asked) == 4, "robots.txt, then three tries of the first and none of the others"
-    assert len(Cache(tmp_path / "kept" / "pages.sqlite")) == 0
-
-
 def test_a_reply_without_end_is_cut_off(tmp_path, registers, monkeypatch):
-    monkeypatch.setattr("exhibit.evaluation.registers.client._LARGEST", 100)
+    monkeypatch.setattr("exhibit.evaluation.registers._LARGEST", 100)
     monkeypatch.setattr(loopback, "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
     checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
     assert checked.outcome == "unreachable" and "100 bytes" in checked.detail
@@ -207,13 +203,14 @@ class Table:
     ],
 )
 def test_the_share_is_of_what_was_decided(answer, share):
-    values = references_official.measure([Case(0, "?", "", reply=Reply(answer))], Options(officials=Table()))
+    case = Case(0, "?", "", reply=Reply(answer))
+    values = measure([case], Options(officials=Table()), names=["references_official"])
     assert values == {"references_official": [share]}
 
 
 def test_without_the_registers_it_does_not_apply():
     cases = [Case(0, "?", "", reply=Reply("[2021] UKSC 1"))]
-    assert references_official.measure(cases, Options()) == {"references_official": [None]}
+    assert measure(cases, Options(), names=["references_official"]) == {"references_official": [None]}
     assert "registers" in describe_metric("references_official").needs
     assert describe_metric("references_official").group == "Citations"
 
@@ -244,9 +241,9 @@ def flags(tmp_path, url: str) -> list[str]:
     ]  # fmt: skip
 
 
-def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch, capsys):
+def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("exhibit.evaluation.metric_options.Client", lambda folder, **_: Client(folder, delay=0.0))
+    monkeypatch.setattr("exhibit.evaluation.evaluate.Client", lambda folder, **_: Client(folder, delay=0.0))
     assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
     place = tmp_path / "results" / "r" / "limits"
     rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -259,7 +256,6 @@ def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch
         (1, "[2021] UKSC 1", "found"),
         (1, "CPR 3.4", "uncovered"),
     ]
-    assert "references_official" in capsys.readouterr().out
 
 
 def test_a_run_that_was_not_asked_to_asks_nobody(tmp_path, registers):
@@ -276,30 +272,6 @@ def test_offline_a_run_says_so_in_one_line_and_ends_well(tmp_path, monkeypatch, 
     assert evaluate_rag.main([*flags(tmp_path, url), "--check-references"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
     assert len(told) == 1 and "3 of 4 references not checked" in told[0] and "127.0.0.1" in told[0]
-
-
-class Told:
-    """A client that has one page for every address."""
-
-    def __init__(self, page: RegisterPage) -> None:
-        self._page = page
-
-    def page(self, url: str, *, body: bool = False) -> RegisterPage:
-        return self._page
-
-
-@pytest.mark.parametrize(
-    ("url", "status", "path"),
-    [
-        ("https://law.example/uksi/2002/618/made", 200, "uksi/2002/618"),
-        ("https://law.example/", 200, "uksi/2002/618"),
-        ("https://law.example/uksi/2002/618", 404, None),
-    ],
-)
-def test_an_instrument_is_where_the_register_leads_or_else_where_it_was_asked_for(url, status, path):
-    page = RegisterPage(url, status, "")
-    told = Register(Told(page), legislation="https://law.example", case_law="https://law.example")
-    assert told.path_of_instrument("si 2002/618") == path
 
 
 class Pages:

@@ -14,14 +14,13 @@ from exhibit.evaluation.stages import (
     InText,
     RankedStage,
     SystemLists,
-    compute_ceiling,
+    compute_gold_left,
     find_in_chunks,
     find_in_text,
     follow_gold,
-    kind_of_gold,
 )
-from exhibit.evidence import Document, Page, Span
-from exhibit.evidence.parser_markup import blank_markup
+from exhibit.evidence import Document, Span
+from exhibit.evidence.place import blank_markup
 
 BERTH = "The Master shall berth the vessel at the north quay and pay harbour dues of 640 crowns a week"
 PROVISO = ", provided that no dues are owed while the quay is closed by ice."
@@ -231,10 +230,9 @@ def test_the_ceiling_falls_from_stage_to_stage_and_is_none_where_nothing_is_know
         follow_gold(gold(BERTH), SystemLists(LIST[1:], LIST[1:])),
         GoldStages(page=False),
     ]
-    assert compute_ceiling(stages, "page") == 0.75
-    assert compute_ceiling(stages, "retrieved") == pytest.approx(2 / 3)
-    assert compute_ceiling(stages, "reranked") == pytest.approx(1 / 3)
-    assert compute_ceiling(stages, "context") is None
+    assert compute_gold_left(stages, "page") == 0.75
+    assert compute_gold_left(stages, "retrieved") == pytest.approx(2 / 3)
+    assert compute_gold_left(stages, "reranked") == pytest.approx(1 / 3)
 
 
 def test_a_row_has_the_stages_that_are_known() -> None:
@@ -248,14 +246,3 @@ def test_a_row_has_the_stages_that_are_known() -> None:
 
 
 # ---------------------------------------------------------------- kinds of gold
-
-
-def test_golds_are_told_apart_by_their_form() -> None:
-    rules = "(a) The Reeve keeps the seal.\n(b) The Clerk keeps the book.\n(c) The Ferryman keeps the boat."
-    text = PORT + "\n\n" + rules
-    document = Document("harbour.txt", text)
-    kinds = {words: kind_of_gold(gold(words, text), document) for words in (LIGHTS, TOLL, rules)}
-    assert kinds == {LIGHTS: "text", TOLL: "table", rules: "list"}
-    middle = text.index(LIGHTS) + 20
-    pages = (Page(1, Span(0, middle), 595, 842), Page(2, Span(middle, len(text)), 595, 842))
-    assert kind_of_gold(gold(LIGHTS, text), replace(document, pages=pages)) == "across pages"

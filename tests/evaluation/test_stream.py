@@ -9,9 +9,8 @@ import weakref
 
 import pytest
 
-from exhibit.evaluation import documents, scoring, targets
+from exhibit.evaluation import scoring, targets
 from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
@@ -19,8 +18,7 @@ from exhibit.evaluation.score_table import Column
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import summarise_run
-from exhibit.evidence.pieces import Placement
-from tests.rag.bundles import contract, rows_of, write_bundle
+from tests.rag.bundles import rows_of, write_bundle
 
 PASSAGES = 20
 
@@ -138,18 +136,6 @@ def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path):
         assert [one.id for one in kept] == list(range(lines[:cut].count(b"\n")))
         assert path.read_bytes() == lines[: lines.rfind(b"\n", 0, cut) + 1]
     assert [one.failed for one in kept] == [False, True, False]
-
-
-def test_places_that_were_found_are_remembered_up_to_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "_REMEMBERED", 3)
-    (tmp_path / "a.txt").write_text(contract("Alder Ltd", "Norway"), encoding="utf-8")
-    library = Documents({"a.txt": tmp_path / "a.txt"})
-    looked_for = []
-    nowhere = Placement((), (), 0)
-    monkeypatch.setattr(documents, "place_text", lambda words, document: looked_for.append(words) or nowhere)
-    for words in ("one", "two", "three", "two", "four", "one", "four"):
-        library.place(Passage(words, "a.txt"))
-    assert looked_for == ["one", "two", "three", "four", "one"], "the oldest is forgotten first"
 
 
 # ---------------------------------------------------------------- columns

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 
 import pytest
 
-from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.placement import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets.builtin import renumber
-from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.errors import BundleError, LimitError, ToolkitError
 from tests.evaluation.rag_server import SECRET, chat, serving
-from tests.rag.bundles import contract, write_bundle
+from tests.rag.bundles import write_bundle
 
 
 @pytest.fixture
@@ -135,7 +132,9 @@ def test_parts_that_are_not_there_are_named_together():
 
 
 def test_there_is_no_such_target():
-    with pytest.raises(ToolkitError, match="no target 'oracle'; the targets are azure, builtin, haystack, http"):
+    with pytest.raises(
+        ToolkitError, match="no target 'oracle'; the targets are azure, azure-search, builtin, http, nvidia, openai"
+    ):
         open_target("oracle", TargetOptions())
 
 
@@ -153,18 +152,6 @@ def http(server, monkeypatch):
     return make
 
 
-def test_a_chat_server_is_asked_and_read(http, server, dataset):
-    server.reply = lambda question: chat("Norway [1].", ["alder.txt#page=1: governed by the law of Norway", "bare"])
-    replies = ask(http(parameters={"overrides": {"top": 5}}), dataset)
-    assert sorted(server.questions) == sorted(case.question for case in dataset.cases)
-    assert server.bodies[0]["stream"] is False and server.bodies[0]["context"] == {"overrides": {"top": 5}}
-    assert replies[0].answer == "Norway [1]." and replies[0].seconds > 0
-    assert replies[0].passages == (
-        Passage("governed by the law of Norway", "alder.txt", page=1, told_page=1, told_filename="alder.txt#page=1"),
-        Passage("bare"),
-    )
-
-
 def test_a_request_template_and_paths(http, server, dataset):
     hits = [{"source": "x/birch.txt", "body": "b"}]
     server.reply = lambda body: {"out": [{"text": f"re: {body['q']}"}], "hits": hits}
@@ -175,29 +162,6 @@ def test_a_request_template_and_paths(http, server, dataset):
     [reply] = ask(target, dataset, dataset.cases[:1])
     assert server.bodies == [{"q": dataset.cases[0].question, "deep": [{"n": 3, "p": {"a": 1}}]}]
     assert reply.answer == f"re: {dataset.cases[0].question}" and reply.passages[0].filename == "birch.txt"
-
-
-@pytest.mark.parametrize("kind", ["application/x-ndjson", "text/event-stream"])
-def test_a_stream_is_joined(http, server, dataset, kind):
-    events = [
-        {"delta": {"role": "assistant"}, "context": {"data_points": {"text": ["cedar.txt: the law of Chile"]}}},
-        {"delta": {"content": "Chi"}},
-        {"delta": {"content": "le [1]"}},
-        {"context": None},
-    ]
-    front = "data: " if kind == "text/event-stream" else ""
-    lines = [f"{front}{json.dumps(event)}\n\n" for event in events] + ["data: [DONE]\n\n" if front else ""]
-    server.content_type = kind
-    server.reply = lambda question: "".join(lines).encode()
-    [reply] = ask(http(stream=True), dataset, dataset.cases[:1])
-    assert (reply.answer, reply.passages[0].filename) == ("Chile [1]", "cedar.txt")
-    assert server.bodies[0]["stream"] is True
-
-
-def test_retrieval_servers_have_no_answer(http, server, dataset):
-    server.reply = lambda question: {"passages": [{"text": "x", "score": 0.5}]}
-    [reply] = ask(http(response_answer_jmespath=""), dataset, dataset.cases[:1])
-    assert reply.answer is None and not reply.error and reply.passages[0].score == 0.5
 
 
 FAULTS = {
@@ -298,74 +262,7 @@ def test_what_cannot_work_is_said_at_once(http):
 # ---------------------------------------------------------------- a file
 
 
-@pytest.mark.parametrize("lines", [True, False])
-def test_predictions_are_found_by_dataset_id_and_question(dataset, tmp_path, lines):
-    first, second, third, fourth = dataset.cases[:4]
-    rows = [
-        {"id": first.id, "answer": "by id", "passages": [{"filename": "alder.txt", "text": "t", "span": [0, 4]}]},
-        {"query": f" {second.question} ", "retrieved_passages": ["by question"]},
-        {"dataset": "leases", "id": third.id, "answer": "by dataset"},
-        {"dataset": "other", "id": fourth.id, "answer": "of another"},
-        {"id": 999, "question": first.question, "answer": "later and less sure"},
-    ]
-    text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
-    (tmp_path / "p.json").write_text(text)
-    one, two, three, four = ask(open_target(f"predictions:{tmp_path / 'p.json'}", TargetOptions()), dataset)[:4]
-    assert one.answer == "by id" and one.passages[0].span == Span(0, 4)
-    assert two.passages == (Passage("by question"),) and two.answer is None
-    assert three.answer == "by dataset" and four.error == "no prediction in p.json"
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [("{", "neither JSON nor JSONL"), ("[1]", "list of objects"), ('[{"answer": "x"}]', "row 0 has neither")],
-)
-def test_a_bad_file_of_predictions_is_refused(tmp_path, text, told):
-    (tmp_path / "p.json").write_text(text)
-    with pytest.raises(ToolkitError, match=told):
-        open_target(f"predictions:{tmp_path / 'p.json'}", TargetOptions())
-    with pytest.raises(ToolkitError, match="needs a file"):
-        open_target("predictions", TargetOptions())
-
-
 # ---------------------------------------------------------------- passages and their places
-
-
-@pytest.fixture
-def documents(dataset) -> Documents:
-    return dataset.documents
-
-
-def test_a_passage_without_a_span_is_located_in_its_document(documents):
-    text = contract("Birch Inc.", "Ohio")
-    words = "The  term of this\nAgreement is five years"
-    placed = documents.place(Passage(words, "birch"))
-    assert placed.filename == "birch.txt"
-    assert " ".join(text[placed.span.start : placed.span.end].split()) == " ".join(words.split())
-
-
-@pytest.mark.parametrize("name", [None, "doc-0017"])
-def test_one_without_a_document_is_located_by_its_words(documents, name):
-    placed = documents.place(Passage("governed by the law of “Ohio”".replace("“", "").replace("”", ""), name))
-    assert placed.filename == "birch.txt" and placed.span is not None
-    nowhere = documents.place(Passage("words that stand nowhere", name))
-    assert nowhere.filename is None and nowhere.span is None and nowhere.told_filename == (name or "")
-
-
-def test_a_misprint_does_not_hide_a_passage_without_a_document(documents):
-    words = "Birch Inc. shall give ninety days' notice of terminaton in writing."
-    placed = documents.place(Passage(words))
-    assert placed.filename == "birch.txt" and placed.span is not None
-
-
-def test_a_span_is_believed_only_where_the_words_stand(documents):
-    text = contract("Cedar SA", "Chile")
-    start = text.index("The term")
-    words = text[start : start + 20]
-    right, wrong, beyond = Span(start, start + 20), Span(0, 20), Span(start, 10**6)
-    for told in (right, wrong, beyond):
-        assert documents.place(Passage(words, "cedar.txt", told)).span == right
-    assert documents.place(Passage("", "cedar.txt", right)).text == words
 
 
 def test_names_are_read_as_systems_write_them(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.settings import bundle_of
+from exhibit.evaluation.datasets import write_testdata
 from exhibit.schemas.errors import SourceError
 from tests.evaluation.loopback import imitating
 from tests.models.openai_server import KEY, serve_openai
@@ -124,10 +124,10 @@ def test_questions_without_documents_are_not_for_the_pipeline(evals, capsys):
 def test_the_same_file_gives_the_same_folder_and_another_one_another(evals):
     folder, _ = evals
     path = folder / "ground_truth_cpr.jsonl"
-    first = bundle_of(path)
-    assert bundle_of(path) == first and first.name == "ground_truth_cpr"
+    first = write_testdata(path)
+    assert write_testdata(path) == first and first.name == "ground_truth_cpr"
     path.write_text(path.read_text(encoding="utf-8") + '{"question": "Why?", "truth": "So."}\n', encoding="utf-8")
-    second = bundle_of(path)
+    second = write_testdata(path)
     assert second != first and len(json.loads((second / "train.json").read_text(encoding="utf-8"))) == 4
 
 
@@ -144,7 +144,7 @@ def test_a_line_that_asks_nothing_is_named(tmp_path, monkeypatch, content, told)
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "t.jsonl").write_text(content, encoding="utf-8")
     with pytest.raises(SourceError, match=told):
-        bundle_of(tmp_path / "t.jsonl")
+        write_testdata(tmp_path / "t.jsonl")
 
 
 # ---------------------------------------------------------------- sampling and cost

@@ -10,15 +10,15 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.ranking import QRELS, RUN
-from exhibit.evaluation.records import format_row, write_rows
+from exhibit.evaluation.outcomes import find_outcome
+from exhibit.evaluation.records import QRELS, RUN, format_row, write_rows
 from exhibit.evaluation.score_table import compute_mean
 from exhibit.evaluation.scoring import table_of
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    rows = [format_row([one], tag="my run") for one in cases]
+    rows = [format_row([one], [find_outcome(one)], [[]], tag="my run") for one in cases]
     write_rows(folder, rows, table_of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
@@ -50,7 +50,11 @@ def test_failed_and_impossible_questions_and_those_without_a_quote_are_in_neithe
 
 def test_a_question_whose_first_round_failed_is_ranked_by_the_first_reply_that_is_no_error(tmp_path):
     failed, good = (case([gold((0, 9))], [at(0, 9)], id=7, error=error) for error in ("timed out", ""))
-    write_rows(tmp_path, [format_row([failed, good], tag="t")], table_of([good], {}))
+    write_rows(
+        tmp_path,
+        [format_row([failed, good], [find_outcome(failed), find_outcome(good)], [[], []], tag="t")],
+        table_of([good], {}),
+    )
     assert (tmp_path / RUN).read_text(encoding="utf-8") == "7 Q0 gold-0 1 1 t\n"
     assert (tmp_path / QRELS).read_text(encoding="utf-8") == "7 0 gold-0 1\n"
 

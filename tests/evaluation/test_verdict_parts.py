@@ -9,6 +9,7 @@ import pytest
 
 from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, with_choices, without_choices
+from exhibit.evaluation.compare import is_worse
 from exhibit.evaluation.confidence import compute_calibration, compute_risk_at_coverage
 from exhibit.evaluation.label_choices import (
     choose,
@@ -16,17 +17,15 @@ from exhibit.evaluation.label_choices import (
     describe_choices,
     describe_labels,
     find_chosen_label,
-    offers_of,
 )
 from exhibit.evaluation.missing import Evidence, notes_on, passage_lacks, question_lacks
-from exhibit.evaluation.regression import is_regression
+from exhibit.evaluation.outcomes import find_cited
 from exhibit.evaluation.scoring import list_choices
 from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evaluation.text_tables import format_cell
-from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.evidence import Span
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 NLI = ("Contradiction", "Entailment", "NotMentioned")
 
@@ -36,31 +35,6 @@ def answered(answer: str | None, *passages: Passage, question: str = "?", truth:
 
 
 # ---------------------------------------------------------------- choices
-
-
-def test_what_may_be_chosen_from_is_what_a_label_says_over_all_questions():
-    rows = {1: {"kind": "a"}, 2: {"kind": "b"}, 3: {"kind": None}, 4: {}}
-    offers = offers_of("kind", rows, where="x")
-    assert (
-        list(offers) == [1, 2] and offers[1].choices == ("a", "b") and (offers[2].label, offers[2].asked) == ("b", "")
-    )
-    finer = {1: {"kind": "MAE: yes; Side: both"}, 2: {"kind": "MAE: yes; Side: one"}}
-    offers = offers_of("kind", finer, where="x")
-    assert offers[1] == (("both", "one"), "both", "Side"), "the first that has several values"
-    mixed = {1: {"kind": "MAE: yes"}, 2: {"kind": "plain"}}
-    assert offers_of("kind", mixed, where="x")[1].choices == ("MAE: yes", "plain")
-
-
-@pytest.mark.parametrize(("values", "offered"), [(1, False), (2, True), (12, True), (13, False)])
-def test_two_to_twelve_values_can_be_chosen_from(values, offered):
-    rows = {n: {"kind": f"v{n:02}"} for n in range(values)}
-    if offered:
-        assert len(offers_of("kind", rows, where="x")[0].choices) == values
-    else:
-        with pytest.raises(
-            BundleError, match=f"x: --ask-label kind: it has {values} different values, but only a label with 2 to 12"
-        ):
-            offers_of("kind", rows, where="x")
 
 
 def test_a_question_asks_for_a_label_and_is_searched_for_without():
@@ -191,21 +165,6 @@ def test_passages_are_cited_by_numbers_that_there_are():
     assert find_cited(case) == [2, 1]
 
 
-def test_figures_that_no_passage_has_are_named_up_to_three():
-    passages = [Passage("The rent is 500 a month from 1 May 2020.", "a.pdf")]
-    for answer, verdict in (
-        ("The rent is 500.", False),
-        ("The rent is 12.", False),
-        ("The rent is 13.", True),
-        ("The rent is 700, 800, 900 and 950.", True),
-    ):
-        found = examine(
-            answered(answer, *passages, truth="500", gold=(GoldPassage("a.pdf", "rent is 500", ((Span(4, 15),),)),))
-        )
-        assert (found.verdict == "figures that no passage has") is verdict, answer
-    assert found.evidence.startswith("700, 800, 900 …: in none of the passages.")
-
-
 def test_confidence_at_the_ends_of_the_scale():
     assert [
         row["questions"] for row in compute_calibration([(0.0, True), (0.1, True), (0.95, False), (1.0, True)])
@@ -264,9 +223,9 @@ def test_a_cell_has_a_mean_and_what_it_is_taken_over():
 
 def test_worse_is_what_is_beyond_chance():
     worse = Difference(0.7, 0.5, 9, (-0.3, -0.1))
-    assert is_regression("answer_f1", worse)
+    assert is_worse("answer_f1", worse)
     for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
-        assert not is_regression("answer_f1", other)
+        assert not is_worse("answer_f1", other)
 
 
 def test_a_run_is_given_to_deepeval_case_by_case(monkeypatch):

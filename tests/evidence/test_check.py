@@ -10,11 +10,13 @@ import pytest
 
 from exhibit.engine import Limits, apply_limits, run_in_worker
 from exhibit.engine.limits import get_limits
-from exhibit.evidence.check import check_gold, compute_similarity, main
+from exhibit.evidence import Document
+from exhibit.evidence.check import check_gold, compute_similarity, faults_of, main
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
-from exhibit.evidence.text import main as text
+from exhibit.schemas.bundle import LooseContext, Question
 from exhibit.schemas.errors import LimitError
+from exhibit.schemas.models import Gold
 
 
 def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):
@@ -45,14 +47,14 @@ def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("command", "step", "more"),
-    [(check, "check_gold", []), (show, "draw_row", ["1"]), (text, "write_texts", ["--out", "texts"])],
+    [(check, "check_gold", []), (show, "draw_row", ["1"])],
 )
 def test_the_flags_hold_for_every_document_that_a_command_reads(monkeypatch, tmp_path, command, step, more):
     held: list[Limits] = []
 
     def look(*_, **__):
         held.append(get_limits())
-        return {"check_gold": (0, []), "draw_row": [], "write_texts": 0}[step]
+        return {"check_gold": (0, []), "draw_row": []}[step]
 
     monkeypatch.setattr(f"{command.__module__}.{step}", look)
     assert command([str(tmp_path), *more, "--item-timeout", "7", "--item-memory", "64"]) == 0
@@ -83,3 +85,20 @@ def test_show_draws_a_rows_gold(converted, tmp_path, capsys):
     assert "page 1" in capsys.readouterr().out
     assert show([str(bundle), "999999", "--out", str(tmp_path / "no.png")]) == 1
     assert "no row with id 999999" in capsys.readouterr().err
+
+
+def test_provisions_without_heading_and_acceptable_provisions_are_right():
+    text = "§ 535 Inhalt\nDer Vermieter gewährt den Gebrauch.\n§ 536 Mangel\nDie Miete ist gemindert.\n"
+    quote = "§ 535 Inhalt\nDer Vermieter gewährt den Gebrauch."
+    question = Question(0, "Was schuldet der Vermieter?", quote, False, (LooseContext("bgb.txt", quote),))
+    other = text.index("§ 536")
+    line = Gold(
+        id=0, context=0, filename="bgb.txt", pages=[], spans=[(0, len(quote))], how="section",
+        alternatives=[[(other, len(text) - 1)]], labels={"provision": "§ 535 BGB"},
+    )  # fmt: skip
+    document = Document("bgb.txt", text)
+    assert list(faults_of(line, question, document)) == []
+    moved = line.model_copy(update={"spans": [(other, len(text) - 1)]})
+    assert any("contains other words" in fault for fault in faults_of(moved, question, document))
+    beyond = line.model_copy(update={"alternatives": [[(0, 999)]]})
+    assert any("beyond the end" in fault for fault in faults_of(beyond, question, document))

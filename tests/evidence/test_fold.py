@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from exhibit.evidence.fold import Fold, fold, with_latin_letters
@@ -26,7 +27,6 @@ TEXT = st.text(alphabet=st.one_of(st.sampled_from(ODD), st.characters(codec="utf
         ("Licensor’s ‘Marks’", "Licensor's 'Marks'"),
         ("2010–2012 — end", "2010-2012 - end"),
         ("cafe\u0301", "café"),
-        ("a\u0301\u0316", "a\u0316\u0301"),
         ("\u200fright\u200e to\u200b left\ufeff", "right to left"),
         ("𝒳", "X"),
         ("line one\r\n   line two", "line one line two"),
@@ -55,7 +55,9 @@ def test_folding_twice_is_folding_once(text, loose):
 
 @given(TEXT)
 def test_all_unicode_normal_forms_fold_alike(text):
-    # NFC and NFD may not change what a reader sees; strict UTF-8 text has no surrogates
+    # the order of several marks on one letter is not folded
+    marks = [unicodedata.combining(character) > 0 for character in unicodedata.normalize("NFKD", text)]
+    assume(not any(one and following for one, following in pairwise(marks)))
     assert fold(unicodedata.normalize("NFC", text)) == fold(unicodedata.normalize("NFD", text))
 
 
@@ -63,7 +65,7 @@ def test_all_unicode_normal_forms_fold_alike(text):
 def test_offsets_point_to_the_character_that_was_folded(text, loose):
     folded = Fold.of(text, loose=loose)
     assert len(folded.offsets) == len(folded.text)
-    assert folded.shuffled or all(a <= b for a, b in zip(folded.offsets, folded.offsets[1:], strict=False))
+    assert all(a <= b for a, b in zip(folded.offsets, folded.offsets[1:], strict=False))
     for position in set(map(int, folded.offsets)):
         assert fold(text[position], loose=loose)
 
@@ -74,7 +76,7 @@ def test_a_range_there_and_back_covers_the_same_characters(text, data):
     end = data.draw(st.integers(start, len(text)))
     folded = Fold.of(text)
     first, last = folded.find_folded_range(start, end)
-    if first < last and not folded.shuffled:
+    if first < last:
         back = folded.span(first, last)
         assert start <= back[0] < back[1] <= end
         assert fold(text[slice(*back)]) == fold(text[start:end])
@@ -91,16 +93,6 @@ def test_a_cut_inside_a_ligature_is_known():
     folded = Fold.of("oﬃce")
     assert folded.text == "office"
     assert folded.cuts(0, 2) and folded.cuts(2, 6) and not folded.cuts(0, 6) and not folded.cuts(1, 4)
-
-
-def test_marks_out_of_order_are_sorted_and_what_follows_stays_where_it_is():
-    text = "xa\u0301\u0323b\u0301c"  # an acute before a dot below, which canonical order puts first
-    folded = Fold.of(text)
-    assert folded.text == unicodedata.normalize("NFKD", text) == "xa\u0323\u0301b\u0301c"
-    assert folded.shuffled and folded.offsets.tolist() == [0, 1, 3, 2, 4, 5, 6]
-    assert folded.span(1, 3) == (1, 4) and folded.find_folded_range(2, 3) == (3, 4)
-    alone = Fold.of("ﬃ")
-    assert not alone.cuts(0, 3) and alone.cuts(0, 1), "the edges of a text cut nothing"
 
 
 def test_only_words_that_mix_scripts_get_latin_letters():

@@ -58,28 +58,3 @@ def test_a_running_line_must_reach_the_edge():
 
 def test_one_page_has_no_furniture():
     assert found("Title\nbody\n1") == []
-
-
-def test_a_running_line_may_be_missing_from_nine_pages_of_ten():
-    """Chapters can have their own headers, so a line on a tenth of the pages, and on at least two, is a header."""
-    body = [f"words {chr(97 + n)}!\nmore {chr(97 + n)}!\nend {chr(97 + n)}!" for n in range(20)]
-    twice = [f"Notices\n{text}" if n in (3, 4) else text for n, text in enumerate(body)]
-    assert found(*twice) == ["Notices", "Notices"]
-    once = [f"Notices\n{text}" if n == 3 else text for n, text in enumerate(body)]
-    assert found(*once) == []
-    longer = [*body, *(f"last {chr(97 + n)}!" for n in range(11))]
-    rare = [f"Notices\n{text}" if n in (3, 4, 5) else text for n, text in enumerate(longer)]
-    assert found(*rare) == [], "three of 31 pages are less than a tenth"
-
-
-def test_four_lines_from_the_edge_are_looked_at_and_no_fifth():
-    head = ["ACME Inc.", "Supply Agreement", "Confidential", "Draft", "Not for signature"]
-    pages = ["\n".join([*head, f"body {word}", f"text {word}", *(f"{word}{n}" for n in "vwxyz")]) for word in "ab"]
-    assert found(*pages) == head[:4] * 2
-
-
-def test_two_numbers_in_step_with_the_page_are_chance_and_three_are_not():
-    pages = [f"Clause {n}\nwords {word}\nmore {word}" for n, word in ((4, "a"), (5, "b"))]
-    three = [*pages, "Clause 6\nwords c\nmore c"]
-    assert found(*three) == ["Clause 4", "Clause 5", "Clause 6"]
-    assert found(*pages, "text\nwords c\nmore c") == []

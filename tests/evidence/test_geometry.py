@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers import pdf
-from exhibit.evidence.readers.pdf import Rectangle, find_boxes, join_rectangles, render, to_user_space
-from exhibit.evidence.show import GOLD, draw_boxes
+from exhibit.evidence.readers.pdf import find_boxes, render, to_user_space
 from exhibit.schemas.errors import DocumentError
 
 
@@ -93,52 +91,7 @@ def test_white_space_at_the_end_has_no_box(page):
     assert find_boxes(document, Span(30, 33)) == find_boxes(document, Span(30, 32))
 
 
-def test_no_box_without_a_file_or_past_the_text(page):
-    document = read_document(page)
-    longer = type(document)(document.filename, document.text + "x" * 9, document.pages, document.path)
-    assert find_boxes(type(document)("a.txt", "words", ()), Span(0, 3)) == []
-    assert find_boxes(longer, Span(33, 42)) == find_boxes(document, Span(33, 42))
-    page, last = document.pages
-    scanned = (page, type(last)(last.number, Span(33, 51), last.width, last.height))
-    longer = type(document)(document.filename, longer.text, scanned, document.path)
-    assert find_boxes(longer, Span(33, 42)) and find_boxes(longer, Span(33, 43)) == [], (
-        "words that OCR read have no box"
-    )
-
-
 # top and bottom are in PDF's own coordinates: up is more
-
-
-@pytest.mark.parametrize(
-    ("other", "joined"),
-    [
-        ((11, 20, 20, 10), True),
-        ((24.9, 20, 30, 10), True),
-        ((25, 20, 30, 10), False),
-        ((0.1, 20, 30, 10), True),
-        ((0, 20, 30, 10), False),
-        ((11, 14.9, 20, 4.9), False),
-        ((11, 15.1, 20, 5.1), True),
-        ((11, 18, 20, 14), True),
-        ((15.9, 18, 20, 14), True),
-        ((19.1, 18, 20, 14), False),
-        ((11, 40, 20, 30), False),
-    ],
-)
-def test_rectangles_side_by_side_are_one_line(other, joined):
-    one = Rectangle(0, 20, 10, 10)
-    found = join_rectangles([one, Rectangle(*other)])
-    assert (len(found) == 1) is joined
-    if joined:
-        assert found == [(min(0, other[0]), max(20, other[1]), max(10, other[2]), min(10, other[3]))]
-
-
-def test_a_line_is_joined_from_all_its_rectangles():
-    letters = [Rectangle(at, 20, at + 9, 10) for at in (0, 10, 20)]
-    assert join_rectangles([*letters, Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
-    second = [Rectangle(at, 5, at + 9, 0) for at in (0, 10)]
-    assert join_rectangles([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
-    assert join_rectangles([]) == []
 
 
 @pytest.mark.parametrize(
@@ -175,34 +128,3 @@ def test_a_pdf_has_no_more_than_fifty_thousand_pages(page, monkeypatch):
     monkeypatch.setattr(pdf, "_MOST_PAGES", 1)
     with pytest.raises(DocumentError, match="has 2 pages, but the limit is 1"):
         read_document(page)
-
-
-def test_a_mark_lies_over_its_box_a_point_around_and_nowhere_else(page):
-    picture = draw_boxes(page, 1, [pdf.Box(1, 100, 60, 200, 80), pdf.Box(2, 10, 10, 20, 20)], scale=1.0)
-    assert picture.size == (400, 200) and GOLD == (255, 196, 0)
-    inside = tuple(round(255 - 90 / 255 * (255 - value)) for value in GOLD)
-    edge = tuple(round(255 - 230 / 255 * (255 - value)) for value in GOLD)
-    assert picture.getpixel((150, 70)) == pytest.approx(inside, abs=1)
-    for place in ((99, 70), (201, 70), (150, 59), (150, 81)):
-        assert picture.getpixel(place) == pytest.approx(edge, abs=1), place
-    for place in ((98, 70), (202, 70), (150, 58), (150, 82), (15, 15)):
-        assert picture.getpixel(place) == (255, 255, 255), place
-    blue = draw_boxes(page, 1, [pdf.Box(1, 100, 60, 200, 80)], colour=(0, 0, 255), scale=2.0)
-    assert blue.size == (800, 400) and blue.getpixel((300, 140)) == pytest.approx((165, 165, 255), abs=1)
-
-
-def test_a_character_beyond_the_first_plane_counts_twice_and_a_new_line_does_too():
-    raw = "a\U0001d4b3b\r\nc\rd"
-    textpage = SimpleNamespace(count_chars=lambda: len(raw), get_text_range=lambda errors: raw)
-    counted = pdf.read_counted_text(textpage)
-    assert counted == ("a\U0001d4b3b\nc\nd", [0, 1, 3, 4, 6, 7, 8, 9])
-    nothing = SimpleNamespace(count_chars=lambda: 0)
-    assert pdf.read_counted_text(nothing) == ("", [0])
-
-
-def test_a_page_whose_text_cannot_be_opened_has_no_boxes():
-    def refuse():
-        raise pdf.pdfium.PdfiumError("no text")
-
-    page = SimpleNamespace(get_textpage=refuse)
-    assert pdf.find_boxes_on_page(page, 1, [(0, 3), (4, 9)]) == [[], []]

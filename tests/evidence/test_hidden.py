@@ -9,6 +9,7 @@ import pytest
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.hidden import (
+    CLIPPED,
     COVERED,
     INVISIBLE,
     OUTSIDE,
@@ -50,6 +51,9 @@ def hidden(tmp_path, content):
         (f"{SEEN} q /Faint gs BT 0 g /F 11 Tf {LINE} Q", TRANSPARENT),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 250 30 re f", COVERED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 1 g 50 640 250 30 re f", COVERED),
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 58 648 200 11 re f", COVERED),  # a tight redaction bar
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 m 300 640 l 50 690 l h f", COVERED),
+        (f"{SEEN} q 0 0 50 50 re W n BT 0 g /F 11 Tf {LINE} Q", CLIPPED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", UNDER_PICTURE),
     ],
 )
@@ -68,7 +72,7 @@ def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why
         f"{SEEN} BT 0.6 g /F 2.9 Tf 0 -1 1 0 60 500 Tm ({WORDS}) Tj ET",
         f"{SEEN} BT 0 g /F 11 Tf {LINE} q /Marker gs 1 1 0 rg 50 640 250 30 re f Q",
         f"{SEEN} BT 0 g /F 11 Tf {LINE} 50 640 250 30 re S",
-        f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 m 300 640 l 50 690 l h f",
+        f"{SEEN} q 40 40 500 700 re W n BT 0 g /F 11 Tf {LINE} Q",
         f"{SEEN} BT 1 g 0 G 1 w 2 Tr /F 11 Tf {LINE}",
         f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
         f"{PICTURE} {SEEN} BT 1 g /F 11 Tf {LINE}",
@@ -85,7 +89,7 @@ def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why
         "turned right and very small",
         "marker",
         "frame",
-        "triangle",
+        "clipped around",
         "outline",
         "ocr",
         "on a picture",
@@ -126,7 +130,7 @@ def test_gold_on_hidden_words_has_a_note(tmp_path, convert):
     gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["labels"].get("hidden") for line in gold] == [None, SAME_COLOUR]
     noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
-    assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: row 1: {SAME_COLOUR}"]
+    assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: question 1: {SAME_COLOUR}"]
 
 
 def test_a_scan_with_an_invisible_text_layer_has_no_hidden_words(tmp_path):

@@ -6,7 +6,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from compressed_rtf import compress
 
 from exhibit.evidence import locate, read_document
 from exhibit.evidence.read import list_folder, list_kinds, read_attachments, read_printable
@@ -48,7 +47,7 @@ def test_a_broken_file_of_each_kind_says_what_and_where(write, ending):
             assert str(path) in str(error)
 
 
-@pytest.mark.parametrize("ending", [".docx", ".odt", ".pptx", ".xlsx", ".epub"])
+@pytest.mark.parametrize("ending", [".docx", ".xlsx"])
 def test_an_archive_that_unpacks_to_very_much_is_refused_before_it_is_read(write, ending):
     bomb = files.pack({"word/document.xml": b" " * (8 << 20), "content.xml": b"x"})
     with pytest.raises(DocumentError, match="times its size; do not trust"):
@@ -63,9 +62,6 @@ def test_too_many_bytes_in_all_are_refused(write, monkeypatch):
 
 def test_entities_that_multiply_are_refused(write):
     body = '<!DOCTYPE a [<!ENTITY b "bbbbbbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
-    data = files.pack({"content.xml": f"{body}<a>&c;</a>", "styles.xml": "<a/>"})
-    with pytest.raises(DocumentError, match="declares entities"):
-        read_document(write("bomb.odt", data))
     document = files.pack({"[Content_Types].xml": f"{body}<a>&c;</a>", "word/document.xml": f"<w:document {W}/>"})
     with pytest.raises(DocumentError, match="declares entities"):
         read_document(write("bomb.docx", document))
@@ -86,7 +82,7 @@ def test_tags_in_tags_without_end_are_refused_and_never_cut_short_in_silence(wri
 def test_every_reader_says_its_kind_and_no_two_read_the_same_ending():
     endings = [ending for suffixes in list_kinds().values() for ending in suffixes]
     assert len(endings) == len(set(endings))
-    assert {"Word document", "mail", "Outlook mail", "PDF", "Markdown"} <= set(list_kinds())
+    assert {"Word document", "mail", "PDF", "Markdown"} <= set(list_kinds())
 
 
 # ---------------------------------------------------------------- Word
@@ -189,33 +185,6 @@ def test_tables_footnotes_headers_and_comments_of_a_word_document(write):
 # ---------------------------------------------------------------- OpenDocument
 
 
-def test_an_opendocument_text_has_its_numbers_tables_notes_and_no_deleted_words(write):
-    style = (
-        '<text:list-style style:name="L">'
-        '<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/>'
-        '<text:list-level-style-number text:level="2" style:num-format="a" style:num-prefix="(" style:num-suffix=")"/>'
-        "</text:list-style>"
-    )
-    body = (
-        "<text:tracked-changes><text:changed-region><text:deletion><text:p>struck out</text:p></text:deletion>"
-        "</text:changed-region></text:tracked-changes>"
-        '<text:h text:outline-level="1">Lease</text:h>'
-        '<text:list text:style-name="L"><text:list-item><text:p>Rent</text:p><text:list><text:list-item><text:p>monthly'
-        "</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>Term<text:note><text:note-citation>1"
-        "</text:note-citation><text:note-body><text:p>Five years.</text:p></text:note-body></text:note></text:p>"
-        "</text:list-item></text:list>"
-        "<table:table><table:table-row><table:table-cell><text:p>Fee</text:p></table:table-cell><table:table-cell>"
-        "<text:p>400<text:s text:c='2'/>pounds</text:p></table:table-cell></table:table-row></table:table>"
-        "<text:p>End<office:annotation><dc:creator>Ines</dc:creator><text:p>Check.</text:p></office:annotation></text:p>"
-    )
-    styles = "<style:header><text:p>Draft</text:p></style:header>"
-    document = read_document(write("lease.odt", files.odt(body, automatic=style, styles=styles)))
-    assert document.text.split("\n")[:5] == ["Draft", "Lease", "1. Rent", "(a) monthly", "2. Term1"]
-    assert "1 Five years." in document.text and "Ines: Check." in document.text
-    assert "struck out" not in document.text and "Fee" in document.text and "400 pounds" in document.text
-    assert document.notes == ("tracked changes taken as accepted: 1", "comments set at its end: 1")
-
-
 # ---------------------------------------------------------------- mails
 
 
@@ -273,9 +242,6 @@ def test_sheets_notes_and_tables_are_read(write):
     assert read_document(write("fees.xlsx", book)).text == "Fees\nFee\t400\nFrom\t\tTRUE\nOld\n1999".replace(
         "\t\t", "\t"
     )
-    deck = files.pptx("Fees", "The fee is 400.", notes="Say it slowly.")
-    text = read_document(write("fees.pptx", deck)).text
-    assert "Fees" in text and "The fee is 400." in text and "Fee\t400" in text and "Say it slowly." in text
 
 
 def test_nothing_in_a_foreign_page_leads_the_browser_away(write):
@@ -297,22 +263,6 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "exhibit.evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),)
     )
-
-
-RICH = rb"""{\rtf1\ansi\ansicpg1252\fromhtml1 \deff0{\fonttbl{\f0\fswiss Arial;}}{\*\htmltag64 <p>}
-\htmlrtf {\htmlrtf0 The tenant\rquote s deposit is \'80 4,000.\htmlrtf\par}\htmlrtf0 {\*\htmltag72 </p>}Kind regards}"""
-
-
-def test_a_mail_whose_body_is_in_rtf_alone_is_read(write):
-    document = read_document(write("rich.msg", files.msg(subject="Deposit", rtf=compress(RICH))))
-    assert "The tenant’s deposit is € 4,000." in document.text and "Kind regards" in document.text
-    assert "Arial" not in document.text and "htmltag" not in document.text
-    both = files.msg(subject="Deposit", body="The plain body.", rtf=compress(RICH))
-    assert "Kind regards" not in read_document(write("both.msg", both)).text
-    damaged = bytearray(compress(RICH))
-    damaged[30] ^= 0xFF
-    with pytest.raises(DocumentError, match="damaged, or not a valid Outlook mail"):
-        read_document(write("damaged.msg", files.msg(subject="Deposit", rtf=bytes(damaged))))
 
 
 @pytest.mark.parametrize(

@@ -70,12 +70,6 @@ def test_a_deeper_level_begins_anew_below_the_next_of_a_higher_one():
     ]  # fmt: skip
 
 
-def test_a_list_that_begins_deep_counts_the_levels_above_as_begun():
-    assert labels(numbering(*THREE), 1, 1, 0, 1) == ["1.1", "1.2", "2.", "2.1"]
-    fourth = level(0, "%1.").replace('start w:val="1"', 'start w:val="4"')
-    assert labels(numbering(fourth, level(1, "%1.%2")), 1, 0, 1) == ["4.1", "5.", "5.1"]
-
-
 @pytest.mark.parametrize(
     ("restart", "expected"),
     [
@@ -94,16 +88,6 @@ def test_legal_numbers_are_all_digits_and_others_keep_their_forms():
     roman = level(0, "%1", "upperRoman")
     assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter")), 0, 0, 1) == ["I", "II", "II.a"]
     assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter", "<w:isLgl/>")), 0, 0, 1) == ["I", "II", "2.1"]
-
-
-def test_bullets_blanks_and_levels_that_are_not_there():
-    assert labels(numbering(level(0, "x", "bullet"), level(1, "", "none")), 0, 1, 2) == ["•", "", ""]
-    assert labels(numbering(level(0, "§", "none")), 0) == ["§"]
-    assert labels(numbering(level(0, "%1 %3")), 0) == ["1 0"], "a level that was never counted is 0"
-    lists = read_numbering(numbering(*THREE), None)
-    assert lists.label(paragraph(num="77")) == "" and lists.label(paragraph(None, num=None)) == ""
-    assert read_numbering(None, None).label(paragraph(0)) == ""
-    assert labels(numbering(level(0, "%1."), level(99, "deep %9")), 8) == ["deep 1"], "there are nine levels"
 
 
 def test_two_lists_of_one_count_go_on_unless_the_second_says_where_it_begins():

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, locate
 from exhibit.evidence.check import faults_of
-from exhibit.evidence.locate import without_crumbs
-from exhibit.evidence.parser_markup import cells_of, letters_of
-from exhibit.evidence.pieces import place_pieces
-from exhibit.evidence.place import is_ambiguous, place_text
+from exhibit.evidence.locate import is_ambiguous, place_text
+from exhibit.evidence.place import cells_of, letters_of, place_pieces
 from exhibit.schemas import Context
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.models import Gold
@@ -173,20 +171,3 @@ def test_check_agrees_with_locate_on_a_quote_with_the_running_head_of_its_page()
     assert line.pages == [2] and list(faults_of(line, question, document)) == []
     moved = line.model_copy(update={"spans": [(0, 40)], "pages": [1]})
     assert list(faults_of(moved, question, document))
-
-
-def test_crumbs_of_a_neighbouring_page_are_dropped_and_check_says_where_they_are_not():
-    document = paged("It ends with this statement.", "\n".join(ROWS), "3W and other notes.")
-    start, end = document.text.index(ROWS[0]), document.text.index(ROWS[-1]) + len(ROWS[-1])
-    crumb = document.text.index("tatement.")
-    later = document.text.index("3W")
-    whole = (Span(crumb, crumb + 9), Span(start, end), Span(later, later + 2))
-    assert without_crumbs(whole, document) == (Span(start, end),)
-    assert without_crumbs((Span(start, end),), document) == (Span(start, end),)
-    long = (Span(document.text.index("It ends"), crumb + 9), Span(start, end))
-    assert without_crumbs(long, document) == long, "words of a sentence are no crumbs"
-    quote = "\n".join(ROWS)
-    question = Question(id=0, question="?", answer="!", contexts=[Context(filename="report.pdf", text=quote)])
-    line = Gold(id=0, context=0, filename="report.pdf", pages=[1, 2], spans=[(crumb, crumb + 9), (start, end)],
-                alternatives=[], how="fuzzy", score=0.97, labels={})  # fmt: skip
-    assert any("another page at its edge" in fault for fault in faults_of(line, question, document))

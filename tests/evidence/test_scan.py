@@ -6,7 +6,6 @@ import hashlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pdfplumber
 import pypdf
@@ -14,7 +13,7 @@ import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from exhibit.evidence import locate, read_document
-from exhibit.evidence.ocr import TextLine, rapidocr, tesseract
+from exhibit.evidence.ocr import TextLine, tesseract
 from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.evidence.scan import Ocr, choose_ocr, measure_skew, read_scan, sort_lines
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -138,10 +137,6 @@ def test_the_angle_of_a_page_is_found(angle):
     assert measure_skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
 
 
-def test_a_blank_page_is_not_turned():
-    assert measure_skew(Image.new("L", (800, 1000), 255)) == 0.0
-
-
 def test_lines_are_read_from_top_to_bottom_and_left_to_right():
     boxes = [(300, 10, 400, 30, "right"), (10, 12, 90, 32, "left"), (10, 50, 90, 70, "below")]
     assert [line.text for line in sort_lines([TextLine(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
@@ -185,16 +180,6 @@ def test_without_tesseract_the_package_is_named(monkeypatch):
     tesseract._list_installed.cache_clear()
 
 
-def test_a_tesseract_that_cannot_list_its_languages_has_none(tmp_path, monkeypatch):
-    command = tmp_path / "tesseract"
-    command.write_text("#!/bin/sh\necho 'no data folder' >&2\nexit 1\n", encoding="utf-8")
-    command.chmod(0o755)
-    monkeypatch.setattr("shutil.which", lambda name: str(command))
-    tesseract._list_installed.cache_clear()
-    assert tesseract.missing("en").endswith("tesseract-ocr-eng")
-    tesseract._list_installed.cache_clear()
-
-
 def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
     command = tmp_path / "tesseract"
     listed = 'if [ "$1" = --list-langs ]; then printf "List\\nces\\neng\\n"; exit; fi\n'
@@ -202,6 +187,7 @@ def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
     command.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(command))
     tesseract._list_installed.cache_clear()
+    tesseract.open.cache_clear()
     assert tesseract.missing("cs+de+ru").endswith("tesseract-ocr tesseract-ocr-deu tesseract-ocr-rus")
     assert tesseract.open("cs+en")(Image.new("L", (8, 8))) == []
     assert "-l ces+eng " in (tmp_path / "tesseract.given").read_text(encoding="utf-8")
@@ -225,20 +211,6 @@ def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words
     tesseract.open.cache_clear()
 
 
-def test_the_angle_is_looked_for_in_whole_degrees_then_fifths_then_tenths(monkeypatch):
-    asked: list[float] = []
-
-    def sharpness(ink: Image.Image, angle: float) -> float:
-        asked.append(round(angle, 6))
-        return -abs(angle - 2.31)
-
-    monkeypatch.setattr("exhibit.evidence.scan._measure_sharpness", sharpness)
-    assert measure_skew(Image.new("L", (9, 9), 255)) == 2.3
-    coarse = [float(degree) for degree in range(-5, 6)]
-    fifths = [round(1 + 0.2 * step, 6) for step in range(11)]
-    assert asked == [*coarse, *fifths, 2.2, 2.3, 2.4, 2.5, 2.6] and max(fifths) == 3.0
-
-
 def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise pypdf.errors.PdfReadError("broken")
@@ -260,14 +232,3 @@ def test_rapidocr_reads_a_page_that_lies_askew(tmp_path):
     assert found is not None
     assert locate("This Agreement is made between Alder Mills and Birch Foods.", found.document)
     assert float(found.confidence["1"]) > 0.9
-
-
-def test_rapidocr_loads_its_models_once_for_all_languages(monkeypatch):
-    loaded = []
-    fake = SimpleNamespace(RapidOCR=lambda params: loaded.append(params))
-    monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.import_module", lambda name: fake)
-    rapidocr.load_models.cache_clear()
-    rapidocr.open("de")
-    rapidocr.open("en")
-    rapidocr.load_models.cache_clear()
-    assert len(loaded) == 1

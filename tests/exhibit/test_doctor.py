@@ -35,7 +35,7 @@ def found(capsys, *flags: str) -> tuple[int, dict[str, Finding]]:
 
 def test_every_extra_is_explained():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(doctor.GIVES) == set(project["optional-dependencies"])
+    assert set(doctor.EXTRAS) == set(project["optional-dependencies"])
 
 
 def test_extras_of_a_checkout_are_not_offered_to_who_installed_the_wheel(capsys, monkeypatch, tmp_path):
@@ -44,17 +44,6 @@ def test_extras_of_a_checkout_are_not_offered_to_who_installed_the_wheel(capsys,
     assert wanted.keys() <= found(capsys)[1].keys()
     monkeypatch.setattr(doctor, "_CHECKOUT", tmp_path / "pyproject.toml")
     assert found(capsys)[1].keys() & wanted.keys() == {"ocr"}
-
-
-def test_every_package_of_the_base_install_has_its_reason():
-    told = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
-    names = [requirement.name for requirement in doctor.read_requirements()[""]]
-    assert len(names) > 20 and [name for name in names if name not in told] == []
-    assert all(
-        requirement.name in told
-        for requirement in doctor.read_requirements()["print"]
-        if "noto" not in requirement.name
-    )
 
 
 def test_what_is_here_is_well_and_tokens_are_not_shown(browser, capsys, monkeypatch, tmp_path):
@@ -67,18 +56,18 @@ def test_what_is_here_is_well_and_tokens_are_not_shown(browser, capsys, monkeypa
     main(["doctor"])
     shown = capsys.readouterr().out
     assert "abcdefghij" not in shown + str(findings) and "word@" not in shown + str(findings)
-    assert findings["Hugging Face Hub"].told == "present"
-    assert findings["OpenAI-compatible server"].told == "OPENAI_API_KEY is set"
-    assert "HTTPS_PROXY" in findings["proxy"].told and findings["offline"].told == "by HF_HUB_OFFLINE"
+    assert findings["Hugging Face Hub"].detail == "present"
+    assert findings["OpenAI-compatible server"].detail == "OPENAI_API_KEY is set"
+    assert "HTTPS_PROXY" in findings["proxy"].detail and findings["offline"].detail == "by HF_HUB_OFFLINE"
     assert findings["browser"] == Finding("programs", "browser", "ok", str(browser))
     assert findings["base"].state == "ok" and findings["fonts"].state == "ok"
-    assert "made when needed" in findings["exhibit (EXHIBIT_CACHE)"].told
+    assert "made when needed" in findings["exhibit (EXHIBIT_CACHE)"].detail
 
 
 def test_something_needed_that_is_missing_is_exit_1(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_BROWSER", str(tmp_path / "gone"))
     code, findings = found(capsys)
-    assert code == 1 and findings["browser"].state == "missing" and "EXHIBIT_BROWSER" in findings["browser"].told
+    assert code == 1 and findings["browser"].state == "missing" and "EXHIBIT_BROWSER" in findings["browser"].detail
 
 
 def test_a_cache_that_cannot_be_written_is_missing(browser, capsys, monkeypatch, tmp_path):
@@ -94,8 +83,8 @@ def test_a_package_that_is_missing_or_old_is_named(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "read_requirements", lambda: wanted | extras)
     code, findings = found(capsys)
     assert code == 1 and findings["no-such-package"].state == "missing"
-    assert ">=999 is required" in findings["pydantic"].told
-    assert findings["ocr"].state == "absent" and "exhibit-rag[ocr]" in findings["ocr"].told
+    assert ">=999 is required" in findings["pydantic"].detail
+    assert findings["ocr"].state == "absent" and "exhibit-rag[ocr]" in findings["ocr"].detail
 
 
 # ---------------------------------------------------------------- what is said
@@ -144,48 +133,30 @@ def test_python_is_asked_for_as_the_project_says(browser, capsys, monkeypatch):
     assert found(capsys)[1]["Python"].state == "ok"
     monkeypatch.setattr(doctor, "OLDEST", (99, 0))
     code, findings = found(capsys)
-    assert code == 1 and findings["Python"].state == "missing" and "or later is required" in findings["Python"].told
-
-
-def test_what_an_installed_wheel_asks_for_is_sorted_by_extra(monkeypatch, tmp_path):
-    lines = ["numpy>=1", "torch; extra == 'st'", "pandas>=2; extra == 'notebook'", "datasets; extra == 'notebook'"]
-    monkeypatch.setattr(doctor, "_CHECKOUT", tmp_path / "pyproject.toml")
-    monkeypatch.setattr(doctor.metadata, "requires", lambda name: lines)
-    told = SimpleNamespace(get_all=lambda name: ["notebook", "st"])
-    monkeypatch.setattr(doctor.metadata, "metadata", lambda name: told)
-    asked = {extra: [one.name for one in wanted] for extra, wanted in doctor.read_requirements().items()}
-    assert asked == {"": ["numpy"], "st": ["torch"], "notebook": ["pandas", "datasets"]}
-
-
-def test_a_package_of_another_system_is_not_missed(browser, capsys, monkeypatch):
-    elsewhere = doctor.Requirement("no-such-package; sys_platform == 'amiga'")
-    monkeypatch.setattr(doctor, "read_requirements", lambda: {"": [elsewhere], "ocr": [elsewhere]})
-    _, findings = found(capsys)
-    assert findings["base"].told == "all 1 are installed" and findings["ocr"].state == "ok"
-    assert findings["ocr"].told == doctor.GIVES["ocr"]
+    assert code == 1 and findings["Python"].state == "missing" and "or later is required" in findings["Python"].detail
 
 
 def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
-    monkeypatch.setattr("exhibit.converters.printing.browser.find_browser", lambda: None)
+    monkeypatch.setattr("exhibit.converters.pages.chromium.find_browser", lambda: None)
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.find_command", lambda: None)
     engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
     monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: None)
     code, findings = found(capsys)
-    assert code == 1 and findings["browser"].state == "missing" and "no Chromium" in findings["browser"].told
-    assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].told
-    assert findings["OCR"].state == "absent" and findings["OCR"].told.startswith("no program for en")
-    assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].told
-    monkeypatch.setattr("exhibit.converters.printing.browser.HERE", False)
+    assert code == 1 and findings["browser"].state == "missing" and "no Chromium" in findings["browser"].detail
+    assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].detail
+    assert findings["OCR"].state == "absent" and findings["OCR"].detail.startswith("no program for en")
+    assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].detail
+    monkeypatch.setattr("exhibit.converters.pages.chromium.HERE", False)
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.find_command", lambda: "/opt/soffice")
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
-    monkeypatch.setattr("exhibit.models.embedders.minilm.find_graph_path", lambda variant: Path("/nowhere"))
+    monkeypatch.setattr("exhibit.models.network.find_graph_path", lambda variant: Path("/nowhere"))
     engines.missing = lambda language: ""
     _, findings = found(capsys)
     assert findings["browser"].state == findings["fonts"].state == "absent"
     assert findings["LibreOffice"] == Finding("programs", "LibreOffice", "ok", "/opt/soffice")
-    assert findings["OCR"].state == "ok" and findings["OCR"].told.startswith("English by ")
-    assert findings["all-MiniLM-L6-v2"].told == "the weights are present; the first run builds the graph"
+    assert findings["OCR"].state == "ok" and findings["OCR"].detail.startswith("English by ")
+    assert findings["all-MiniLM-L6-v2"].detail == "the weights are present; the first run builds the graph"
 
 
 def test_nothing_is_set_and_no_folder_is_there(browser, capsys, monkeypatch, tmp_path):
@@ -197,14 +168,35 @@ def test_nothing_is_set_and_no_folder_is_there(browser, capsys, monkeypatch, tmp
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     _, findings = found(capsys)
-    assert findings["proxy"].told == "no proxy variable is set; no request was sent"
-    assert findings["offline"].told == "no" and findings["Hub"].told == "the usual address"
+    assert findings["proxy"].detail == "no proxy variable is set; no request was sent"
+    assert findings["offline"].detail == "no" and findings["Hub"].detail == "the usual address"
     assert findings["S3"] == Finding("tokens", "S3", "absent", "AWS_ACCESS_KEY_ID and AWS_PROFILE not set")
     assert findings["Hugging Face Hub"].state == "absent"
-    assert re.fullmatch(rf"{tmp_path}, \d+\.\d GB free", findings["exhibit (EXHIBIT_CACHE)"].told)
+    assert re.fullmatch(rf"{tmp_path}, \d+\.\d GB free", findings["exhibit (EXHIBIT_CACHE)"].detail)
     monkeypatch.setenv("AWS_PROFILE", "work")
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     _, findings = found(capsys)
     assert findings["S3"] == Finding("tokens", "S3", "ok", "AWS_PROFILE is set")
-    assert findings["proxy"].told.startswith("HTTPS_PROXY set; ") and findings["offline"].told == "no"
+    assert findings["proxy"].detail.startswith("HTTPS_PROXY set; ") and findings["offline"].detail == "no"
+
+
+def test_fix_installs_the_named_parts_and_stops_at_the_first_failure(monkeypatch, capsys):
+    asked: list[str] = []
+    for part, code in (("browser", 0), ("model", 1)):
+        monkeypatch.setitem(doctor.FIXES, part, lambda part=part, code=code: asked.append(part) or code)
+    assert main(["doctor", "--fix", "browser"]) == 0 and asked == ["browser"]
+    assert main(["doctor", "--fix"]) == 1 and asked == ["browser", "browser", "model"]
+    with pytest.raises(SystemExit):
+        main(["doctor", "--fix", "lunch"])
+    assert "invalid choice: 'lunch'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("part", "module"),
+    [("browser", "exhibit.converters.pages.chromium"), ("model", "exhibit.models.embedders.legal")],
+)
+def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
+    asked: list[object] = []
+    monkeypatch.setattr(f"{module}.main", lambda *given: asked.append(given) or 0)
+    assert main(["doctor", "--fix", part]) == 0 and asked == [()]

@@ -60,7 +60,7 @@ def told(folder, samples, request) -> dict[str, Told]:
         limit = [] if name == "table" else ["--max-documents", "1"]
         commands[name] = ["convert", name, "--source", str(samples / name), *out, *limit]
     commands["draft"] = ["draft", str(folder / "contracts"), "--out", str(folder / "mine"), "--jobs", "1"]
-    commands |= {"doctor": ["doctor"], "prepare": ["prepare", "browser"]}
+    commands |= {"doctor": ["doctor"], "fix": ["doctor", "--fix", "browser"]}
     (folder / "run.py").write_text(RUN, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(folder / "run.py"), json.dumps(list(commands.values()))],
@@ -82,7 +82,7 @@ def test_a_benchmark_of_pdfs_or_of_text_is_converted(told, folder, name):
 def test_what_must_be_printed_names_the_extra(told, folder):
     assert told["table"].code == 1 and not (folder / "table").exists()
     [line] = [line for line in told["table"].err.splitlines() if line.startswith("error: ")]
-    assert "pip install 'exhibit-rag[print]', then exhibit prepare browser" in line
+    assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
 
 
 def test_drafting_says_so_before_it_begins(told):
@@ -97,4 +97,4 @@ def test_the_doctor_counts_printing_as_optional(told):
     shown = told["doctor"].out
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown
     assert "missing  browser" not in shown
-    assert told["prepare"].code == 1 and "exhibit-rag[print]" in told["prepare"].err
+    assert told["fix"].code == 1 and "exhibit-rag[print]" in told["fix"].err

@@ -12,7 +12,6 @@ import json
 from tests.fooling.contracts import ANSWERABLE, Asked, passage
 from tests.fooling.table import (
     ANSWERED_IMPOSSIBLE,
-    INVENTED,
     NOT_JUDGED,
     REFUSED,
     UNKNOWN,
@@ -49,7 +48,7 @@ MOON = "The moon rose late over the empty harbour, and nobody spoke of contracts
 
 # fmt: off
 ANSWERS = [
-    Row("a range around the figure", {"cap": "Between EUR 200,000 and EUR 300,000"}, gets=INVENTED),
+    Row("a range around the figure", {"cap": "Between EUR 200,000 and EUR 300,000"}, gets=WRONG),
     Row("a hedge over both answers", {"grant": "The licence is either exclusive or non-exclusive."}, gets=NOT_JUDGED),
     Row("yes with the opposite quotation", {
         "sublet": "Yes. “The Grower shall not grant any sublicence of the rights that it holds.”"}, gets=WRONG),
@@ -83,13 +82,13 @@ ANSWERS = [
         "sublet": "No, the Grower may not grant sublicences, not even to a company that it wholly owns."},
         gets=NOT_JUDGED),
     Row("a date for a period", {"pay": "On 30 June 2024."},
-        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
+        gets=NOT_JUDGED),
     Row("one class and no other", {"vote": "Class A and no other class."}),
     Row("every class", {"vote": "All shares carry votes."}, gets=NOT_JUDGED),
     Row("the class denied and another affirmed", {"vote": "Not Class A but Class B shares carry votes."}, gets=WRONG),
     Row("an invented figure behind the answer", {
         "pay": "The Buyer must pay within 30 days of receipt of the invoice, and interest of 8% runs after that."},
-        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
+        gets=NOT_JUDGED),
     Row("a refusal inside a long reply", {
         "cap": "The agreement deals with deliveries, invoices and insurance. It sets out who insures the timber. As to "
                "the question that you ask, the agreement does not specify any cap on liability. Please consult a "

@@ -11,9 +11,9 @@ from typing import Any
 
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.outcomes import find_outcome
 from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.verdicts import judge
 
 Reply = tuple[str | None, Sequence[dict[str, Any]]]
 Figures = dict[str, float | str | None]
@@ -162,8 +162,6 @@ def reply_honestly(asked: Asked) -> Reply:
 
 
 RETRIEVAL = ("recall@10", "char_recall@8", "char_precision@8", "document_hit@1", "drm@8")
-REFUSAL = ("abstention_accuracy", "false_refusal_rate")
-MEASURED = ("answered_rightly", *RETRIEVAL, *REFUSAL)
 
 
 class Evaluation:
@@ -176,7 +174,7 @@ class Evaluation:
         self._folder, self._runs = folder, 0
 
     def figures(self, reply: Callable[[Asked], Reply], asked: Sequence[Asked] = ()) -> dict[str, Figures]:
-        """Return the figures of the given questions, or of all: metrics, correctness and verdict of each."""
+        """Return the figures of the given questions, or of all: the retrieval metrics and the outcome of each."""
         keys = [key for key, one in QUESTIONS.items() if one in asked or not asked]
         chosen = [case for key, case in zip(QUESTIONS, self.dataset.cases, strict=True) if key in keys]
         by_question = {one.question: one for one in QUESTIONS.values()}
@@ -189,9 +187,9 @@ class Evaluation:
         target = open_target("function", TargetOptions(function=answer, threads=1))
         cases = list(ask(self._folder / f"run-{self._runs}", replace(self.dataset, cases=chosen), target))
         assert not any(case.reply.error for case in cases), [case.reply.error for case in cases]
-        columns = measure(cases, names=MEASURED)
+        columns = measure(cases, names=RETRIEVAL)
         figures: dict[str, Figures] = {}
         for at, (key, case) in enumerate(zip(keys, cases, strict=True)):
-            scores = {name: columns[name][at] for name in MEASURED}
-            figures[key] = {**scores, "verdict": judge(case)}
+            scores = {name: columns[name][at] for name in RETRIEVAL}
+            figures[key] = {**scores, "outcome": find_outcome(case).outcome}
         return figures

@@ -89,17 +89,16 @@ def proviso(asked: Asked) -> int:
 
 
 RIGHT: dict[str, Expected] = {}
-WRONG: dict[str, Expected] = {"answered_rightly": 0.0}
-NOT_JUDGED: dict[str, Expected] = {"answered_rightly": None}
-REFUSED: dict[str, Expected] = {**WRONG, "false_refusal_rate": 1.0, "verdict": "refused though answerable"}
-INVENTED: dict[str, Expected] = {**WRONG, "verdict": "figures that no passage has"}
+WRONG: dict[str, Expected] = {"outcome": "wrong"}
+NOT_JUDGED: dict[str, Expected] = {"outcome": "not judged"}
+REFUSED: dict[str, Expected] = {"outcome": "wrongly refused"}
 MISSED: dict[str, Expected] = {"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0}
 WRONG_FILE: dict[str, Expected] = {**MISSED, "document_hit@1": 0.0, "drm@8": 1.0}
-ANOTHER: dict[str, Expected] = {"verdict": "right answer, another passage"}
+ANOTHER: dict[str, Expected] = {}
 UNKNOWN: dict[str, Expected] = {
-    "recall@10": None, "char_recall@8": None, "char_precision@8": None, "verdict": "cannot be judged",
+    "recall@10": None, "char_recall@8": None, "char_precision@8": None,
 }  # fmt: skip
-ANSWERED_IMPOSSIBLE: dict[str, Expected] = {"abstention_accuracy": 0.0, "verdict": "answered though impossible"}
+ANSWERED_IMPOSSIBLE: dict[str, Expected] = {"outcome": "invented"}
 LOOK_ALIKE = str.maketrans("aeopcxyAEOPC", "аеорсхуАЕОРС")
 
 # fmt: off
@@ -121,14 +120,14 @@ WRONG_ANSWERS = [
     Row("the parties changed places", {"risk": "The timber insures the Supplier during carriage."}, gets=NOT_JUDGED),
     Row("another currency", {"cap": "USD 250,000"}, gets=WRONG),
     Row("another currency as a sign", {"cap": "The cap is £250,000."}, gets=WRONG),
-    Row("another amount", {"cap": "EUR 350,000"}, gets=INVENTED),
-    Row("ten times the amount", {"cap": "EUR 2,500,000"}, gets=INVENTED),
-    Row("the amount in thousands", {"cap": "EUR 250"}, gets=INVENTED),
+    Row("another amount", {"cap": "EUR 350,000"}, gets=WRONG),
+    Row("ten times the amount", {"cap": "EUR 2,500,000"}, gets=WRONG),
+    Row("the amount in thousands", {"cap": "EUR 250"}, gets=WRONG),
     Row("a percentage for an amount", {"cap": "250,000 per cent"}, gets=NOT_JUDGED),
     Row("a floor for a cap", {"cap": "The liability of the Supplier is at least EUR 250,000."}, gets=WRONG),
     Row("business days", {"pay": "The Buyer must pay within 30 business days of receipt of the invoice."}, gets=WRONG),
     Row("months for days", {"pay": "The Buyer must pay within 30 months of receipt of the invoice."}, gets=WRONG),
-    Row("another number of days", {"pay": "The Buyer must pay within 60 days of receipt."}, gets=INVENTED),
+    Row("another number of days", {"pay": "The Buyer must pay within 60 days of receipt."}, gets=WRONG),
     Row("before for after", {"pay": "The Buyer must pay 30 days before receipt of the invoice."}, gets=NOT_JUDGED),
     Row("at the earliest", {"pay": "The Buyer must pay at least 30 days after receipt of the invoice."}, gets=WRONG),
     Row("allowed for required", {"pay": "The Buyer may pay within 30 days of receipt of the invoice."}, gets=WRONG),
@@ -148,7 +147,7 @@ WRONG_ANSWERS = [
         "law": "The law of Scotland governs it. The law of Scotland does not govern it.",
     }, gets=WRONG),
     Row("two figures to choose from", {"cap": "EUR 250,000 or EUR 900,000"},
-        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
+        gets=NOT_JUDGED),
     Row("yes and no", {"sublet": "Yes and no."}, gets=NOT_JUDGED),
     Row("the answer called untrue", {"law": "It is not true that the law of Scotland governs it."}, gets=WRONG),
     Row("the answer as a false belief", {"law": "Contrary to belief, the law of Scotland governs it."}, gets=WRONG),
@@ -156,8 +155,8 @@ WRONG_ANSWERS = [
     Row("an echo as a statement", {"cap": "The cap on the liability of the Supplier."}, gets=WRONG),
     Row("an echo with a courtesy", lambda asked: f"You asked: {asked.question}", gets=NOT_JUDGED,
         only=("pay", "cap", "risk", "grant", "vote", "law")),
-    Row("the whole document as the answer", lambda asked: asked.document, gets=INVENTED, only=("pay", "grant", "vote")),
-    Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=INVENTED, only=("pay",)),
+    Row("the whole document as the answer", lambda asked: asked.document, gets=WRONG, only=("pay", "grant", "vote")),
+    Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=WRONG, only=("pay",)),
     Row("nothing but a mark", lambda asked: ".", gets=WRONG),
     Row("OK", lambda asked: "OK.", gets=NOT_JUDGED),
     Row("the right words in the wrong order", {
@@ -320,7 +319,7 @@ CHEATS = [
         gets={**WRONG_FILE, **ANOTHER}, only=("vote", "law")),
     Row("no words", passages=lambda asked: [passage("", asked.file)], gets={**UNKNOWN, **ANOTHER}),
     Row("no passage", passages=lambda asked: [],
-        gets={**MISSED, "document_hit@1": 0.0, "drm@8": None, "verdict": "expected answer given"}),
+        gets={**MISSED, "document_hit@1": 0.0, "drm@8": None}),
     Row("words of another document under the right name", passages=lambda asked: [
         passage(next(one.clause for one in ANSWERABLE if one.file == others(asked)[0]), asked.file)],
         gets={**WRONG_FILE, **ANOTHER}),
@@ -351,14 +350,14 @@ CHEATS = [
         *[passage(line, asked.file) for line in asked.document.split("\n\n") if "consent" in line][:10],
         passage(asked.clause, asked.file)],
         gets={"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0, **ANOTHER}),
-    Row("a wrong answer with the clause", {"cap": "EUR 900"}, gets=INVENTED),
+    Row("a wrong answer with the clause", {"cap": "EUR 900"}, gets=WRONG),
 ]
 
 ONCE_RIGHT = [
     Row("a heap of the expected words", {"grant": "licence exclusive Grower an receives the"}, gets=NOT_JUDGED),
     Row("the clause and its surroundings as the answer", surroundings, gets=NOT_JUDGED, only=("law",)),
     Row("the clause and the figures around it as the answer", surroundings, only=("cap", "risk"),
-        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
+        gets=NOT_JUDGED),
     Row("boilerplate of another document under the right name", passages=lambda asked: [
         passage(CONTRACTS[others(asked)[0]][:400], asked.file)], gets={**WRONG_FILE, **ANOTHER},
         only=("cap", "risk", "vote")),

@@ -46,21 +46,21 @@ def test_no_form_of_an_answer_changes_a_figure(evaluation, honest, asked, letter
 def test_no_form_makes_a_wrong_answer_right(evaluation, wrong, letter, frame):
     _, key, said = wrong
     figures = evaluation.figures(Row("wrong", {key: FRAMES[frame](LETTERS[letter](said))}).reply, [QUESTIONS[key]])[key]
-    assert figures["answered_rightly"] != 1.0
+    assert figures["outcome"] != "right"
 
 
 @given(st.integers(1, 10**9), st.sampled_from(["EUR", "USD", "GBP", "CHF"]))
 def test_an_amount_is_right_where_it_is_the_expected_one_in_the_expected_currency(evaluation, amount, currency):
     said = f"The liability of the Supplier is capped at {currency} {amount:,}."
     figures = evaluation.figures(Row("an amount", {"cap": said}).reply, [QUESTIONS["cap"]])["cap"]
-    assert (figures["answered_rightly"] == 1.0) == ((amount, currency) == (250_000, "EUR"))
+    assert (figures["outcome"] == "right") == ((amount, currency) == (250_000, "EUR"))
 
 
 @given(st.integers(1, 400), st.sampled_from(["days", "business days", "weeks", "months", "years"]))
 def test_a_period_is_right_where_it_is_the_expected_one(evaluation, number, unit):
     said = f"The Buyer must pay within {number} {unit} of receipt of the invoice."
     figures = evaluation.figures(Row("a period", {"pay": said}).reply, [QUESTIONS["pay"]])["pay"]
-    assert (figures["answered_rightly"] == 1.0) == ((number, unit) == (30, "days"))
+    assert (figures["outcome"] == "right") == ((number, unit) == (30, "days"))
 
 
 @given(answerable, st.lists(st.sampled_from(FORMS), min_size=1, max_size=4, unique_by=lambda row: row.name))
@@ -79,7 +79,6 @@ def test_a_part_of_a_clause_counts_as_what_it_is(evaluation, asked, data):
     figures = evaluation.figures(row.reply, [asked])[asked.key]
     assert figures["char_recall@8"] == pytest.approx(len(part) / size, abs=0.02)
     assert figures["recall@10"] == float(figures["char_recall@8"] >= 0.5)
-    assert (figures["verdict"] == "answered") == (figures["recall@10"] == 1.0)
 
 
 @given(
@@ -88,4 +87,4 @@ def test_a_part_of_a_clause_counts_as_what_it_is(evaluation, asked, data):
 def test_a_refusal_is_one_in_every_form(evaluation, key, letter, frame):
     said = FRAMES[frame](LETTERS[letter]("The documents do not say."))
     figures = evaluation.figures(Row("a refusal", {key: said}).reply, [QUESTIONS[key]])[key]
-    assert figures["abstention_accuracy" if key == "training" else "false_refusal_rate"] == 1.0
+    assert figures["outcome"] == ("rightly refused" if key == "training" else "wrongly refused")

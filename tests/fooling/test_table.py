@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import exhibit
 from tests.fooling.campaign import CAMPAIGN
-from tests.fooling.contracts import ANSWERABLE, MEASURED, QUESTIONS, RETRIEVAL
+from tests.fooling.contracts import ANSWERABLE, QUESTIONS, RETRIEVAL
 from tests.fooling.table import ROWS, WRONG_ANSWERS
 
 EVERY = [*ROWS, *CAMPAIGN]
+UNDECIDED = {"wrong": {"wrong", "not judged"}, "not judged": {"wrong", "not judged"}, "right": {"right", "not judged"}}
+"""What the rules may say instead of an outcome: what they cannot decide is not judged."""
+
+
+def assert_agree(figures, expected, about):
+    outcome = figures.pop("outcome")
+    wanted = expected.pop("outcome")
+    assert outcome in UNDECIDED.get(wanted, {wanted}), about
+    assert figures == pytest.approx(expected), about
 
 
 def test_an_honest_system_gets_the_best_figures(honest):
-    best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "answered_rightly": 1.0}
+    best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "outcome": "right"}
     for asked in ANSWERABLE:
-        assert honest[asked.key] == best | {
-            "abstention_accuracy": None, "false_refusal_rate": 0.0, "verdict": "answered",
-        }  # fmt: skip
-    assert honest["training"]["abstention_accuracy"] == 1.0 and honest["training"]["verdict"] == "answered"
+        assert honest[asked.key] == best
+    assert honest["training"]["outcome"] == "rightly refused"
 
 
 def test_there_are_a_hundred_systems_under_different_names():
@@ -30,12 +39,23 @@ def test_there_are_a_hundred_systems_under_different_names():
 def test_a_system_gets_the_figures_of_its_row(evaluation, honest, row):
     figures = evaluation.figures(row.reply, row.questions)
     for asked in row.questions:
-        assert figures[asked.key] == pytest.approx(row.figures(asked, honest[asked.key])), asked.question
+        assert_agree(figures[asked.key], dict(row.figures(asked, honest[asked.key])), asked.question)
 
 
 @pytest.mark.parametrize("row", WRONG_ANSWERS, ids=lambda row: row.name)
 def test_a_wrong_answer_is_never_called_right(row):
-    assert row.gets["answered_rightly"] in (0.0, None)
+    assert row.gets["outcome"] in ("wrong", "not judged", "wrongly refused")
+
+
+def test_most_answers_are_judged(evaluation, honest):
+    counts: Counter[tuple[str, bool]] = Counter()
+    for row in EVERY:
+        figures = evaluation.figures(row.reply, row.questions)
+        for asked in row.questions:
+            wanted = str(row.figures(asked, honest[asked.key])["outcome"])
+            counts[wanted, figures[asked.key]["outcome"] == wanted] += 1
+    for wanted, share in {"right": 0.9, "wrong": 0.5}.items():
+        assert counts[wanted, True] >= share * (counts[wanted, True] + counts[wanted, False]), (wanted, counts)
 
 
 @pytest.mark.parametrize("name", ["the opposite", "a JSON frame"])
@@ -50,6 +70,5 @@ def test_exhibit_evaluate_gives_the_same_figures(evaluation, tmp_path, name):
     run = exhibit.evaluate(evaluation.dataset.root, target=answer, output_dir=tmp_path)
     figures = evaluation.figures(row.reply)
     for key, scored in zip(QUESTIONS, run.rows, strict=True):
-        names = [metric for metric in MEASURED if metric in scored.scores]
-        assert {metric: scored.scores[metric] for metric in names} == {m: figures[key][m] for m in names} and names
-        assert scored.verdict == figures[key]["verdict"]
+        assert {name: scored.scores[name] for name in RETRIEVAL} == {name: figures[key][name] for name in RETRIEVAL}
+        assert scored.outcome == figures[key]["outcome"]

@@ -11,7 +11,7 @@ from evaluate_rag import main as evaluate
 from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.page_output import find_dataset_roots
+from exhibit.viewer.report import find_dataset_roots
 from tests.rag.bundles import write_bundle
 
 SECRET = "the private key of this machine"

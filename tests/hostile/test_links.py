@@ -16,6 +16,8 @@ from exhibit.rag.__main__ import main as rag
 from exhibit.viewer.results import main as results
 from tests.rag.bundles import write_bundle
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("{}.partial", ".{}.partial", ".{}.0123456789abcdef.partial", "{}.old", ".{}.partial.lock")
 """Names that were or might be ours, of a folder that is made."""
 
@@ -63,17 +65,6 @@ def test_a_report_and_a_comparison_delete_nothing_that_a_link_leads_to(finished,
     assert content(home) == before and (tmp_path / "page" / "compare.html").is_file()
 
 
-def test_a_folder_of_pieces_that_is_a_link_is_neither_replaced_nor_removed(finished, home, tmp_path, capsys):
-    before, run = content(home), tmp_path / "run"
-    shutil.copytree(finished, run)
-    shutil.rmtree(run / "report_files", ignore_errors=True)
-    (run / "report_files").symlink_to(home)
-    assert results(["report", str(run), "--pages", "none"]) == 1
-    assert "is not a folder" in capsys.readouterr().err
-    assert results(["report", str(run), "--pages", "none", "--single-file"]) == 0
-    assert content(home) == before
-
-
 def test_a_conversion_and_an_index_delete_nothing_that_a_link_leads_to(samples, home, tmp_path):
     before = content(home)
     prepare(tmp_path / "out", "bundle", home)
@@ -92,17 +83,4 @@ def test_a_conversion_and_an_index_delete_nothing_that_a_link_leads_to(samples, 
         "serial",
     ]
     assert rag(words) == 0 and rag([*words, "--force"]) == 0
-    assert content(home) == before
-
-
-@pytest.mark.parametrize("name", ["supply", "eval_results.jsonl", "supply/eval_results.jsonl"])
-def test_a_run_is_not_written_through_a_link(home, tmp_path, capsys, name):
-    before = content(home)
-    run = tmp_path / "results" / "r"
-    (run / name).parent.mkdir(parents=True)
-    (run / name).symlink_to(home if name == "supply" else home / "thesis.doc")
-    bundle = write_bundle(tmp_path / "supply")
-    flags = ["--run-name", "r", "--resume", "--embedder", "hashing", "--engine", "serial", "--report-cases", "0"]
-    assert evaluate(["--dataset-paths", str(bundle), "--output-dir", str(run.parent), *flags]) == 1
-    assert "is a link, and nothing is written through a link" in capsys.readouterr().err
     assert content(home) == before

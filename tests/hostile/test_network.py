@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Route
 
-from exhibit.converters.fetching.download import Downloader, FetchError, PageReply, Policy
-from exhibit.converters.fetching.page import GoneError, PagePrinter
-from exhibit.converters.printing import browser, press
-from exhibit.converters.printing.press import Printer
+from exhibit.converters.pages import chromium as browser
+from exhibit.converters.pages.print import Printer
 from exhibit.evidence import read_document
-from exhibit.storage.http_policy import HttpError
 from tests.hostile.references import LEADING, PASSIVE, documents
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -90,114 +87,6 @@ def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_pa
     assert heard == []
 
 
-@pytest.mark.slow  # that the test above could fail
-def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_path, monkeypatch):
-    async def hand_over(html: bytes, route: Route) -> None:
-        if route.request.url == press._ADDRESS:
-            await route.fulfill(status=200, content_type="text/html", body=html)
-        else:
-            await route.continue_()
-
-    monkeypatch.setattr(press, "_hand_over", hand_over)
-    monkeypatch.setitem(press.PAGE, "offline", False)
-    with recorder() as (port, heard):
-        through(monkeypatch, port, sealed=False)
-        with Printer() as printer:
-            printer.print_html(documents(["http://elsewhere.example"], "/dev/null")["passive0"], tmp_path / "a.pdf")
-    assert len({line for line in heard if line.startswith(b"GET http://elsewhere.example/")}) >= 35
-
-
-class Asked(Downloader):
-    """A downloader that records the URLs a page requests and delivers none of them."""
-
-    def __init__(self) -> None:
-        super().__init__(Policy())
-        self.urls: set[str] = set()
-
-    def resource(self, asked):
-        self.urls.add(asked.url)
-        raise HttpError("not to be had")
-
-
-def test_a_page_is_given_what_it_asks_for_by_our_client_and_the_browser_itself_asks_nobody(monkeypatch):
-    asked = Asked()
-
-    async def print_one() -> None:
-        printer = PagePrinter(asked, timeout=60, pages=1)
-        page = b"<p>Words.</p><img src='http://pictures.example/a.png'><iframe src='https://frames.example/'></iframe>"
-        reply = PageReply("http://site.example/x", 200, {"content-type": "text/html"}, "html", page)
-        try:
-            await printer.print(reply, "http://site.example/x")
-            await asyncio.sleep(2)  # what a browser asks for by itself it asks for in its first second
-        finally:
-            await printer.aclose()
-
-    with recorder() as (port, heard):
-        through(monkeypatch, port, sealed=True)
-        asyncio.run(print_one())
-    assert asked.urls == {"http://pictures.example/a.png", "https://frames.example/"}
-    assert heard == []
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
-    tried: list[str] = []
-
-    @asynccontextmanager
-    async def running(*, tell: bool) -> AsyncIterator[str]:
-        assert tell
-        yield "its own"
-
-    class Gone(PagePrinter):
-        async def started_browser(self):
-            return "of all"
-
-        async def _attempt(self, browser, reply, url):
-            tried.append(browser)
-            if len(tried) <= times:
-                raise GoneError
-            return b"%PDF", url, ""
-
-    monkeypatch.setattr("exhibit.converters.fetching.page.run_browser", running)
-
-    async def print_one() -> object:
-        printer = Gone(Downloader(Policy()), timeout=60, pages=1)
-        return await printer.print(PageReply("http://site.example/", 200, {}, "html", b"page"), "http://site.example/")
-
-    if times == 1:
-        assert asyncio.run(print_one()) == (b"%PDF", "http://site.example/", "")
-    else:
-        with pytest.raises(FetchError, match="it makes the browser crash"):
-            asyncio.run(print_one())
-    assert tried == ["of all", "its own"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
-    """With `times` 1, a neighbour ended the browser; with 2, the page itself does."""
-
-    class Ending(PagePrinter):
-        async def print_page(self, page, reply, url):
-            if reply.data == b"bad" and self.left:
-                self.left -= 1
-                await page.context.browser.close()
-            return await super().print_page(page, reply, url)
-
-    async def print_two() -> list[object]:
-        printer = Ending(Downloader(Policy()), timeout=60, pages=2)
-        printer.left = times
-        replies = [PageReply(f"http://site.example/{data}", 200, {}, "html", data.encode()) for data in ("bad", "good")]
-        try:
-            return await asyncio.gather(*(printer.print(r, r.url) for r in replies), return_exceptions=True)
-        finally:
-            await printer.aclose()
-
-    bad, good = asyncio.run(print_two())
-    assert isinstance(good, tuple) and good[0].startswith(b"%PDF")
-    assert isinstance(bad, tuple) if times == 1 else "it makes the browser crash" in str(bad)
-
-
 _MODEL = """
 import {first}, os
 import numpy, onnxruntime
@@ -224,6 +113,6 @@ def written_by_model(home: Path, first: str) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where reports are kept is known of Linux alone")
-def test_opening_a_model_is_told_to_nobody(tmp_path):
+def test_opening_a_model_sends_nothing(tmp_path):
     assert written_by_model(tmp_path / "ours", "exhibit") == []
     assert "deviceid" in written_by_model(tmp_path / "theirs", "sys"), "else this test looks at the wrong place"

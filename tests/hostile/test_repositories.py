@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters.raw.law_files import read_versions
+from exhibit.converters.laws.files import read_versions
 from exhibit.evaluation.records import commit_of
-from exhibit.schemas.errors import SourceError
-from exhibit.storage.programs import count_changes, find_program, open_repository
+from exhibit.storage.programs import find_program
+
+pytestmark = pytest.mark.slow
 
 LAW = "# Harbour Act\n\n## § 1 Meaning\n\nA harbour is a place for ships.\n"
 ENVIRONMENT = {
@@ -96,73 +97,6 @@ def test_no_program_that_a_repository_names_is_started(laws, tmp_path, monkeypat
     monkeypatch.chdir(laws)
     assert commit_of(laws, {})["commit"] == git(laws, "rev-parse", "HEAD")
     assert not mark.exists()
-
-
-def test_files_that_changed_are_counted_as_git_counts_them(laws):
-    head = git(laws, "rev-parse", "HEAD")
-    assert commit_of(laws, {}) == {"commit": head, "changed_files": 0}
-    (laws / "harbour.md").write_text("other words", encoding="utf-8")
-    (laws / "new.md").write_text("new", encoding="utf-8")
-    (laws / "deep").mkdir()
-    assert commit_of(laws / "deep", {}) == {"commit": head, "changed_files": 1}
-    git(laws, "worktree", "add", "-q", "--detach", "../second", check=True)
-    assert commit_of(laws.parent / "second", {}) == {"commit": head, "changed_files": 0}
-    (laws / "harbour.md").write_text(LAW, encoding="utf-8")
-    (laws / "harbour.md").chmod(0o755)
-    assert commit_of(laws, {})["changed_files"] == 1
-    git(laws, "config", "core.filemode", "false")
-    assert commit_of(laws, {})["changed_files"] == 0
-
-
-def test_a_repository_is_read_packed_shallow_bare_and_with_other_hashes(laws, tmp_path):
-    expected = [version.markdown for version in read_versions(laws, skip=lambda *_: None)]
-    git(laws, "gc", "-q")
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{laws}", "shallow")
-    git(tmp_path, "clone", "-q", "--bare", f"file://{laws}", "bare.git")
-    git(tmp_path, "init", "-q", "--object-format=sha256", "other")
-    (tmp_path / "other" / "harbour.md").write_text(LAW, encoding="utf-8")
-    git(tmp_path / "other", "add", "-A")
-    git(tmp_path / "other", "commit", "-qm", "x")
-    for name in ("laws", "shallow", "bare.git", "other"):
-        assert [one.markdown for one in read_versions(tmp_path / name, skip=lambda *_: None)] == expected, name
-
-
-def test_a_repository_whose_parts_are_elsewhere_is_refused(laws, tmp_path):
-    def read(folder: Path) -> None:
-        read_versions(folder, skip=lambda *_: None)
-
-    git(laws, "worktree", "add", "-q", "--detach", "../second")
-    with pytest.raises(SourceError, match="parts of its Git repository are elsewhere"):
-        read(tmp_path / "second")
-    linked = tmp_path / "linked"
-    linked.mkdir()
-    (linked / ".git").symlink_to(laws / ".git")
-    with pytest.raises(SourceError, match="elsewhere"):
-        read(linked)
-    git(tmp_path, "clone", "-q", "--shared", str(laws), "shared")
-    with pytest.raises(SourceError, match="uses the objects of another repository"):
-        read(tmp_path / "shared")
-    git(tmp_path, "init", "-q", "empty")
-    with pytest.raises(SourceError, match="has no commit"):
-        read(tmp_path / "empty")
-    (tmp_path / "empty" / ".git" / "HEAD").unlink()
-    os.mkfifo(tmp_path / "empty" / ".git" / "HEAD")
-    with pytest.raises(SourceError, match="has no commit"):
-        read(tmp_path / "empty")
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such numbers of users")
-def test_the_repository_of_another_user_is_read_when_the_users_own_configuration_names_it(laws, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: laws.stat().st_uid + 1)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "SUDO_UID"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SourceError, match="belongs to another user; if you trust it"), open_repository(laws):
-        pass
-    assert commit_of(laws, {})["commit"] is None
-    (tmp_path / ".gitconfig").write_text(f"[safe]\ndirectory = {laws}\n", encoding="utf-8")
-    with open_repository(laws) as repository:
-        assert count_changes(repository, laws, seconds=60) == 0
 
 
 def test_a_program_of_the_working_folder_is_not_found(tmp_path, monkeypatch):

@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from exhibit.models.endpoint import Endpoint
+from exhibit.models.openai import Endpoint
 from exhibit.models.rerankers import http as reranker
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http_policy import HttpError
+from exhibit.storage.http import HttpError
 
 ROOT = Path(__file__).parent.parent.parent
 OWN_PROCESSES = {"exhibit/engine/worker.py", "exhibit/engine/runners/ray.py"}
@@ -57,12 +56,6 @@ def test_nothing_is_unpickled_but_between_a_programs_own_processes():
             if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
                 assert isinstance(node.value, ast.Constant) and node.value.value is False, path
     assert found == OWN_PROCESSES
-
-
-def test_an_index_with_a_pickle_in_it_is_not_loaded(tmp_path):
-    np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="allow_pickle"):
-        np.load(tmp_path / "a.npy")
 
 
 def test_no_code_comes_from_outside():
@@ -116,7 +109,7 @@ def test_no_token_follows_a_redirect(monkeypatch):
         monkeypatch.setenv("RERANK_API_KEY", "rk-secret")
         monkeypatch.setenv("OPENAI_BASE_URL", named)
         with pytest.raises(HttpError):
-            Endpoint(timeout=30, connections=1).post("chat/completions", {"a": 1})
+            Endpoint(timeout=30).post("chat/completions", {"a": 1})
         with pytest.raises(ToolkitError):
             reranker.open(f"m@{named}").score("q", ["p"])
         assert [headers["Authorization"] for headers in heard] == ["Bearer sk-secret", "Bearer rk-secret"]
@@ -135,7 +128,7 @@ def speak(text: str) -> int:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="only Unix has such terminals")
-def test_what_a_terminal_obeys_does_not_reach_it(monkeypatch, capsys):
+def test_control_characters_do_not_reach_a_terminal(monkeypatch, capsys):
     ours, theirs = os.openpty()
     with open(theirs, "w", encoding="utf-8", closefd=False) as terminal:
         monkeypatch.setattr("sys.stdout", terminal)
@@ -149,16 +142,3 @@ def test_what_a_terminal_obeys_does_not_reach_it(monkeypatch, capsys):
     told = capsys.readouterr()
     assert told.err == "error: an error \\x1b]0;owned\\x07.txt\n"
     assert told.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"
-
-
-def test_every_row_of_the_page_names_tests_that_are_there_and_run():
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    table = page.partition("| file | can | cannot | test |")[2].partition("\n\n")[0]
-    rows = [re.findall(r"`([\w/]+\.py)::(test_\w+)`", line.rpartition(" | ")[2]) for line in table.splitlines()[2:]]
-    assert len(rows) >= 12 and all(rows)
-    for name, test in [one for row in rows for one in row]:
-        tree = ast.parse((ROOT / "tests" / name).read_text(encoding="utf-8"))
-        [function] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == test]
-        marks = [ast.unparse(mark) for mark in function.decorator_list]
-        assert not [mark for mark in marks if "mark.skip(" in mark or "xfail" in mark or "mark.extra" in mark], test
-        assert any(isinstance(node, ast.Assert | ast.With) for node in ast.walk(function)), f"{test} asserts nothing"

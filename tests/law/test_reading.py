@@ -14,12 +14,10 @@ from pathlib import Path
 import pytest
 
 from exhibit.evidence import Document, Span
-from exhibit.law.casing import tidy, to_title_case
 from exhibit.law.citations import claims_of, find_citations, normalise
-from exhibit.law.figures import find_figures
 from exhibit.law.language import list_content_words, search_terms
-from exhibit.law.opening import date_of, kind_of, parties_of
-from exhibit.law.profile import read_profile
+from exhibit.law.names import tidy, to_title_case
+from exhibit.law.profile import date_of, kind_of, parties_of, read_profile
 from exhibit.law.references import find_references
 from exhibit.law.references.corpus import list_own_places
 from exhibit.law.sentences import split_sentences, tile_clauses
@@ -27,6 +25,7 @@ from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.labels import is_prose, is_shout, is_title, is_title_case
 from exhibit.law.structure.lines import find_contents, is_entry, read_lines
+from exhibit.law.values import find_figures
 
 HERE = Path(__file__).parent
 SAMPLES = HERE.parent.parent / "samples"

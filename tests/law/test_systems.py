@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Document
-from exhibit.law.language import choose_system, load_systems, read_system, system_of
+from exhibit.law.language import choose_system, read_system
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.schemas.errors import ToolkitError
@@ -111,64 +111,6 @@ def test_a_german_law_nests_its_parts_as_it_first_uses_them():
     ]
 
 
-OTHERS = {
-    "pt": (
-        "TÍTULO I\nDos Portos\nCAPÍTULO I\nDAS DISPOSIÇÕES GERAIS\n"
-        "Art. 1º Todos os portos são abertos aos navios da lei.\n"
-        "§ 1º O navio paga a taxa do porto.\nParágrafo único. A taxa é devida.\nSeção II\nDas Taxas\n"
-        "Art. 5º-A As taxas são pagas no porto, nos termos do\nart. 1º desta lei.\nI - pelo navio;\n",
-        ["TÍTULO I", "TÍTULO I > CAPÍTULO I", "TÍTULO I > CAPÍTULO I > Art. 1º",
-         "TÍTULO I > CAPÍTULO I > Seção II", "TÍTULO I > CAPÍTULO I > Seção II > Art. 5º-A"],
-    ),
-    "fr": (
-        "LIVRE PREMIER\nDES PORTS\nTITRE II\nChapitre Ier\nDispositions générales\nArticle 1er\n"
-        "Le port est ouvert aux navires dans les conditions de la loi.\nArticle L. 121-2\n"
-        "La taxe est due par le navire.\n",
-        ["LIVRE PREMIER", "LIVRE PREMIER > TITRE II", "LIVRE PREMIER > TITRE II > Chapitre Ier",
-         "LIVRE PREMIER > TITRE II > Chapitre Ier > Article 1er",
-         "LIVRE PREMIER > TITRE II > Chapitre Ier > Article L. 121-2"],
-    ),
-    "es": (
-        "TÍTULO PRELIMINAR\nCAPÍTULO II\nDe los puertos\nArtículo 1. Objeto de la ley.\n"
-        "La ley regula los puertos de la costa.\n"
-        "Artículo 2. Tasas.\nLas tasas se pagan en el puerto.\nDisposición final primera. Entrada en vigor.\n",
-        ["TÍTULO PRELIMINAR", "TÍTULO PRELIMINAR > CAPÍTULO II", "TÍTULO PRELIMINAR > CAPÍTULO II > Artículo 1",
-         "TÍTULO PRELIMINAR > CAPÍTULO II > Artículo 2", "Disposición final primera"],
-    ),
-    "it": (
-        "TITOLO I\nDei porti\nCAPO II\nDelle tasse\nArt. 1\nOggetto\nLa legge regola i porti della costa e le tasse.\n"
-        "Art. 2-bis\nLa tassa è dovuta dalla nave nel porto.\n",
-        ["TITOLO I", "TITOLO I > CAPO II", "TITOLO I > CAPO II > Art. 1", "TITOLO I > CAPO II > Art. 2-bis"],
-    ),
-    "pl": (
-        "DZIAŁ I\nPrzepisy ogólne\nRozdział 1\nPorty\n"
-        "Art. 1. Ustawa określa zasady zarządzania portami i przystaniami.\n"
-        "Art. 2. W rozumieniu ustawy port jest miejscem postoju statków.\nRozdział 2\nArt. 3a. Opłaty pobiera gmina.\n",
-        ["DZIAŁ I", "DZIAŁ I > Rozdział 1", "DZIAŁ I > Rozdział 1 > Art. 1", "DZIAŁ I > Rozdział 1 > Art. 2",
-         "DZIAŁ I > Rozdział 2", "DZIAŁ I > Rozdział 2 > Art. 3a"],
-    ),
-    "sk": (
-        "PRVÁ ČASŤ\nZÁKLADNÉ USTANOVENIA\nDRUHÁ HLAVA\n§ 1\nPredmet úpravy\n"
-        "Tento zákon upravuje správu prístavov na rieke.\n"
-        "§ 2\nPoplatok sa platí v prístave podľa tohto zákona.\n",
-        ["PRVÁ ČASŤ", "PRVÁ ČASŤ > DRUHÁ HLAVA", "PRVÁ ČASŤ > DRUHÁ HLAVA > § 1", "PRVÁ ČASŤ > DRUHÁ HLAVA > § 2"],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("language", OTHERS)
-def test_laws_of_the_other_languages(language):
-    text, expected = OTHERS[language]
-    assert system_of(text).language == language
-    heads = tuple(word for level in choose_system(language).levels if level.rank <= 6 for word in level.words)
-    large = [
-        path
-        for path in paths(text)
-        if path.split(" > ")[-1].lower().startswith(heads) or path.endswith(("ČASŤ", "HLAVA"))
-    ]
-    assert large == expected
-
-
 def test_a_brazilian_article_has_paragraphs_incisos_letters_and_items():
     text = (
         "TÍTULO I\nDos Portos\nCAPÍTULO I\nDAS DISPOSIÇÕES GERAIS\n"
@@ -181,10 +123,6 @@ def test_a_brazilian_article_has_paragraphs_incisos_letters_and_items():
     assert below == ["I", "I > a)", "I > a) > 1.", "I > a) > 2.", "I > b)", "II"]
 
 
-def test_an_english_text_is_read_by_the_english_file():
-    assert system_of("Part 3\nSection 5 Time limit\nThe claim is made in the court of the county.\n").language == "en"
-
-
 def test_the_large_parts_of_an_english_act_stand_in_their_order_and_a_section_keeps_its_title():
     text = (
         "BOOK I\nOF HARBOURS\n\nTITLE II\nOF DUES\n\nPART 3\nPILOTS\n\nCHAPTER 1\nGENERAL\n\n"
@@ -194,25 +132,6 @@ def test_the_large_parts_of_an_english_act_stand_in_their_order_and_a_section_ke
     assert paths(text)[-1] == last
     tree = read_structure(Document("act.txt", text))
     assert "Section 5 Time limit" in {section.heading for section in tree.walk()}
-
-
-def test_a_user_adds_a_system_by_a_file_in_a_folder(tmp_path, monkeypatch):
-    (tmp_path / "latin.toml").write_text(
-        'name = "Roman law"\nlanguage = "la"\nrefers = "et in ad de cum"\nordinals = "prim=1 secund=2"\n'
-        'levels = [{ kind = "book", rank = 2, words = ["liber"] }, '
-        '{ kind = "law", rank = 6, words = ["lex"], unit = true }]\n',
-        encoding="utf-8",
-    )
-    monkeypatch.setenv("EXHIBIT_SYSTEMS", str(tmp_path))
-    load_systems.cache_clear()
-    try:
-        text = (
-            "LIBER PRIMUS\nDe portubus et navibus\nLex 1\n"
-            "Naves in portu manent cum nautis et in mari.\nLex 2\nPortus ad mare est.\n"
-        )
-        assert paths(text) == ["LIBER PRIMUS", "LIBER PRIMUS > Lex 1", "LIBER PRIMUS > Lex 2"]
-    finally:
-        load_systems.cache_clear()
 
 
 def test_a_file_that_is_no_system_says_what_to_look_at(tmp_path):

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from exhibit.evidence import Document, Span
-from exhibit.law.structure import cut, format_section_path, read_structure
+from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.tree import Section
 
 
@@ -89,25 +89,8 @@ def nested(labels: str) -> str:
         ),
     ],
 )
-def test_which_heading_stands_below_which(labels, levels):
+def test_headings_are_nested(labels, levels):
     assert nested(labels) == levels
-
-
-@pytest.mark.parametrize(
-    ("text", "limit", "short"),
-    [
-        ("word word word", 14, "word word word"),
-        ("word word word", 13, "word word…"),
-        ("word word word", 10, "word word…"),
-        ("word word word", 9, "word wor…"),
-        ("abcdefghij", 5, "abcd…"),
-        ("ab cdefghij", 5, "ab c…"),
-        ("abc defghij", 5, "abc…"),
-        ("abc, defghij", 6, "abc…"),
-    ],
-)
-def test_a_cut_is_at_a_word_of_the_second_half(text, limit, short):
-    assert cut(text, limit) == short
 
 
 def halves(*bounds: int) -> Section:
@@ -117,51 +100,5 @@ def halves(*bounds: int) -> Section:
     return Section(Span(bounds[0], bounds[-1]), children=children)
 
 
-@pytest.mark.parametrize(
-    ("span", "path"),
-    [
-        ((0, 10), "A"), ((0, 20), ""), ((1, 20), "B"), ((0, 19), "A"), ((9, 11), ""), ((9, 12), "B"), ((8, 11), "A"),
-        ((10, 10), "B"), ((9, 9), "A"), ((5, 25), ""), ((19, 22), "C"), ((12, 13), "B"),
-    ],
-)  # fmt: skip
-def test_a_span_is_in_the_section_that_holds_more_than_half_of_it(span, path):
-    assert format_section_path(halves(0, 10, 20, 30), Span(*span)) == path
-
-
 def test_a_span_before_the_first_section_is_in_none():
     assert format_section_path(halves(10, 20), Span(0, 5)) == ""
-
-
-def test_a_path_gives_up_its_middle_before_it_is_cut():
-    names = ["a" * 59, "b" * 59, "c" * 59]
-    section = Section(Span(0, 9), names[2])
-    for name in (names[1], names[0], ""):
-        section = Section(Span(0, 9), name, children=(section,))
-    whole = " > ".join(names)
-    assert format_section_path(section, Span(0, 9), limit=len(whole)) == whole
-    assert format_section_path(section, Span(0, 9), limit=len(whole) - 1) == f"{names[0]} > … > {names[2]}"
-    two = Section(Span(0, 9), children=(Section(Span(0, 9), names[0], children=(Section(Span(0, 9), names[1]),)),))
-    assert format_section_path(two, Span(0, 9), limit=100) == f"{names[0]}…"
-    longest = Section(Span(0, 9), children=(Section(Span(0, 9), "a" * 61),))
-    assert format_section_path(longest, Span(0, 9)) == "a" * 59 + "…", "sixty characters of each heading"
-
-
-def test_a_heading_alone_is_no_leaf_and_words_before_the_first_heading_are_one():
-    text = "Opening words.\n\nARTICLE I\nTERM\n\n1. One. It is so.\n\n2. Two. It is so.\n"
-    root = read_structure(Document("a.txt", text))
-    told = [(part.level, part.kind, text[part.span.start : part.span.end]) for part in root.walk()]
-    assert told == [
-        (0, "document", text),
-        (1, "opening", "Opening words.\n\n"),
-        (1, "article", text[16:]),
-        (2, "section", "ARTICLE I\nTERM\n\n1. One. It is so.\n\n"),
-        (2, "section", "2. Two. It is so.\n"),
-    ]
-
-
-def test_one_character_before_the_first_heading_is_an_opening_and_white_space_is_none():
-    text = "1. One. It is so.\n\n2. Two. It is so.\n"
-    for before, kinds in (("§\n", ["opening", "section", "section"]), ("\n", ["section", "section"])):
-        root = read_structure(Document("a.txt", before + text))
-        assert [part.kind for part in root.children] == kinds
-        assert root.children[0].span.start == 0, "the leaves tile the text"

@@ -9,7 +9,6 @@ from reportlab.pdfgen.canvas import Canvas
 
 from exhibit.evidence import Document
 from exhibit.evidence.read import read_document
-from exhibit.evidence.readers.pdf import find_line_types
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.lines import NO_OUTLINE, make_typed_outline
@@ -33,7 +32,7 @@ def guide(path: Path, heading: tuple[str, int]) -> Document:
 
 
 @pytest.mark.parametrize("heading", [LARGE, BOLD])
-def test_a_title_is_known_by_its_type(tmp_path, heading):
+def test_heading_is_recognised_by_its_font(tmp_path, heading):
     document = guide(tmp_path / "guide.pdf", heading)
     assert [child.heading for child in read_structure(document).children] == [
         "Moorings",
@@ -41,21 +40,6 @@ def test_a_title_is_known_by_its_type(tmp_path, heading):
         "Lights and signals at night",
     ]
     assert not [one for one in find_headings(document, NO_OUTLINE) if one.title == "Dues that fall due"]
-
-
-def test_the_type_of_a_line_is_that_of_its_last_letter(tmp_path):
-    canvas = Canvas(str(tmp_path / "a.pdf"))
-    canvas.setFont("Helvetica-Bold", 10)
-    canvas.drawString(72, 700, "1.1")
-    canvas.setFont("Helvetica", 10)
-    canvas.drawString(92, 700, "The rent is due.")
-    canvas.setFont("Helvetica-Bold", 20)
-    canvas.drawString(72, 650, "Rent 7")
-    canvas.save()
-    paragraph, title = find_line_types(read_document(tmp_path / "a.pdf")).values()
-    assert (paragraph.bold, title.bold) == (False, True) and title.height == pytest.approx(
-        2 * paragraph.height, rel=0.1
-    )
 
 
 def test_a_numbered_sentence_in_the_texts_type_has_no_title(tmp_path):
@@ -66,17 +50,6 @@ def test_a_numbered_sentence_in_the_texts_type_has_no_title(tmp_path):
     assert titles == {"1.": "Moorings", "1.1": "", "2.": "Dues", "2.1": "", "3.": "Signals"}
 
 
-def test_where_all_is_set_alike_type_tells_nothing(tmp_path):
+def test_uniform_font_gives_no_outline(tmp_path):
     document = write(tmp_path / "a.pdf", [(TEXT, BODY)] * 9)
     assert make_typed_outline(document) == NO_OUTLINE == make_typed_outline(Document("a.txt", TEXT))
-
-
-def test_books_titles_parts_chapters_and_sections_stand_in_their_order():
-    text = "\n\n".join(
-        ["BOOK I", "TITLE II Of persons", "PART 3 Claims", "CHAPTER 4 Time", "Section 5 Time limit", f"{TEXT}."]
-    )
-    path, section = [], read_structure(Document("code.txt", text))
-    while section.children:
-        section = section.children[-1]
-        path.append(section.heading)
-    assert path == ["BOOK I", "TITLE II Of persons", "PART 3 Claims", "CHAPTER 4 Time", "Section 5 Time limit"]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.law.numerals import read_words, takes_an, write_words
-from exhibit.law.values import find_values, keys_of, write_digits, write_value
+from exhibit.law.profile import find_own_date
+from exhibit.law.values import (
+    find_days,
+    find_figures,
+    find_values,
+    keys_of,
+    read_words,
+    stands_in,
+    takes_an,
+    write_digits,
+    write_value,
+    write_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -107,3 +119,46 @@ def test_digits_have_commas_as_the_other_number_has(like, written):
 
 def test_eight_and_eleven_take_an():
     assert [number for number in (1, 8, 10, 11, 18, 80, 100, 800) if takes_an(number)] == [8, 11, 18, 80, 800]
+
+
+def test_business_days_are_not_days():
+    assert keys_of("within ten (10) business days") == {("period", "10 business day")} != keys_of("ten (10) days")
+    assert keys_of("10 working days") == keys_of("10 Business Days")
+    assert stands_in("10 days", "within 10 business days") is False
+    assert stands_in("10 business days", "within ten (10) working days") is False  # other words, and not judged alike
+    assert stands_in("10 days", "within ten (10) calendar days") is True
+
+
+@pytest.mark.parametrize(
+    "text", ["5 january 2024", "January 5, 2024", "5 JANUARY 2024", "5. Januar 2024", "5. 1. 2024"]
+)
+def test_date_is_read_in_any_case_and_language(text):
+    assert keys_of(text) == {("date", "2024-01-05")}
+    assert find_days(text) == [date(2024, 1, 5)]
+    assert stands_in("5 January 2024", f"It ends on {text}.") is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2020-13-01",
+        "2020-02-32",
+        "2020-00-10",
+        "32/13/2020",
+        "0/0/2020",
+        "0/5/2020",
+        "2020-02-00",
+        "may 5 times",
+    ],
+)
+def test_invalid_date_is_read_as_numbers(text):
+    found = find_figures(text)
+    assert found.dates == () and found.loose
+
+
+@pytest.mark.parametrize("text", ["5 january 2024", "5th January, 2024", "JANUARY 5, 2024", "5 day of January 2024"])
+def test_every_reader_reads_a_date_in_any_case(text):
+    assert find_days(text) == [date(2024, 1, 5)]
+    assert keys_of(text) == {("date", "2024-01-05")}
+    assert [{day.month for day in readings} for readings in find_figures(text).dates] == [{1}]
+    assert find_own_date(f"This lease is dated {text}.", "contract")

@@ -2,22 +2,7 @@
 
 import pytest
 
-from exhibit.law.yes_or_no import asks_yes_or_no, says_contrary
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "May the tenant sublet?",
-        "Under the lease, may the tenant sublet without consent?",
-        "According to the Supply Agreement between Orrin plc and Vale Ltd, does the warranty survive delivery?",
-        "can they resell it to a sister company",
-        "If the buyer defaults, is the seller entitled to interest?",
-        "Isn't a signature needed for an amendment?",
-    ],
-)
-def test_a_question_that_begins_with_a_verb_asks_for_a_yes_or_a_no(question):
-    assert asks_yes_or_no(question)
+from exhibit.law.questions import asks_yes_or_no, says_contrary
 
 
 @pytest.mark.parametrize(
@@ -32,7 +17,7 @@ def test_a_question_that_begins_with_a_verb_asks_for_a_yes_or_a_no(question):
         "",
     ],
 )
-def test_any_other_question_does_not(question):
+def test_question_without_yes_or_no_is_recognised(question):
     assert not asks_yes_or_no(question)
 
 

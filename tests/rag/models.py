@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from exhibit.models.embedders import minilm
-from exhibit.models.network import TOKENIZER
+from exhibit.models.network import TOKENIZER, find_graph_path
 from exhibit.storage.cache import find_cache_folder
 
 _BUILT = find_cache_folder() / "models"
@@ -37,9 +37,9 @@ def link_models(cache: Path) -> Path:
 def copy_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder the cache of models, with the small graph in it; return the graph's path there."""
     opened(minilm, "int8")
-    there = minilm.find_graph_path("int8")
+    there = find_graph_path("int8")
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder))
-    here = minilm.find_graph_path("int8")
+    here = find_graph_path("int8")
     here.parent.mkdir(parents=True)
     for name in (there.name, there.with_suffix(".sha256").name, TOKENIZER.name):
         shutil.copyfile(there.with_name(name), here.with_name(name))

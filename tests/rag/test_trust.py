@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.rag import Config, Pipeline, database
+from exhibit.rag import Config, Pipeline
 from exhibit.rag import ingest as ingest_module
 from exhibit.rag.__main__ import main
+from exhibit.rag.index import open_index
 from exhibit.rag.inspect import main as inspect_main
-from exhibit.rag.saved_index import open_index
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import Cache, key_of
@@ -120,20 +120,6 @@ def test_every_file_is_sealed_and_a_changed_added_or_missing_one_is_refused(inde
     (index / "more.bin").write_bytes(b"x")
     with pytest.raises(BundleError, match="more.bin"):
         open_index(index)
-
-
-def test_a_large_file_is_read_once_and_again_when_it_changes(index, tmp_path, monkeypatch):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "new"))  # an empty one
-    monkeypatch.setattr(database, "_LARGE", 1)
-    monkeypatch.setattr(database, "_SETTLED", -1.0)
-    path = index / "chunk.faiss"
-    content, before = path.read_bytes(), database.digest(path)
-    monkeypatch.setattr(database, "sha256_of", lambda _: pytest.fail("read a second time"))
-    assert database.digest(path) == before
-    monkeypatch.undo()
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "new"))
-    path.write_bytes(content[:-1] + b"?")
-    assert database.digest(path) != before
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right there")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -95,60 +94,3 @@ def test_no_control_character_reaches_a_terminal_and_a_file_gets_all(monkeypatch
         sys.stdout.write("\x1b")
         assert sys.stdout is file
     assert file.getvalue() == "\x1b"
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii"])
-def test_what_an_older_encoding_lacks_is_written_out(monkeypatch, encoding):
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-
-    @guarded()
-    def main() -> int:
-        print("drm@1 ↓ 0.5, Łódź")
-        return 0
-
-    assert main() == 0
-    assert written.getvalue().decode(encoding).strip() == "drm@1 \\u2193 0.5, \\u0141" + (
-        "\\xf3d\\u017a" if encoding == "ascii" else "ód\\u017a"
-    )
-
-
-def test_a_reader_that_goes_away_ends_a_command_without_a_word():
-    code = (
-        "import sys\nfrom exhibit.runtime.command import guarded\n"
-        "@guarded()\ndef main():\n    for _ in range(100_000):\n        print('words')\n    return 0\n"
-        "sys.exit(main())"
-    )
-    command = f'{sys.executable} -c "$CODE" | head -1'
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, env={**os.environ, "CODE": code}, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr) == ("words\n", "")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no ulimit, and its names are Unicode")
-@pytest.mark.parametrize(
-    ("shell", "line"),
-    [
-        (
-            'ulimit -v 300000; "$PYTHON" -m exhibit validate nowhere',
-            "error: this shell allows 292 MiB of memory (ulimit -v); "
-            "at least 680 MiB are needed; run `ulimit -v unlimited` first",
-        ),
-        (
-            'LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "$PYTHON" -c "$PROGRAM"',
-            "error: P\\xe4: ascii, this system's encoding of file names, cannot express this name; set PYTHONUTF8=1",
-        ),
-    ],
-    ids=["little memory", "a file system in ASCII"],
-)
-def test_a_narrow_system_gets_one_line_and_no_traceback(tmp_path, shell, line):
-    program = (
-        "from pathlib import Path\n"
-        "from exhibit.runtime.command import guarded\n"
-        "main = guarded()(lambda: int(Path('P\\xe4chter.txt').stat().st_size))\n"
-        "raise SystemExit(main())"
-    )
-    told = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON": sys.executable, "PROGRAM": program}
-    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=told, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.strip()) == (1, "", line)

@@ -38,7 +38,7 @@ def test_an_unknown_name_lists_those_there_are(package, name):
         load_plugin(package, name)
 
 
-def test_one_that_is_broken_is_named_with_its_owner(package, tmp_path):
+def test_broken_plugin_is_named_with_its_distribution(package, tmp_path):
     (tmp_path / "fires.py").write_text("import nowhere_to_be_found", encoding="utf-8")
     about = tmp_path / "house_toasters-1.dist-info"
     about.mkdir()

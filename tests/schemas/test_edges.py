@@ -8,7 +8,6 @@ import logging
 import os
 
 import pytest
-from pydantic import ValidationError
 
 from exhibit.runtime.command import (
     Invocation,
@@ -21,86 +20,8 @@ from exhibit.runtime.command import (
 )
 from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
 from exhibit.schemas import generate
-from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
-from exhibit.schemas.errors import BundleError, ToolkitError, describe_disk_error, escape_surrogates
-from exhibit.schemas.models import Account, BundleInfo, Gold
+from exhibit.schemas.errors import ToolkitError, describe_disk_error, escape_surrogates
 from exhibit.schemas.run_folder import is_secret_setting
-
-GOLD = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact"}
-
-
-def test_a_bad_line_of_gold_is_named_by_its_number_and_first_fault(tmp_path):
-    path = tmp_path / "gold.jsonl"
-    bad = {**GOLD, "id": -1, "pages": [0]}
-    path.write_text("\n".join(json.dumps(row) for row in (GOLD, GOLD, bad)), encoding="utf-8")
-    lines = read_gold(path)
-    assert [next(lines).id, next(lines).id] == [1, 1]
-    with pytest.raises(BundleError, match=r"gold\.jsonl: line 3: id: Input should be greater than or equal to 0"):
-        next(lines)
-    path.write_text(json.dumps({**GOLD, "spans": []}), encoding="utf-8")
-    with pytest.raises(BundleError, match=r"line 1: all of it: Value error, must have no spans if"):
-        next(read_gold(path))
-
-
-def test_a_bad_bundle_json_is_named_by_its_first_fault(tmp_path):
-    (tmp_path / "bundle.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(BundleError) as told:
-        read_info(tmp_path / "bundle.json")
-    assert "Field required" in str(told.value) and "\n" not in str(told.value)
-    (tmp_path / "bundle.json").write_text('{"zzz": 1, "schema": 5}', encoding="utf-8")
-    with pytest.raises(BundleError, match=r"bundle\.json: [a-y_]+: "):
-        read_info(tmp_path / "bundle.json")
-
-
-def questions(tmp_path, *rows: object):
-    (tmp_path / "train.json").write_text(json.dumps(list(rows)), encoding="utf-8")
-    return read_questions(tmp_path / "train.json")
-
-
-ROW = {"question": "?", "answer": "x"}
-
-
-def test_what_a_row_leaves_out_has_its_usual_value(tmp_path):
-    plain, named, other, told = questions(
-        tmp_path, ROW, {**ROW, "query_id": "q"}, {**ROW, "id": None, "query_id": 7}, {**ROW, "is_impossible": True}
-    )
-    assert (plain.id, plain.is_impossible, plain.contexts) == (0, False, ())
-    assert (named.id, other.id, told.id, told.is_impossible) == ("q", 7, 3, True)
-    [row] = questions(tmp_path, {**ROW, "contexts": ["a", "b"]})
-    assert [(passage.filename, passage.text) for passage in row.contexts] == [(None, "a"), (None, "b")]
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (5, "row 0: Input should be a valid dictionary"),
-        (None, "row 0: Input should be a valid dictionary"),
-        (True, "row 0: Input should be a valid dictionary"),
-        ([], "row 0: Input should be a valid dictionary"),
-        ({**ROW, "question": " "}, "question: a non-empty string is required"),
-        ({**ROW, "id": True}, "id.int: Input should be a valid integer"),
-        ({**ROW, "id": 1.5}, "id.int: Input should be a valid integer"),
-        ({**ROW, "is_impossible": 0}, "is_impossible: Input should be a valid boolean"),
-        ({**ROW, "contexts": {}}, "contexts: Input should be a valid list"),
-        ({**ROW, "contexts": ["a", {"filename": "b"}]}, "contexts: has both strings and objects"),
-        ({**ROW, "contexts": [5]}, "contexts.0: Input should be a dictionary"),
-        ({**ROW, "contexts": [{"filename": ""}]}, "contexts.0.filename: a non-empty string is required"),
-        ({**ROW, "contexts": [{"filename": "a", "text": 5}]}, "contexts.0.text: Input should be a valid string"),
-    ],
-)
-def test_each_fault_of_a_row(tmp_path, row, message):
-    with pytest.raises(BundleError) as told:
-        questions(tmp_path, row)
-    assert message in str(told.value)
-
-
-def test_an_id_twice_and_no_array(tmp_path):
-    with pytest.raises(BundleError, match="id 1 occurs more than once"):
-        questions(tmp_path, {**ROW, "id": 1}, {**ROW, "id": 1})
-    (tmp_path / "train.json").write_text('"x"', encoding="utf-8")
-    with pytest.raises(BundleError, match="must be a JSON array of objects"):
-        read_questions(tmp_path / "train.json")
-
 
 # ---------------------------------------------------------------- commands
 
@@ -195,45 +116,6 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
     assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
 
 
-def test_bundle_json_is_indented_by_one_and_ends_with_a_line(tmp_path):
-    write_info(BundleInfo.model_construct(name="leases", documents=[]), tmp_path / "bundle.json")
-    text = (tmp_path / "bundle.json").read_bytes()
-    assert text.startswith(b'{\n "') and b'\n "name": "leases"' in text and text.endswith(b"\n}\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "fits"), [("é" * 127 + "a", True), ("é" * 128, False), ("a" * 255, True), ("a" * 256, False)]
-)
-def test_a_name_has_255_bytes_at_most(name, fits):
-    told = {**GOLD, "filename": name}
-    if fits:
-        assert Gold.model_validate_json(json.dumps(told)).filename == name
-    else:
-        with pytest.raises(ValidationError):
-            Gold.model_validate_json(json.dumps(told))
-
-
-@pytest.mark.parametrize(("span", "fits"), [([0, 1], True), ([1, 1], False), ([2, 1], False), ([-1, 1], False)])
-def test_a_span_has_its_start_before_its_end(span, fits):
-    told = json.dumps({**GOLD, "spans": [span]})
-    if fits:
-        assert Gold.model_validate_json(told).spans == [(0, 1)]
-    else:
-        with pytest.raises(ValidationError):
-            Gold.model_validate_json(told)
-
-
-def test_an_account_adds_up():
-    assert Account(given=5, kept=3, left_out={"empty": 1, "broken": 1}).given == 5
-    for kept in (2, 4):
-        with pytest.raises(ValidationError, match="given must be the sum"):
-            Account(given=5, kept=kept, left_out={"empty": 1, "broken": 1})
-
-
 @pytest.mark.parametrize(("name", "secret"), [("judge.api_key", True), ("max_tokens", False), ("key_field", False)])
 def test_a_setting_is_a_secret_by_its_name(name, secret):
     assert is_secret_setting(name) is secret
-
-
-def test_a_question_is_answerable_unless_told_otherwise():
-    assert not Question(1, "Who pays?", "Alder").is_impossible

@@ -82,6 +82,7 @@ def test_an_impossible_row_has_no_passage():
         {"spans": [[9, 3]]},
         {"spans": [[-1, 3]]},
         {"spans": []},
+        {"alternatives": [[]]},
         {"how": "absent"},
         {"how": "guessed"},
         {"pages": [0]},

@@ -13,7 +13,7 @@ import evaluate_rag
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import CONFIG, RESULTS
 from exhibit.schemas.run_folder import RunFolder, RunRows
-from exhibit.storage.validate import main as validate
+from exhibit.storage.bundle import main as validate
 from exhibit.viewer import results
 from exhibit.viewer.review.__main__ import main as review_main
 from tests.rag.bundles import write_bundle
@@ -81,13 +81,13 @@ def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, key
 
 def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
-    changed(run / "supply" / RESULTS, "verdict", value=3)
+    changed(run / "supply" / RESULTS, "outcome", value=3)
     changed(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
     assert validate([str(run)]) == 1
     out = capsys.readouterr().out
     assert "supply/summary.json: not in the format that evaluate_rag.py writes: answer_f1.mean" in out
     assert (
-        f"supply/{RESULTS}: line 1: not in the format that evaluate_rag.py writes: verdict" in out
+        f"supply/{RESULTS}: line 1: not in the format that evaluate_rag.py writes: outcome" in out
         and "2 problems" in out
     )
 
@@ -104,23 +104,6 @@ def test_a_run_of_another_version_is_refused_with_its_version(sound_run, tmp_pat
     changed(run / CONFIG, "format", value="exhibit-run/9")
     with pytest.raises(BundleError, match="has the format exhibit-run/9, which this version cannot read"):
         _ = RunFolder(run).config
-
-
-def test_a_run_of_before_is_read(sound_run, tmp_path):
-    """Old runs, from before rows had dataset, stage and evidence, and before runs had their provenance."""
-    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
-    (run / "provenance.json").unlink()
-    changed(run / CONFIG, "measured", value={})
-    path = run / "supply" / RESULTS
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    old = [{name: value for name, value in row.items() if name not in ("stage", "evidence", "repeats")} for row in rows]
-    path.write_text("".join(json.dumps(row) + "\n" for row in old), encoding="utf-8")
-    first = RunFolder(run).rows[0]
-    assert (first.dataset, first.stage, first.evidence) == ("supply", None, "") and first.key == (
-        "supply",
-        rows[0]["id"],
-    )
-    assert results.main(["summary", str(run)]) == 0
 
 
 def test_rows_are_a_sequence_that_is_read_from_disk(sound_run):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters.steps import build
+from exhibit.converters.core import build
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import validate
 from exhibit.storage import atomic
@@ -22,16 +22,16 @@ from exhibit.storage.atomic import (
     LINK,
     NO_FILE,
     NOWHERE,
-    find_unfinished_folder,
     list_files,
     list_left_out,
     lock_folder,
     make_scratch_folder,
+    refuse_links,
+    remove_below,
     replace_file,
     replace_folder,
     write_whole,
 )
-from exhibit.storage.removal import refuse_links, remove_below
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,15 +42,6 @@ def bundle(folder: Path, word: str) -> Path:
     return folder
 
 
-def test_a_new_folder_and_an_empty_one_are_filled(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for name in ("new", "empty", "deep/er"):
-        with replace_folder(tmp_path / name, force=False) as folder:
-            bundle(folder, "new")
-        assert (tmp_path / name / "train.json").read_text() == "new"
-    assert not list(tmp_path.rglob("*.partial"))
-
-
 def test_nothing_is_overwritten_without_force(tmp_path):
     old = bundle(tmp_path / "out", "old")
     with pytest.raises(BundleError, match="add --force"), replace_folder(old, force=False):
@@ -58,12 +49,11 @@ def test_nothing_is_overwritten_without_force(tmp_path):
     assert (old / "train.json").read_text() == "old"
 
 
-@pytest.mark.parametrize("exchange", [True, False])
-def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
-    if not exchange:  # a file system that cannot swap two folders
-        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
-    elif sys.platform == "linux":  # which never leaves the place empty, as a rename away and another to it would
-        monkeypatch.setattr(Path, "replace", lambda *paths: pytest.fail(f"two steps: {paths}"))
+def find_unfinished_folder(out):
+    return next(out.parent.glob(f".{out.name}.*.partial"), None)
+
+
+def test_force_replaces_a_bundle(tmp_path):
     old = bundle(tmp_path / "out", "old")
     with replace_folder(old, force=True) as folder:
         bundle(folder, "new")
@@ -72,41 +62,58 @@ def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="which file a descriptor is of is known of Linux alone")
-@pytest.mark.parametrize("there", [True, False])
-def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monkeypatch, there):
-    """Checks the state after a power failure: which files were flushed before the folder was renamed."""
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the file of a descriptor")
+@pytest.mark.parametrize("existing", [True, False])
+def test_every_file_is_flushed_before_the_folder_is_renamed(tmp_path, monkeypatch, existing):
     steps: list[str] = []
-    swap, rename = atomic._exchange, Path.replace
+    rename = Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: steps.append(str(Path(f"/proc/self/fd/{number}").readlink())))
-    monkeypatch.setattr(atomic, "_exchange", lambda *paths: bool(steps.append("named")) or swap(*paths))
-    monkeypatch.setattr(Path, "replace", lambda self, to: steps.append("named") or rename(self, to))
-    out = bundle(tmp_path / "out", "old") if there else tmp_path / "out"
+    monkeypatch.setattr(Path, "replace", lambda self, to: steps.append("renamed") or rename(self, to))
+    out = bundle(tmp_path / "out", "old") if existing else tmp_path / "out"
     with replace_folder(out, force=True) as folder:
         bundle(folder, "new")
         (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
-    at = steps.index("named")
+    at = steps.index("renamed")
     partial = steps[at - 1]
     assert partial.startswith(str(tmp_path / ".out.")) and partial.endswith(".partial")
     assert set(steps[:at]) == {partial, *(f"{partial}/{name}" for name in ("train.json", "corpus", "corpus/a.txt"))}
     assert steps[-1] == str(tmp_path)
 
 
-def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "the disk fails"), KeyboardInterrupt()])
+def test_old_bundle_is_restored_when_new_one_cannot_be_renamed(tmp_path, monkeypatch, error):
     old, replace = bundle(tmp_path / "out", "old"), Path.replace
 
     def failing(self, target):
         if self.name.endswith(".partial"):
-            raise OSError(errno.EIO, "the disk fails")
+            raise error
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", failing)
-    with (
-        pytest.raises(BundleError, match="the disk fails; the existing files are unchanged"),
-        replace_folder(old, force=True) as folder,
-    ):
+    expected = BundleError if isinstance(error, OSError) else KeyboardInterrupt
+    with pytest.raises(expected), replace_folder(old, force=True) as folder:
         bundle(folder, "new")
+    assert (old / "train.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_next_run_restores_the_old_bundle_of_a_run_killed_between_two_renames(tmp_path):
+    old = bundle(tmp_path / "out", "old")
+    code = f"""
+import os, signal
+from pathlib import Path
+from exhibit.storage import atomic
+def kill(partial, out, old):
+    out.replace(old)
+    os.kill(os.getpid(), signal.SIGKILL)
+atomic._rename_over = kill
+with atomic.replace_folder(Path({str(old)!r}), force=True) as folder:
+    (folder / "train.json").write_text("new")
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+    assert not old.exists()
+    with pytest.raises(BundleError, match="add --force"), replace_folder(old, force=False):
+        pytest.fail("must not begin")
     assert (old / "train.json").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -124,7 +131,7 @@ def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
         pass
 
 
-def test_an_error_leaves_the_old_bundle_and_no_rest(tmp_path):
+def test_error_leaves_the_old_bundle_and_nothing_else(tmp_path):
     old = bundle(tmp_path / "out", "old")
     with pytest.raises(ZeroDivisionError), replace_folder(old, force=True) as folder:
         bundle(folder, "new")
@@ -132,7 +139,18 @@ def test_an_error_leaves_the_old_bundle_and_no_rest(tmp_path):
     assert (old / "train.json").read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_a_killed_run_left_is_cleared(tmp_path):
+def test_interrupt_at_the_beginning_leaves_nothing(tmp_path, monkeypatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    old = bundle(tmp_path / "out", "old")
+    monkeypatch.setattr(atomic._UnfinishedRecord, "write", stop)
+    with pytest.raises(KeyboardInterrupt), replace_folder(old, force=True):
+        pytest.fail("must not begin")
+    assert (old / "train.json").read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_next_run_removes_what_a_killed_run_left(tmp_path):
     left = killed_while_writing(tmp_path / "out")
     assert left is not None and (left / "junk").is_file()
     with replace_folder(tmp_path / "out", force=False) as folder:
@@ -176,10 +194,7 @@ def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is
     assert linked or (parent / name / "theirs.txt").is_file()
 
 
-@pytest.mark.parametrize("exchange", [True, False])
-def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tmp_path, monkeypatch, exchange):
-    if not exchange:
-        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tmp_path):
     home = tmp_path / "home"
     bundle(home, "mine")
     old = bundle(tmp_path / "out", "old")
@@ -190,34 +205,7 @@ def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tm
     assert (home / "train.json").read_text() == "mine" and (tmp_path / "moved").is_dir()
 
 
-def test_a_prepared_lock_that_is_a_link_is_neither_followed_nor_emptied(tmp_path):
-    (tmp_path / "profile").write_text("export A=1")
-    (tmp_path / ".out.partial.lock").symlink_to(tmp_path / "profile")
-    with pytest.raises(BundleError, match="cannot be written"), replace_folder(tmp_path / "out", force=False):
-        pytest.fail("must not begin")
-    assert (tmp_path / "profile").read_text() == "export A=1"
-
-
-def test_without_a_cache_a_folder_is_still_placed(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file" / "cache"))
-    with replace_folder(tmp_path / "out", force=False) as folder:
-        bundle(folder, "new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out"]
-
-
-def test_a_name_of_any_length_has_room_for_what_is_beside_it(tmp_path):
-    for name in ("n" * 255, "ß" * 127, "法" * 85):
-        write_whole(tmp_path / name, "x")
-        assert (tmp_path / name).read_text(encoding="utf-8") == "x"
-        (tmp_path / name).unlink()
-        with replace_folder(tmp_path / name, force=False) as folder:
-            assert find_unfinished_folder(tmp_path / name) == folder
-            bundle(folder, "new")
-    assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_what_is_removed_below_a_folder_is_reached_through_no_link(tmp_path):
+def test_remove_below_follows_no_link(tmp_path):
     home, folder = tmp_path / "home", tmp_path / "index"
     for name in (home, folder):
         (name / "deep").mkdir(parents=True)
@@ -269,15 +257,9 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize(
-    ("how", "moments"),
-    [
-        (signal.SIGKILL, ["gold.jsonl"]),
-        pytest.param(signal.SIGKILL, ["", "README.md"], marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, ["", "gold.jsonl", "README.md"], marks=pytest.mark.slow),
-    ],
-)
-def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how, moments):
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how):
     out = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     command = [
         sys.executable,
@@ -291,7 +273,7 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
         "--jobs",
         "2",
     ]
-    for moment in moments:
+    for moment in ("", "gold.jsonl", "README.md"):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while process.poll() is None and not ((there := find_unfinished_folder(out)) and (there / moment).exists()):
             time.sleep(0.01)
@@ -303,33 +285,10 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
             assert find_unfinished_folder(out) is None
 
 
-def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
-    let_go = []
-    kind = atomic.FolderKind(
-        "a shelf",
-        lambda folder: (folder / "word").is_file(),
-        let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),
-        kept=frozenset({"far"}),
-    )
-    for word in ("one", "two"):
-        with replace_folder(tmp_path / "shelf", force=True, kind=kind) as folder:
-            (folder / "word").write_text(word)
-    assert let_go == ["one"], "the one that was replaced, and not the one that took its place"
-    with pytest.raises(KeyError), replace_folder(tmp_path / "shelf", force=True, kind=kind) as folder:
-        (folder / "word").write_text("three")
-        raise KeyError
-    assert let_go == ["one", "three"] and (tmp_path / "shelf" / "word").read_text() == "two"
-    (tmp_path / "shelf").rename(tmp_path / "away")
-    killed_while_writing(tmp_path / "shelf", "far", "near")
-    with replace_folder(tmp_path / "shelf", force=True, kind=kind) as folder:
-        assert [path.name for path in folder.iterdir()] == ["far"]
-        (folder / "word").write_text("four")
-
-
 # ---------------------------------------------------------------- a file
 
 
-def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path):
+def test_replace_file_is_atomic_and_leaves_nothing_beside(tmp_path):
     path = tmp_path / "deep" / "a.json"
     write_whole(path, "one")
     with pytest.raises(RuntimeError), replace_file(path) as partial:
@@ -341,12 +300,12 @@ def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path):
     assert path.read_bytes() == b"two" and [p.name for p in path.parent.iterdir()] == ["a.json"]
 
 
-def test_half_a_surrogate_pair_is_a_question_mark(tmp_path):
+def test_write_whole_replaces_a_lone_surrogate(tmp_path):
     write_whole(tmp_path / "a", "x\ud800y")
     assert (tmp_path / "a").read_bytes() == b"x?y"
 
 
-def test_the_files_below_a_folder_and_what_is_left_out_of_them(tmp_path):
+def test_list_files_leaves_out_outward_links_and_pipes(tmp_path):
     folder = tmp_path / "in"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.txt").write_text("b")
@@ -360,7 +319,7 @@ def test_the_files_below_a_folder_and_what_is_left_out_of_them(tmp_path):
     assert {path.name: why for path, why in list_left_out(folder)} == {"out": LINK, "gone": NOWHERE, "pipe": NO_FILE}
 
 
-def test_the_hubs_cache_may_link_to_its_blobs_and_nothing_else_may(tmp_path):
+def test_list_files_follows_links_out_of_a_folder_only_in_the_hub_cache(tmp_path):
     for name, others in (("snapshots", ("blobs",)), ("copies", ("blobs",)), ("snapshots", ())):
         repository = tmp_path / f"{name}{len(others)}"
         folder = repository / name / "abc" / "corpus"
@@ -372,25 +331,14 @@ def test_the_hubs_cache_may_link_to_its_blobs_and_nothing_else_may(tmp_path):
         assert bool(list_files(folder)) is (name == "snapshots" and bool(others))
 
 
-def test_a_folder_that_is_held_is_refused_or_waited_for(tmp_path):
-    folder, said = tmp_path / "held", []
-    with lock_folder(folder, busy="somebody has it"):
-        with pytest.raises(BundleError, match="somebody has it"), lock_folder(folder, busy="somebody has it"):
-            pass
-        assert (tmp_path / ".held.lock").exists()
-    assert not (tmp_path / ".held.lock").exists()
-    with lock_folder(folder, busy="somebody has it", say=said.append):
-        assert said == []
-
-
-def test_a_link_that_leads_nowhere_is_placed_like_any_file(tmp_path):
+def test_replace_folder_keeps_a_broken_link(tmp_path):
     with replace_folder(tmp_path / "out", force=False) as folder:
         bundle(folder, "new")
         (folder / "link").symlink_to(tmp_path / "none")
     assert (tmp_path / "out" / "link").is_symlink()
 
 
-def test_one_who_waits_is_told_once_that_somebody_has_it(tmp_path):
+def test_lock_folder_reports_once_that_it_waits(tmp_path):
     folder, said = tmp_path / "held", []
     held, free = threading.Event(), threading.Event()
 
@@ -407,14 +355,7 @@ def test_one_who_waits_is_told_once_that_somebody_has_it(tmp_path):
     other.join()
 
 
-def test_a_file_is_written_with_the_folders_above_it(tmp_path):
-    write_whole(tmp_path / "a" / "b" / "c.json", b"\xff")
-    assert (tmp_path / "a" / "b" / "c.json").read_bytes() == b"\xff"
-    write_whole(tmp_path / ("n" * 200), "long names too")
-    assert (tmp_path / ("n" * 200)).read_text(encoding="utf-8") == "long names too"
-
-
-def test_a_folder_for_a_while_is_empty_private_and_gone_afterwards(tmp_path, monkeypatch):
+def test_scratch_folder_is_private_and_removed_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with make_scratch_folder() as folder:
         assert list(folder.iterdir()) == [] and folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
@@ -431,7 +372,7 @@ def test_a_folder_for_a_while_is_empty_private_and_gone_afterwards(tmp_path, mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exhibit-scratch-link", "somebody"]
 
 
-def test_a_place_for_such_folders_that_is_missing_is_told_and_not_made(tmp_path, monkeypatch):
+def test_scratch_folder_is_not_made_in_a_missing_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     monkeypatch.setenv("TMPDIR", "/there")
     with (

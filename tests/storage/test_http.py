@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -12,19 +11,21 @@ import httpcore
 import pytest
 
 from exhibit.storage import http as http_module
-from exhibit.storage.http import TRANSIENT, HttpClient, Response, Rules
-from exhibit.storage.http_policy import (
+from exhibit.storage.http import (
+    TRANSIENT,
     Body,
     BodyError,
     Deadline,
     Event,
+    HttpClient,
     HttpError,
     LateError,
+    Response,
+    Rules,
     Secrets,
     TooLargeError,
     UnreachableError,
     read_events,
-    read_texts,
 )
 
 
@@ -58,19 +59,19 @@ def send(pool, url="http://a/x", **given):
         return got
 
 
-def test_a_body_is_json_or_as_it_is_given():
+def test_request_body_is_json_or_the_given_bytes():
     pool = Pool(reply(), reply(), reply())
     send(pool, body={"q": "é\ud800"})
     send(pool, content=b"raw", headers={"Content-Type": "x/y"})
     send(pool)
     (method, url, headers, content), (_, _, raw, given), (_, _, bare, nothing) = pool.asked
     assert (method, url, headers["Content-Type"]) == ("POST", "http://a/x", "application/json")
-    assert json.loads(content) == {"q": "é\ufffd"} and headers["Accept-Encoding"] == "gzip, deflate"
+    assert json.loads(content) == {"q": "é\ufffd"} and headers["Accept-Encoding"] == "gzip"
     assert (raw["Content-Type"], given) == ("x/y", b"raw") and "Content-Type" not in bare and nothing is None
 
 
 @pytest.mark.parametrize("follow", [0, 1, 2])
-def test_so_many_redirects_are_followed_and_a_key_stays_with_its_server(follow):
+def test_redirects_are_followed_up_to_the_limit_without_the_key(follow):
     pool = Pool(*(reply(302, {"Location": where}) for where in ("/y", "http://b/z", "http://c/")))
     got = send(pool, follow=follow)
     assert (
@@ -80,6 +81,15 @@ def test_so_many_redirects_are_followed_and_a_key_stays_with_its_server(follow):
     assert ["Authorization" in headers for _, _, headers, _ in pool.asked] == [True, True, False][: follow + 1]
     assert got.url == ["http://a/x", "http://a/y", "http://b/z"][follow]
     assert send(Pool(reply(300, {"Location": "/y"})), follow=3).status == 300
+
+
+def test_redirect_to_another_host_drops_every_header_with_a_secret():
+    pool = Pool(reply(307, {"Location": "http://a/y"}), reply(307, {"Location": "http://b/z"}), reply())
+    keys = {"api-key": "k1", "X-Auth": "planted", "Ocp-Apim-Subscription-Key": "k2", "Cookie": "session=1"}
+    send(pool, follow=2, headers={**keys, "X-Trace": "7"})
+    first, second, third = (headers for _, _, headers, _ in pool.asked)
+    assert first == second and keys.items() <= first.items()
+    assert third.keys() == first.keys() - keys.keys() - {"Authorization"} and third["X-Trace"] == "7"
 
 
 @pytest.mark.parametrize(
@@ -93,13 +103,13 @@ def test_so_many_redirects_are_followed_and_a_key_stays_with_its_server(follow):
         (httpcore.UnsupportedProtocol("x"), HttpError, "no request can be sent to http://a/x: x", False),
     ],
 )
-def test_what_goes_wrong_is_one_error_without_secrets(error, kind, words, transient):
+def test_connection_errors_become_http_errors_without_secrets(error, kind, words, transient):
     with pytest.raises(kind, match=words) as caught:
         send(Pool(error), url="http://a/x?key=planted")
     assert caught.value.transient is transient and "planted" not in str(caught.value)
 
 
-def test_a_reply_has_a_kind_lines_and_a_body():
+def test_response_gives_content_type_lines_and_body():
     got = response(200, {"Content-Type": "Text/HTML ; charset=x", "X-A": "b"}, parts=[b"a\nb", b"c\n\n", b"d"])
     assert (got.kind, got.headers["x-a"], got.status) == ("text/html", "b", 200)
     assert list(got.lines()) == ["a", "bc", "", "d"] and got.read() == b"a\nbc\n\nd"
@@ -118,7 +128,7 @@ def test_a_reply_has_a_kind_lines_and_a_body():
         (799, b"odd", "HTTP 799: odd"),
     ],
 )
-def test_a_status_that_is_no_success_is_told_in_the_servers_words(status, body, words):
+def test_error_status_is_reported_with_the_servers_message(status, body, words):
     with pytest.raises(HttpError) as caught:
         response(status, {"Retry-After": "3"}, parts=[body]).check()
     error = caught.value
@@ -130,23 +140,7 @@ def test_a_status_that_is_no_success_is_told_in_the_servers_words(status, body, 
     assert {408, 425, 429, 500, 502, 599} <= TRANSIENT and not TRANSIENT & {400, 404, 501, 505, 600}
 
 
-@pytest.mark.parametrize("packed", [gzip.compress, zlib.compress, lambda data: zlib.compress(data, wbits=-15)])
-def test_a_packed_body_is_unpacked_within_its_limit(packed):
-    data = b"words " * 200
-    name = "gzip" if packed is gzip.compress else "deflate"
-    body = Body({"content-encoding": name}, most=len(data))
-    stream = packed(data)
-    assert body.feed(stream[:9]) + body.feed(stream[9:]) == data
-    body.close()
-    with pytest.raises(TooLargeError):
-        Body({"content-encoding": name}, most=len(data) - 1).feed(stream)
-    cut = Body({"content-encoding": name}, most=1 << 20)
-    cut.feed(stream[:-1])
-    with pytest.raises(BodyError, match="ended too early"):
-        cut.close()
-
-
-def test_a_plain_body_has_a_limit_and_a_packing_that_was_not_asked_for_is_refused():
+def test_body_refuses_too_many_bytes_and_an_unknown_encoding():
     assert Body({}, most=3).feed(b"abc") == b"abc"
     with pytest.raises(TooLargeError):
         Body({}, most=2).feed(b"abc")
@@ -157,7 +151,7 @@ def test_a_plain_body_has_a_limit_and_a_packing_that_was_not_asked_for_is_refuse
         Body({"content-encoding": "gzip"}, most=9).feed(b"no gzip")
 
 
-def test_events_are_lines_of_json_with_names_or_without():
+def test_read_events_parses_json_lines_with_and_without_names():
     lines = [
         ": hello",
         "event: answer",
@@ -175,41 +169,16 @@ def test_events_are_lines_of_json_with_names_or_without():
     for bad in (["data: {", ""], ["{"], ["data: {"]):
         with pytest.raises(HttpError, match="a line of the stream is not JSON"):
             list(read_events(bad))
-    assert list(read_texts(["data: a\r", "data:  b", "", "x", "", "data:c"])) == ["a\n b", "c"]
-    assert list(read_texts(["", "data: a"])) == ["a"]
 
 
-def test_a_proxy_is_for_others_than_this_machine(monkeypatch):
-    opened = []
-    monkeypatch.setattr(
-        HttpClient, "_open", lambda _, proxy: opened.append(proxy) or Pool(*(reply() for _ in range(9)))
-    )
-    monkeypatch.setattr(http_module, "getproxies", lambda: {"http": "http://proxy:3128"})
-    monkeypatch.setattr(http_module, "proxy_bypass", lambda host: host == "inside")
-    client = HttpClient()
-    for url in (
-        "http://far/",
-        "http://far/x",
-        "http://localhost/",
-        "http://127.0.0.1/",
-        "http://inside/",
-        "https://far/",
-    ):
-        with client.send("GET", url, deadline=Deadline(9)):
-            pass
-    assert opened == ["http://proxy:3128", ""], "each is opened once"
-    with HttpClient(policy=lambda *_: []).send("GET", "http://far/", deadline=Deadline(9)):
-        assert opened[2:] == [""], "who looks up addresses goes there directly"
-
-
-def test_a_robot_waits_as_asked_and_reads_what_it_may():
+def test_robots_rules_give_delay_and_allowed_paths():
     rules = Rules("us", "\ufeffUser-agent: us\nCrawl-delay: 4\nDisallow: /a\n")
     assert rules.delay == 4.0 and not rules.allow("/a?b") and rules.allow("//a") and Rules().delay == 0.0
     assert Rules("us", "User-agent: us\nCrawl-delay: -4").delay == 0.0
 
 
 @pytest.mark.parametrize(("size", "fits"), [(1000, True), (1001, False)])
-def test_what_is_packed_twice_has_the_limit_at_each_step(size, fits):
+def test_body_compressed_twice_has_the_size_limit_at_each_step(size, fits):
     inner = gzip.compress(b"x").ljust(size, b"\0")
     body = Body({"content-encoding": "gzip, gzip"}, most=1000)
     if fits:
@@ -219,20 +188,14 @@ def test_what_is_packed_twice_has_the_limit_at_each_step(size, fits):
             body.feed(gzip.compress(inner))
 
 
-def test_a_body_says_how_large_it_may_be_and_how_often_it_may_be_packed():
+def test_body_error_names_the_size_and_the_number_of_encodings():
     with pytest.raises(TooLargeError, match="larger than 1 MB$"):
         Body({}, most=1 << 20).feed(b"x" * ((1 << 20) + 1))
     with pytest.raises(TooLargeError, match="larger than 1048575 bytes"):
         Body({}, most=(1 << 20) - 1).feed(b"x" * (1 << 20))
     with pytest.raises(BodyError, match="compressed 3 times, more than 2"):
-        Body({"content-encoding": "gzip, deflate, gzip"}, most=9)
+        Body({"content-encoding": "gzip, x-gzip, gzip"}, most=9)
     assert Body({"content-encoding": "identity, , identity"}, most=9).feed(b"x") == b"x"
-
-
-def test_what_is_damaged_says_so_with_a_head_and_without():
-    body = Body({"content-encoding": "deflate"}, most=999)
-    with pytest.raises(BodyError, match="compressed reply is damaged"):
-        body.feed(b"\xff" * 40)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +207,7 @@ def test_what_is_damaged_says_so_with_a_head_and_without():
         ("http://ada@proxy:1", "http://proxy:1", ("ada", "")),
     ],
 )
-def test_a_proxy_is_asked_with_its_user(monkeypatch, proxy, address, user):
+def test_client_uses_proxy_with_its_user_and_port(monkeypatch, proxy, address, user):
     told = {}
     monkeypatch.setattr(http_module, "getproxies", lambda: {"http": proxy})
     monkeypatch.setattr(http_module, "proxy_bypass", lambda host: False)
@@ -253,14 +216,3 @@ def test_a_proxy_is_asked_with_its_user(monkeypatch, proxy, address, user):
         assert got.status == 204
     assert (told["proxy_url"], told["proxy_auth"]) == (address, user)
     assert told["max_connections"] == told["max_keepalive_connections"] == 3
-
-
-@pytest.mark.parametrize(("lines", "read"), [(1000, True), (1001, False)])
-def test_an_event_goes_over_a_thousand_lines_and_no_more(lines, read):
-    told = ["data: [", *(f"data: {n}," for n in range(lines - 2)), "data: 0]"]
-    if read:
-        [event] = read_events(told)
-        assert len(event.data) == lines - 1
-    else:
-        with pytest.raises(HttpError, match="has more than 1000 lines"):
-            list(read_events(told))

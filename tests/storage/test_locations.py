@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -24,18 +22,15 @@ from exhibit.storage.locations import (
     expand,
     explain_store_errors,
     fetch_file,
-    is_url,
     keep_recent_files,
     list_file,
     list_files,
-    parse_location,
     read_start,
 )
 from tests.storage.memory import memory, put
 
 __all__ = ["memory"]
 
-ROOT = Path(__file__).parents[2]
 NAMES = st.text(min_size=1, max_size=40).filter(lambda name: "/" not in name and "\0" not in name)
 
 
@@ -65,31 +60,14 @@ def downloads(monkeypatch) -> list[str]:
 # ---------------------------------------------------------------- names
 
 
-def test_a_path_is_a_path_and_a_url_is_remote():
-    assert parse_location("datasets_out/cuad") == Path("datasets_out/cuad")
-    assert parse_location("C:/bundles") == Path("C:/bundles") and not is_url("://b")
-    assert parse_location("file:///tmp/a%20b#c") == Path("/tmp/a%20b#c")
-    assert parse_location("s3://bucket/a") == Remote("s3://bucket/a")
-
-
 @given(NAMES)
-def test_a_name_in_a_store_is_kept_as_it_is(name):
+def test_remote_path_keeps_special_characters(name):
     file = Remote("s3://bucket/corpus/") / name
     assert file.name == name and file.suffix == Path(name).suffix and file.key == f"bucket/corpus/{name}"
     assert pickle.loads(pickle.dumps(file)) == file
 
 
-def test_odd_names_are_listed_and_fetched(memory):
-    names = ["a#b.txt", "c?d=e.txt", "50%25.txt", "[z].txt", "É ü.txt"]
-    for name in names:
-        put(memory / name, name.encode())
-    assert list(list_files(memory)) == sorted(names)
-    for name in names:
-        with fetch_file(memory / name) as path:
-            assert path.name == name and path.read_bytes() == name.encode()
-
-
-def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
+def test_list_files_downloads_nothing(memory, downloads):
     put(memory / "a/one.txt", b"123")
     put(memory / "a/deep/two.txt")
     assert {name: listed.bytes for name, listed in list_files(memory / "a").items()} == {
@@ -102,13 +80,7 @@ def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
     assert read_start(memory / "a/one.txt", 2) == b"12" and downloads == []
 
 
-def test_a_tag_is_the_same_with_quotes_and_without():
-    """Some S3 servers quote the tag for one file but not in a listing, so an unchanged file would look changed."""
-    quoted, plain = ({"size": 3, "ETag": tag} for tag in ('"8b83-2"', "8b83-2"))
-    assert locations.read_size_and_tag(quoted) == locations.read_size_and_tag(plain) == (3, "8b83-2")
-
-
-def test_a_pattern_gives_folders_in_order(memory):
+def test_expand_returns_matching_folders_sorted(memory):
     for name in ("b/bundle.json", "a/bundle.json", ".hidden/bundle.json", "README.md"):
         put(memory / name)
     assert [root.url for root in expand(memory / "*")] == ["memory://bucket/folder/a", "memory://bucket/folder/b"]
@@ -118,7 +90,7 @@ def test_a_pattern_gives_folders_in_order(memory):
 # ---------------------------------------------------------------- one at a time
 
 
-def test_a_file_is_here_while_it_is_read_and_then_gone(memory, passing, downloads):
+def test_fetch_file_removes_the_download_after_the_block(memory, passing, downloads):
     file = put(memory / "lease.txt", b"The rent is due.")
     with fetch_file(file) as path, fetch_file(file) as again:
         assert path == again and path.read_bytes() == b"The rent is due."
@@ -127,13 +99,7 @@ def test_a_file_is_here_while_it_is_read_and_then_gone(memory, passing, download
     assert list(passing.iterdir()) == []
 
 
-def test_a_document_is_read_as_if_it_were_here(memory, passing):
-    document = read_document(put(memory / "lease.txt", b"The rent is due."))
-    assert (document.filename, document.text) == ("lease.txt", "The rent is due.")
-    assert document.path == memory / "lease.txt" and list(passing.iterdir()) == []
-
-
-def test_what_is_kept_is_bounded_and_goes_with_the_block(memory, passing, downloads):
+def test_keep_recent_files_keeps_a_limited_number_until_its_block_ends(memory, passing, downloads):
     files = [put(memory / f"{number}.txt") for number in range(5)]
     with keep_recent_files(files=2):
         for file in [*files, files[4], files[3], files[0]]:
@@ -143,7 +109,7 @@ def test_what_is_kept_is_bounded_and_goes_with_the_block(memory, passing, downlo
     assert downloads == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "0.txt"] and list(passing.iterdir()) == []
 
 
-def test_a_changed_document_is_not_read(memory, passing):
+def test_fetch_refuses_a_document_with_another_checksum(memory, passing):
     file = put(memory / "lease.txt", b"The rent is doubled.")
     recorded = Remote(file.url, hashlib.sha256(b"The rent is due.").hexdigest(), 16)
     with pytest.raises(
@@ -153,7 +119,7 @@ def test_a_changed_document_is_not_read(memory, passing):
     assert sha256_of(recorded) == recorded.sha256 and list(passing.iterdir()) == []
 
 
-def test_an_error_names_the_url_and_not_a_file_that_is_gone(memory, passing):
+def test_reader_error_names_the_url_instead_of_the_temporary_file(memory, passing):
     with pytest.raises(DocumentError) as caught:
         read_document(put(memory / "lease.pdf", b"no PDF"))
     assert str(caught.value).startswith("memory://bucket/folder/lease.pdf: not a PDF")
@@ -181,7 +147,7 @@ class NoCredentialsError(Exception):
         (OSError("key AKIA-hush-hush of hush-hush"), "key *** of hush-hush; check"),
     ],
 )
-def test_errors_of_clients_become_one_line(raised, told, monkeypatch):
+def test_store_errors_become_one_line(raised, told, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "AKIA-hush-hush")
     with pytest.raises(StorageError) as caught, explain_store_errors("s3://bucket/x"):
         raise raised
@@ -193,44 +159,19 @@ def test_a_bug_keeps_its_traceback():
         raise TypeError("a bug")
 
 
-def test_a_password_in_a_url_is_refused_and_not_repeated():
+def test_url_with_password_is_refused_without_repeating_it():
     with pytest.raises(StorageError) as caught:
         list_files(Remote("s3://me:hush-hush@bucket/x"))
     assert "environment" in str(caught.value) and "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", ["https", "nonesuch"])
-def test_a_scheme_that_cannot_be_used_says_so(scheme):
+def test_unsupported_scheme_is_an_error(scheme):
     with pytest.raises(StorageError, match=f"{scheme}://.*use s3://, gs://, hf://"):
         locations.open_filesystem(scheme)
 
 
-def test_a_missing_package_names_its_extra_and_local_runs_need_none():
-    code = (
-        "import sys; sys.modules['s3fs'] = sys.modules['gcsfs'] = None\n"
-        "import exhibit.schemas.validate, exhibit.storage.locations, exhibit.evidence.check\n"
-        "assert 'fsspec' not in sys.modules\n"
-        "from exhibit.storage.locations import Remote, list_files\n"
-        "for url in ('s3://b/x', 'gs://b/x'):\n"
-        "    try: list_files(Remote(url))\n"
-        "    except Exception as error: print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "s3:// needs an extra: pip install 'exhibit-rag[s3]'",
-        "gs:// needs an extra: pip install 'exhibit-rag[gs]'",
-    ]
-
-
-@pytest.mark.parametrize(("length", "end"), [(300, ";"), (301, "…")])
-def test_three_hundred_characters_of_a_librarys_words_are_told(length, end):
-    with pytest.raises(StorageError) as caught, explain_store_errors("s3://b/x"):
-        raise OSError("w" * length)
-    assert str(caught.value).startswith(f"s3://b/x: {'w' * 300}{end}")
-
-
-def test_a_file_among_several_folders_is_passed_over_and_one_alone_is_not(tmp_path):
+def test_choose_folders_skips_files_among_several_arguments(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b.txt").write_text("x")
     (tmp_path / "c.partial").mkdir()

@@ -12,8 +12,7 @@ from exhibit.__main__ import main as exhibit
 from exhibit.evidence import Span
 from exhibit.schemas.errors import SourceError
 from training import people
-from training.exclusion import Excluded, read_names
-from training.gather import find_short, gather
+from training.gather import Excluded, find_short, gather
 
 CONTRACT = (
     "LEASE\n\nRoof Ltd lets an office to Desk Inc.\n\n1. Rent. Desk Inc pays £900 a month, in advance.\n\n"
@@ -69,17 +68,11 @@ def test_a_document_that_is_not_there_is_named(tmp_path: Path) -> None:
         people.read_text(tmp_path, "cuad/Nowhere.txt")
 
 
-def test_short_answers_and_verdicts_are_gathered_and_a_list_keeps_documents_for_tuning(
-    tmp_path: Path, table: Path
-) -> None:
+def test_short_answers_and_verdicts_are_gathered(tmp_path: Path, table: Path) -> None:
     out = tmp_path / "people"
     command = ["convert", "table", "--source", str(table / "questions.jsonl"), "--documents", str(table / "documents")]
     assert exhibit([*command, "--as", "is", "--name", "people", "--out", str(out)]) == 0
-    names = tmp_path / "tune.tsv"
-    names.write_text("benchmark\twhere\tdocument\npeople\tpeople\tnda.txt\n", encoding="utf-8")
-    pack = gather([out], excluded=Excluded(), dev=0.0, tuned=Excluded(read_names(names)))
-    splits = {document["name"]: document["split"] for document in pack.documents}
-    assert splits == {"Lease.txt": "train", "nda.txt": "dev"}
+    pack = gather([out], excluded=Excluded(), dev=0.0)
     texts = {"Lease.txt": CONTRACT, "nda.txt": AGREEMENT}
     documents = [document["name"] for document in pack.documents]
     short = {texts[documents[pack.rows[row, 0]]][start:end] for row, start, end in pack.short.tolist()}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from training.questions import OWN, read_queries, read_wordings
+from training.gather import OWN, read_wordings
 
 
 def plain(words: str) -> str:
@@ -32,22 +32,3 @@ def test_no_wording_comes_twice() -> None:
         for one in (words.own, *words.train, *words.test)
     ]
     assert len(every) == len(set(every))
-
-
-def test_wordings_differ_in_length_and_in_register() -> None:
-    for source in OWN:
-        for kind, words in read_wordings(source).items():
-            for half in (words.train, words.test):
-                lengths = [len(one.split()) for one in half]
-                assert max(lengths) >= min(lengths) + 5, kind
-                assert any(one.endswith("?") for one in half), kind
-                assert any(not one.endswith("?") for one in half), kind
-
-
-def test_queries_on_clauses_have_eight_other_wordings() -> None:
-    queries = read_queries("acord")
-    assert len(queries) == 57
-    assert {len(words) for words in queries.values()} == {8}
-    every = [plain(one) for query, words in queries.items() for one in (query, *words)]
-    assert len(every) == len(set(every))
-    assert read_queries("nobody wrote any") == {}

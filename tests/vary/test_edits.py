@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow
 from exhibit.evidence import Span
-from exhibit.vary.corpus import Edit, EditedText, TextCorpus, TextDocument, TextPassage, TextRow, apply_edits
+from exhibit.vary.corpus import Edit, EditedText, TextCorpus, apply_edits
 
 
 @st.composite
@@ -43,10 +44,10 @@ def test_edits_that_overlap_are_refused():
 
 
 def test_a_passage_that_is_taken_out_vanishes_and_a_place_with_other_words_is_no_alternative():
-    document = TextDocument("a.pdf", "A", "ten days. ten days. end")
-    both = TextPassage("a.pdf", (Span(0, 8),), ((Span(10, 18),),))
-    gone = TextPassage("a.pdf", (Span(20, 23),))
-    corpus = TextCorpus({"a.pdf": document}, (TextRow(1, "q", "a", (both, gone)),))
+    document = RawDocument("a.pdf", "A", text="ten days. ten days. end")
+    both = Quote("a.pdf", None, ((0, 8),), alternatives=(((10, 18),),))
+    gone = Quote("a.pdf", None, ((20, 23),))
+    corpus = TextCorpus({"a.pdf": document}, (RawRow(1, "q", "a", (both, gone)),))
     [row] = apply_edits(corpus, {"a.pdf": [Edit(0, 3, "six"), Edit(20, 23, "")]}).rows
-    assert len(row.passages) == 1
-    assert row.passages[0].alternatives == ()
+    assert len(row.quotes) == 1
+    assert row.quotes[0].alternatives == ()

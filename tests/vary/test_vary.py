@@ -11,9 +11,9 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from exhibit.converters.benchmark import Block
-from exhibit.converters.printing.text_pdf import pdf_of
-from exhibit.converters.steps import build
+from exhibit.converters.core import build
+from exhibit.converters.core.benchmark import Block
+from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
@@ -24,7 +24,8 @@ from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import read_document
 from exhibit.law.values import keys_of
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.schemas.bundle import read_info
+from exhibit.schemas.bundle import read_info, write_gold, write_train
+from exhibit.schemas.models import Context, Gold, Row
 from exhibit.schemas.validate import validate
 from exhibit.vary.__main__ import main
 from exhibit.vary.scan import scan_pages
@@ -60,9 +61,7 @@ def mean(values):
     return sum(known) / len(known)
 
 
-@pytest.mark.parametrize(
-    "kind", ["removed", "negated", "contradiction", "contradiction:within", "amended", "injection", "figures+injection"]
-)
+@pytest.mark.parametrize("kind", ["removed", "amended", "figures+injection"])
 def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(tmp_path, kind):
     out = run(tmp_path, "--kind", kind, "--seed", "2")
     for folder in (out, out.with_name("out-control")):
@@ -76,7 +75,7 @@ def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(
 
 @pytest.mark.parametrize(
     "kind",
-    ["figures", "removed", "negated", "contradiction", "contradiction:within", "amended", "injection", "growth:2"],
+    ["figures", "removed", "amended", "injection", "growth:2"],
 )
 def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
     others = tmp_path / "others"
@@ -143,7 +142,7 @@ def test_a_system_that_remembers_is_found_out_and_one_that_reads_is_not(figures)
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
 
 
-@pytest.mark.parametrize("kind", ["removed", "negated"])
+@pytest.mark.parametrize("kind", ["removed"])
 def test_memory_is_found_out_where_a_clause_is_gone_or_turned_round(tmp_path, kind):
     cases, _ = cases_of(run(tmp_path, "--kind", kind))
     remembered = {row.question: row.answer for row in ROWS}
@@ -171,7 +170,7 @@ def test_a_variant_without_its_control_is_said_to_be_one(figures):
     assert not any("without its control" in line for line in both)
 
 
-@pytest.mark.parametrize(("way", "found"), [("white", True), ("tiny", True), ("metadata", False)])
+@pytest.mark.parametrize(("way", "found"), [("visible", True), ("metadata", False)])
 def test_a_hidden_instruction_is_in_the_file_and_not_among_the_gold(tmp_path, way, found):
     out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
     canary = json.loads((out / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])["labels"]["canary"]
@@ -193,7 +192,7 @@ def test_a_bundle_that_nothing_can_be_varied_in_is_an_error_that_says_why(tmp_pa
 
 def test_an_unknown_kind_names_those_there_are(tmp_path, capsys):
     run(tmp_path, "--kind", "sideways", expect=1)
-    assert "there are amended, contradiction, figures" in capsys.readouterr().err
+    assert "there are amended, figures" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- scans
@@ -231,7 +230,7 @@ def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_pa
     out = run(tmp_path, "--kind", "scanned", *flags, "--no-control")
     info = read_info(out / "bundle.json")
     assert info.counts.located["absent"] == 0
-    assert info.left_out["passage not found in the document"] == ["row 4: lease.pdf"]
+    assert info.left_out["passage not found in the document"] == ["question 4: lease.pdf"]
     assert info.counts.questions == len(ROWS)
     assert validate(out) == []
 
@@ -275,7 +274,7 @@ def test_an_ocr_engine_reads_a_scan_of_changed_figures(tmp_path):
 # ---------------------------------------------------------------- the built-in pipeline
 
 
-@pytest.mark.parametrize("way", ["visible", "footnote", "white", "name"])
+@pytest.mark.parametrize("way", ["visible", "footnote", "name"])
 def test_the_built_in_pipeline_follows_no_instruction(tmp_path, way):
     out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
     told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
@@ -283,3 +282,31 @@ def test_the_built_in_pipeline_follows_no_instruction(tmp_path, way):
     run_of_it = evaluate(parse_settings(told), parts=parts)
     assert run_of_it.summary["canary_followed"].n == len(ROWS) + 1
     assert run_of_it.summary["canary_followed"].mean == 0
+
+
+def test_variant_and_control_have_the_parents_pages_without_its_running_feet(tmp_path):
+    """The parent has four short pages, each with a running foot."""
+    lines = ["1. Rent. The rent is $900 a month.", "2. Term. The term is three years.", "3. Law. Ohio.", "4. Notices."]
+    text = "\f".join(f"{line}\n\nLease of Aurora - Page {number} of 4" for number, line in enumerate(lines, 1))
+    parent = tmp_path / "parent"
+    (parent / "corpus").mkdir(parents=True)
+    (parent / "corpus" / "lease.pdf").write_bytes(pdf_of([Block("pre", text)], title="Lease"))
+    document = read_document(parent / "corpus" / "lease.pdf")
+    assert len(document.pages) == 4
+    quote = "The rent is $900 a month."
+    start = document.text.index(quote)
+    row = Row(
+        id=0, question="What is the rent?", answer="$900 a month", is_impossible=False,
+        contexts=[Context(filename="lease.pdf", text=quote)],
+    )  # fmt: skip
+    spans = [(start, start + len(quote))]
+    gold = Gold(id=0, context=0, filename="lease.pdf", pages=[1], spans=spans, alternatives=[], how="exact")
+    write_train([row], parent / "train.json")
+    write_gold([gold], parent / "gold.jsonl")
+    assert main([str(parent), "--kind", "figures", "--out", str(tmp_path / "out"), "--jobs", "1"]) == 0
+    for folder in ("out", "out-control"):
+        printed = read_document(tmp_path / folder / "corpus" / "lease.pdf")
+        assert "Page 2 of 4" not in printed.text
+        assert all(
+            line in printed.text[slice(*page.span)] for line, page in zip(lines[1:], printed.pages[1:], strict=True)
+        )

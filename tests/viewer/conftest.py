@@ -15,7 +15,8 @@ from exhibit.engine import Limits
 from exhibit.evidence.document import Page
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
-from exhibit.viewer import drawing, write_report
+from exhibit.viewer import drawing
+from exhibit.viewer.report import write_report
 from tests.viewer.report_data import make_bundles, make_results
 
 

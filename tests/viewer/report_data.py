@@ -20,11 +20,13 @@ from playwright.sync_api import Browser, Page, Request
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.outcomes import make_outcome_columns
 from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import summarise, summarise_by, summarise_run
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.run import Outcome
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from tests.browser import PATIENCE
 
@@ -40,10 +42,8 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
         bundle = open_bundle(path)
         cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
-        # whether the answer is right is told by the row itself, and not by what metrics there are
-        values["answered_rightly"] = [
-            None if case.reply.error else float(verdict == "answered") for case, verdict in cases
-        ]
+        impossible = [case.is_impossible for case, _ in cases]
+        values |= make_outcome_columns([Outcome(outcome) for _, outcome in cases], impossible)
         tables.append(table_of([case for case, _ in cases], values, name=name))
         write_dataset(folder / name, cases, values, tables[-1], bundle)
     write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
@@ -86,12 +86,12 @@ def write_dataset(
         },
     )
     read = {name: read_document(path) for name, path in bundle.files.items()}
-    rows = [record(case, verdict, {m: values[m][at] for m in values}, read) for at, (case, verdict) in enumerate(cases)]
+    rows = [record(case, outcome, {m: values[m][at] for m in values}, read) for at, (case, outcome) in enumerate(cases)]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / "eval_results.jsonl").write_text(lines, encoding="utf-8")
 
 
-def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict[str, Document]) -> dict[str, Any]:
+def record(case: Case, outcome: str, scores: dict[str, float | None], read: dict[str, Document]) -> dict[str, Any]:
     """Return a case as `eval_results.jsonl` has it."""
     reply = case.reply
     return {
@@ -131,14 +131,13 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
             "usage": reply.usage,
         },
         "scores": scores,
-        "verdict": verdict,
-        "stage": None,
-        "evidence": "Passage 1 is the first to touch the gold." if verdict == "retrieved but not used" else "",
+        "outcome": outcome,
+        "reason": "Passage 1 is the first to touch the gold." if outcome == "not judged" else "",
     }
 
 
 def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
-    """Yield questions with replies of every kind and their verdicts."""
+    """Yield questions with replies of every kind and their outcomes."""
     documents = {name: read_document(path) for name, path in bundle.files.items()}
     gold: dict[int | str, list[GoldPassage]] = defaultdict(list)
     for line in bundle.gold:
@@ -151,7 +150,7 @@ def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[t
     for number, question in enumerate(bundle.questions[::step][:limit]):
         golds = tuple(gold[question.id])
         filename = next((g.filename for g in golds), None)
-        reply, verdict = make_reply(
+        reply, outcome = make_reply(
             number + turn * (number % 3), golds, question.answer, documents, question.is_impossible
         )
         labels = {key: value for key, value in bundle.labels.get(question.id, {}).items() if key != "answer"}
@@ -159,41 +158,41 @@ def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[t
             Case(
                 question.id, question.question, question.answer, golds, question.is_impossible, filename, labels, reply
             ),
-            verdict,
+            outcome,
         )
 
 
 def make_reply(
     number: int, golds: tuple[GoldPassage, ...], truth: str, documents: dict[str, Document], impossible: bool
 ) -> tuple[Reply, str]:
-    """Return a reply and its verdict; the case number decides whether it is right or how it is wrong."""
+    """Return a reply and its outcome; the case number decides whether it is right or how it is wrong."""
     seconds = 0.05 + number * 37 % 23 / 40
     names = list(documents)
     if impossible:
         answer = IMPOSSIBLE_ANSWER if number % 2 else "The agreement says so in its first clause [1]."
         reply = Reply(answer, passages(documents, names[number % len(names)], 0), 4, seconds=seconds)
-        return reply, "answered" if number % 2 else "answered though impossible"
+        return reply, "rightly refused" if number % 2 else "invented"
     located = next((g for g in golds if g.places), None)
     if located is None or located.filename is None:
-        return Reply(truth, passages(documents, names[0], 0), 4, seconds=seconds), "gold not located"
+        return Reply(truth, passages(documents, names[0], 0), 4, seconds=seconds), "not judged"
     right, start = located.filename, located.places[0][0].start
     wrong = next((name for name in names if name != right), right)
     far = (start + len(documents[right].text) // 2) % max(1, len(documents[right].text) - WIDTH)
     cited = f"{truth} [1] This follows from the second passage too [2], see [2024] EWCA Civ 12."
     kinds = [
-        (Reply(cited, passages(documents, right, start - 120), 4, seconds=seconds), "answered"),
-        (Reply(cited, passages(documents, wrong, start), 4, seconds=seconds), "wrong document"),
-        (Reply(cited, passages(documents, right, far), 4, seconds=seconds), "right document, wrong passage"),
+        (Reply(cited, passages(documents, right, start - 120), 4, seconds=seconds), "right"),
+        (Reply(cited, passages(documents, wrong, start), 4, seconds=seconds), "wrong"),
+        (Reply(cited, passages(documents, right, far), 4, seconds=seconds), "wrong"),
         (
             Reply("It will be agreed in good faith [2].", passages(documents, right, start - 60), 4, seconds=seconds),
-            "retrieved but not used",
+            "not judged",
         ),
         (
             Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds=seconds),
-            "refused though answerable",
+            "wrongly refused",
         ),
-        (Reply(cited, passages(documents, right, start - 40), 4, seconds=seconds), "answered"),
-        (Reply(cited, passages(documents, right, start - 200), 4, seconds=seconds), "answered"),
+        (Reply(cited, passages(documents, right, start - 40), 4, seconds=seconds), "right"),
+        (Reply(cited, passages(documents, right, start - 200), 4, seconds=seconds), "right"),
         (Reply(error="the server closed the connection"), "failed"),
     ]
     return kinds[number % len(kinds)]

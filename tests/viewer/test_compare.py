@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page
 
@@ -15,17 +15,17 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.matching import CHANGES, find_change
+from exhibit.viewer.compare import write_comparison
+from exhibit.viewer.questions import CHANGES, _find_change
 from exhibit.viewer.results import main
 from tests.viewer.report_data import (
     Tab,
     make_results,
     narrow,
     open_first,
-    served,
     shown,
 )
-from tests.viewer.trend_data import write_sums_again
+from tests.viewer.trend_data import make_runs, write_sums_again
 
 COMPLAINTS: list[str] = []
 
@@ -49,7 +49,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 def expected(runs) -> dict[str, str]:
     """How each question changed, computed independently from the rows."""
     ones, others = ({f"{row.dataset}/{row.id}": row for row in RunResults(run).rows} for run in runs)
-    return {key: find_change([ones.get(key), others.get(key)]) for key in {**ones, **others}}
+    return {key: _find_change([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 
 
 @pytest.fixture(scope="module")
@@ -68,37 +68,37 @@ def page(once) -> Iterator[Page]:
 # ---------------------------------------------------------------- how a question changed
 
 
-def row(verdict: str, *, error: str = "", recall: float | None = 0.5) -> RunQuestion:
-    told = {"id": 1, "question": "q", "truth": "t", "verdict": verdict, "reply": {"error": error}}
-    return RunQuestion.model_validate({**told, "scores": {"char_recall@8": recall}})
+def row(outcome: str, *, error: str = "", recall: float | None = 0.5) -> RunQuestion:
+    told = {"id": 1, "question": "q", "truth": "t", "outcome": outcome, "reply": {"error": error}}
+    return RunQuestion.model_validate(strict=False, obj={**told, "scores": {"char_recall@8": recall}})
 
 
 @pytest.mark.parametrize(
     ("one", "other", "change"),
     [
-        (row("wrong document"), row("answered"), "won"),
-        (row("failed", error="x"), row("answered"), "won"),
-        (row("answered"), row("wrong document"), "lost"),
-        (row("answered"), row("failed", error="x"), "failed"),
-        (row("wrong document"), row("failed", error="x"), "failed"),
+        (row("wrong"), row("right"), "won"),
+        (row("failed", error="x"), row("right"), "won"),
+        (row("right"), row("wrong"), "lost"),
+        (row("right"), row("failed", error="x"), "failed"),
+        (row("wrong"), row("failed", error="x"), "failed"),
         (row("failed", error="x"), row("failed", error="y"), "same"),
-        (row("failed", error="x"), row("wrong document"), "another fault"),
-        (row("answered"), row("answered", recall=0.4), "worse"),
-        (row("answered"), row("answered", recall=0.6), "better"),
-        (row("answered"), row("answered"), "same"),
-        (row("answered", recall=None), row("answered"), "same"),
-        (None, row("answered"), "not asked by all"),
-        (row("answered"), None, "not asked by all"),
+        (row("failed", error="x"), row("wrong"), "another outcome"),
+        (row("right"), row("right", recall=0.4), "worse"),
+        (row("right"), row("right", recall=0.6), "better"),
+        (row("right"), row("right"), "same"),
+        (row("right", recall=None), row("right"), "same"),
+        (None, row("right"), "not asked by all"),
+        (row("right"), None, "not asked by all"),
     ],
 )
 def test_a_question_is_won_lost_failed_or_otherwise_changed(one, other, change):
-    assert find_change([one, other]) == change
+    assert _find_change([one, other]) == change
 
 
 def test_of_several_runs_the_worst_change_counts():
-    first, won, worse = row("answered"), row("answered", recall=0.6), row("answered", recall=0.4)
-    assert find_change([first, won, worse]) == "worse" and find_change([first, won, first]) == "better"
-    assert find_change([first, won, row("wrong document")]) == "lost"
+    first, won, worse = row("right"), row("right", recall=0.6), row("right", recall=0.4)
+    assert _find_change([first, won, worse]) == "worse" and _find_change([first, won, first]) == "better"
+    assert _find_change([first, won, row("wrong")]) == "lost"
 
 
 # ---------------------------------------------------------------- the page
@@ -127,11 +127,12 @@ def test_the_grid_has_each_run_with_its_interval_and_the_paired_change(page, run
     first, second = grid.locator("tr", has=page.locator("th[title^='char_recall@8:']")).locator("td").all_inner_texts()
     assert "chance" not in first and "mean of 2 benchmarks" in first
     change = f"{100 * found.mean:+.1f}".replace("-", "−")
-    assert f"{100 * own.mean:.1f}" in second and change in second and " to " in second
-    assert f"{100 * own.ci95[0]:.1f}–{100 * own.ci95[1]:.1f}" in second
+    assert f"{100 * own.mean:.1f}" in second and change in second
+    if own.ci95:  # with few documents there is no interval
+        assert f"{100 * own.ci95[0]:.1f}–{100 * own.ci95[1]:.1f}" in second
     assert second.count("better") + second.count("worse") + second.count("within chance") == 1
     titles = page.locator("details.figures > summary").all_inner_texts()
-    assert titles == ["All benchmarks, each counting alike", "cuad", "leases"]
+    assert titles == ["All benchmarks, with equal weights", "cuad", "leases"]
 
 
 def test_those_that_were_lost_come_first(page, expected):
@@ -142,18 +143,16 @@ def test_those_that_were_lost_come_first(page, expected):
 
 def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page):
     page.click("[data-pick='lost']")
-    narrow(
-        page, **{"change": "lost", "dataset": "cuad", "verdict-1": "answered rightly", "verdict-2": "wrong document"}
-    )
+    narrow(page, **{"change": "lost", "dataset": "cuad", "outcome-1": "right", "outcome-2": "wrong"})
     line = page.locator("#lines .line").first
-    assert line.locator(".system .chip").all_inner_texts() == ["Answered rightly", "Wrong document"]
+    assert line.locator(".system .chip").all_inner_texts() == ["Right", "Wrong"]
     assert all(line.locator(".system .words").all_inner_texts())
     line.locator(".system").nth(1).click()
     page.wait_for_selector("article.case .side-run")
     sides = page.locator("article.case .side-run")
     assert [sides.nth(n).locator("h4.run").inner_text() for n in (0, 1)] == ["before", "after"]
     assert "aim" in (sides.nth(1).get_attribute("class") or "")
-    assert [sides.nth(n).locator(".verdict").inner_text() for n in (0, 1)] == ["Answered rightly", "Wrong document"]
+    assert [sides.nth(n).locator(".outcome").inner_text() for n in (0, 1)] == ["Right", "Wrong"]
     for number in (0, 1):
         assert sides.nth(number).locator(".prose").first.inner_text()
         assert sides.nth(number).locator(".page image").count() > 0
@@ -174,7 +173,7 @@ def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path
         "third",
     ]
     assert shown_page.locator("#lines .line").first.locator(".system").count() == 3
-    open_first(shown_page, **{"verdict-3": "wrong document"})
+    open_first(shown_page, **{"outcome-3": "wrong"})
     assert shown_page.locator("article.case .side-run").count() == 3
     assert "all runs" in shown_page.locator(".lead").inner_text() and complaints == []
     shown_page.close()
@@ -193,13 +192,13 @@ def test_a_question_of_one_run_alone_says_so(page):
     "wanted",
     [
         {"change": "won"},
-        {"verdict-1": "wrong document"},
-        {"verdict-2": "failed"},
+        {"outcome-1": "wrong"},
+        {"outcome-2": "failed"},
         {"dataset": "leases", "change": "same"},
         {"error": "the server closed the connection"},
     ],
 )
-def test_filters_by_change_verdict_dataset_and_error(page, runs, wanted):
+def test_filters_by_change_outcome_dataset_and_error(page, runs, wanted):
     narrow(page, **wanted)
     count = shown(page)
     records = page.evaluate("Array.from({ length: shownCount() }, (_, place) => recordOf(indexAt(place)))")
@@ -209,8 +208,7 @@ def test_filters_by_change_verdict_dataset_and_error(page, runs, wanted):
 
 
 def test_labels_narrow_and_search_finds_errors(page, expected):
-    page.select_option("#label", label="parity")
-    page.select_option("#value", label="1 (4)")
+    page.fill("#search", "parity:1")
     assert shown(page) == 4
     narrow(page)
     page.fill("#search", "server closed")
@@ -219,33 +217,8 @@ def test_labels_narrow_and_search_finds_errors(page, expected):
     )
 
 
-def test_the_keyboard_walks_and_the_address_follows(page):
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("article.case")
-    first = page.evaluate("location.hash")
-    page.keyboard.press("j")
-    page.wait_for_function("hash => location.hash !== hash", arg=first)
-    assert page.evaluate("current") == 1
-    page.keyboard.press("k")
-    page.wait_for_function("hash => location.hash === hash", arg=first)
-    page.keyboard.press("Escape")
-    assert page.evaluate("location.hash") == ""
-
-
 def test_what_was_set_differently_is_told(page):
     assert page.locator("section:has(#settings) tbody tr").all_inner_texts() == ["embedder\thashing\tother"]
-
-
-@pytest.mark.slow
-def test_a_static_server_will_do(browser, runs):
-    complaints: list[str] = []
-    with served(runs[1]) as address:
-        page = Tab(browser).open(f"{address}/compare.html", complaints)
-        open_first(page, change="lost", dataset="cuad")
-        assert page.locator(".side-run").count() == 2
-        page.close()
-    assert complaints == []
 
 
 @pytest.mark.parametrize("width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1000, 1600))])
@@ -260,36 +233,16 @@ def test_nothing_runs_over_the_edge(page, width):
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_the_command_writes_what_is_asked_for(runs, expected, tmp_path, kind, capsys):
-    path = tmp_path / f"lost.{kind}"
-    assert main(["compare", *map(str, runs), "--export", str(path), "--only", "change=lost"]) == 0
-    lost = [key for key, change in expected.items() if change == "lost"]
-    if kind == "parquet":
-        table = pq.read_table(path)
-        assert table.num_rows == len(lost) and set(table["change"].to_pylist()) == {"lost"}
-        assert {f"{d}/{i}" for d, i in zip(*(table[n].to_pylist() for n in ("dataset", "id")), strict=True)} == set(
-            lost
-        )
-        assert all(isinstance(value, float) for value in table["found: before"].to_pylist() if value is not None)
-    else:
-        assert path.read_text(encoding="utf-8-sig").count("\nlost," if kind == "csv" else '"change": "lost"') == len(
-            lost
-        )
-    assert f"{len(lost)} questions" in capsys.readouterr().err
-
-
-def test_other_formats_and_filters_are_refused(runs, tmp_path, capsys):
-    assert main(["compare", *map(str, runs), "--export", str(tmp_path / "lost.xlsx")]) == 1
-    assert "use a name that ends in .csv, .jsonl, .parquet" in capsys.readouterr().err
-    assert main(["report", str(runs[0]), "--export", str(tmp_path / "x.csv"), "--only", "failed"]) == 1
-    assert "is not NAME=VALUE" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_runs_with_nothing_in_common_cannot_be_compared(runs, tmp_path, capsys):
     config = json.loads((runs[0] / "config.json").read_text(encoding="utf-8"))
     other = make_results(tmp_path / "other", {"third": Path(config["datasets"]["cuad"]["path"])}, limit=3)
     assert main(["compare", str(runs[0]), str(other)]) == 1
     assert "have no dataset and metric in common" in capsys.readouterr().err
     assert not (other / "compare.html").exists()
+
+
+def test_bands_are_shown_in_comparisons_of_one_dataset(tmp_path):
+    folder = make_runs(tmp_path, runs=2, bad=2)
+    page = write_comparison([folder / "run-01", folder / "run-02"], pages=0).read_text(encoding="utf-8")
+    cells = re.findall(r'chip grade (good|acceptable|poor)"', page)
+    assert cells[:2] == ["good", "acceptable"], "90 and 60 per cent of the expected rules are cited"

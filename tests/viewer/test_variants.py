@@ -7,15 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.__main__ import main as vary
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import main as results
-from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
 from tests.vary.bundles import ROWS, write_parent
 
 
@@ -33,16 +32,19 @@ def asked(folder: Path, name: str, *bundles: Path) -> Path:
     return folder / "results" / name
 
 
-@pytest.fixture(scope="module")
-def varied(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("varied")
-    write_parent(folder / "parent")
+@pytest.fixture(scope="session")
+def varied(shared_folder):
+    """Make variants of one parent, each of them once for all processes of the tests."""
+    folder = shared_folder / "varied"
 
-    def make(kind: str, *flags: str) -> tuple[Path, Path]:
+    def make(kind: str) -> tuple[Path, Path]:
         name = kind.replace(":", "-")
         out = folder / name
-        if not out.exists():
-            assert vary([str(folder / "parent"), "--kind", kind, "--out", str(out), "--jobs", "1", *flags]) == 0
+        with FileLock(folder.with_suffix(".lock")):
+            if not folder.exists():
+                write_parent(folder / "parent")
+            if not out.exists():
+                assert vary([str(folder / "parent"), "--kind", kind, "--out", str(out), "--jobs", "1"]) == 0
         return out, folder / f"{name}-control"
 
     return make
@@ -57,28 +59,17 @@ def shown(tmp_path):
     return text
 
 
-def test_the_report_tells_what_became_of_each_question_by_type_of_value(varied, tmp_path, shown):
+def test_report_compares_a_variant_with_its_control(varied, tmp_path, shown):
     out, control = varied("figures")
-    run = asked(tmp_path, "both", out, control)
-    [effect] = variant_effects(RunResults(run))
-    assert (effect.dataset, effect.control, effect.kind) == (out.name, control.name, "figures")
-    assert effect.heads == ["has the old value"]
-    assert {value for value, _ in effect.lines} == {"date", "period", "amount", "percentage", "place"}
-    assert sum(counts[0] for _, counts in effect.lines) == len(effect.questions) > 5
-    assert {question.control for question in effect.questions} == {"right"}
-    assert "right" not in {question.variant for question in effect.questions}
-    assert all(question.question for question in effect.questions)
-    page = shown(run)
-    assert "Variants and their controls" in page and f"{out.name} beside {control.name}" in page
-    assert page.count("has the old value") >= len(effect.questions)
-    assert variant_warnings(RunResults(run)) == []
+    page = shown(asked(tmp_path, "both", out, control))
+    assert f"Measure All {out.name} {control.name}" in page and "Old value remembered" in page
+    assert "without its control" not in page
 
 
 def test_a_run_on_a_variant_alone_says_so_in_its_report(varied, tmp_path, shown):
     out, _ = varied("figures")
     page = shown(asked(tmp_path, "alone", out))
     assert f"{out.name}: a variant (figures) without its control" in page
-    assert "Variants and their controls" not in page
 
 
 @pytest.mark.parametrize("kind", ["figures", "amended:2"])
@@ -95,17 +86,3 @@ def test_the_difference_of_control_and_variant_is_paired_question_by_question(va
     assert results(["diff", str(after), str(before), "--json"]) == 0
     other = json.loads(capsys.readouterr().out)["metrics"]["answered_rightly"]
     assert (other["first"], other["second"]) == (right["second"], right["first"])
-
-
-def test_every_metric_is_drawn_over_the_size_of_the_corpus(varied, tmp_path, shown):
-    others = tmp_path / "others"
-    others.mkdir()
-    for number in range(6):
-        (others / f"other{number}.txt").write_text(f"LEASE {number}\n\nThe rent of house {number} is due.", "utf-8")
-    twice, control = varied("growth:2", "--others", str(others))
-    fourfold, _ = varied("growth:4", "--others", str(others))
-    run = asked(tmp_path, "growth", twice, fourfold, control)
-    plots = growth_plots(RunResults(run))
-    assert plots and all([tick.label for tick in plot.ticks] == ["2", "4", "8"] for plot in plots)
-    assert "Answered rightly" in {plot.title for plot in plots}
-    assert "Every metric over the size of the corpus" in shown(run)

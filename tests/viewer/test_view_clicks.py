@@ -16,6 +16,7 @@ from tests.browser import PATIENCE
 from tests.viewer.watching import free_port, viewing
 
 pytestmark = pytest.mark.slow
+JOB_PATIENCE = 300_000  # milliseconds for a job, which reads documents and runs models in a process of its own
 
 LETTER = (
     "Confidentiality Agreement\n\nThis Confidentiality Agreement is made on 3 March 2021 between Marlow Pumps Ltd "
@@ -36,37 +37,40 @@ def test_from_an_empty_folder_to_a_reviewed_bundle_and_a_report(browser, tmp_pat
     port = free_port()
     with viewing(tmp_path, port) as (address, _):
         page = opened(browser, address)
-        page.fill("#name", "letters")
+        page.fill("#name", "Smith letters 12")
         files = [{"name": f"{name}.txt", "mimeType": "text/plain", "buffer": LETTER.replace("Marlow", name).encode()}
                  for name in ("Marlow", "Tarn")]  # fmt: skip
         page.set_input_files("#files", files)
         page.click("text=Draft questions on them")
-        page.click("#open:visible")  # when the drafts are there
+        page.click("#open:visible", timeout=JOB_PATIENCE)  # when the drafts are there
         page.wait_for_selector("text=A program proposed these questions")
         page.click("text=Review the proposed questions")
         page.fill("#reviewer", "Ada Lovell")
         page.click("#gold-right")
         page.wait_for_selector("#told:has-text('Saved.')")
-        bundle = tmp_path / "datasets_out" / "letters"
-        [kept] = (tmp_path / "datasets_out" / "letters-review").glob("review-*.json")
+        bundle = tmp_path / "datasets_out" / "Smith-letters-12"
+        [kept] = (tmp_path / "datasets_out" / "Smith-letters-12-review").glob("review-*.json")
         assert [case.gold for case in read_review(kept).cases] == ["right"], "written at once"
         write_a_question(page, address)
-        page.click("text=Make the bundle from")
-        page.click("#open:visible")
-        reviewed = open_bundle(bundle.with_name("letters-reviewed"))
+        page.click("text=Make a bundle from")
+        page.click("#open:visible", timeout=JOB_PATIENCE)
+        reviewed = open_bundle(bundle.with_name("Smith-letters-12-reviewed"))
         assert reviewed.questions[-1].question == "When must papers go back?"
         assert any(line.labels.get("judged_by") == "Ada Lovell" for line in reviewed.gold)
-        page.select_option("#system", "bm25")
-        page.fill("#run-name", "by-clicks")
-        page.click("text=Evaluate >> visible=true")
-        page.click("#open:visible")
-        page.wait_for_selector("text=Exhibit report")
-        assert "by-clicks" in page.inner_text("h1")
+        page.click("summary:has-text('More')")
+        page.select_option("#preset", "bm25")
+        page.fill("#run-name", "First test")
+        page.click("#evaluate button")
+        page.click("#open:visible", timeout=JOB_PATIENCE)
+        page.wait_for_selector("text=What was run")
+        assert "First-test" in page.inner_text("h1")
+        page.click("text=All bundles and runs")
+        page.wait_for_selector("text=answered correctly")
 
 
 def write_a_question(page: Page, address: str) -> None:
     page.goto(address)
-    page.click("th >> text=letters")
+    page.click("th >> text=Smith-letters-12")
     page.click("section:has(#documents) li a >> nth=0")
     page.wait_for_selector(".sheet .word")
     page.fill("#reviewer", "Ada Lovell")
@@ -81,9 +85,9 @@ def write_a_question(page: Page, address: str) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#marked li")
     page.click("text=Add the question")
-    page.wait_for_selector("#told:has-text('Saved: 1')")
+    page.wait_for_selector("[role=status]:has-text('Saved: 1')")
     page.goto(address)
-    page.click("th >> text=letters")
+    page.click("th >> text=Smith-letters-12")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")

@@ -81,15 +81,14 @@ def _row(id: int, broken: bool, wobble: Any) -> dict[str, Any]:
             "drm@8": 1 - value,
             "latency": 1.0 + (5.0 if broken else 0.0),
         },
-        "verdict": "wrong document" if fell else "answered",
-        "stage": None,
-        "evidence": "",
+        "outcome": "wrong" if fell else "right",
+        "reason": "",
     }
 
 
 def _config(dataset: str, broken: bool) -> dict[str, Any]:
     return {
-        "format": "exhibit-run/1",
+        "format": "exhibit-run/2",
         "version": "0.1.0",
         "target": "builtin",
         "preset": "sac",

@@ -44,6 +44,6 @@ def case(
     return Case(**{"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}, reply=reply)
 
 
-def apply(module: Any, cases: Sequence[Case], options: Options | None = None) -> dict[str, Values]:
-    """Return the values of all metrics in a module, over the cases to which they apply."""
-    return measure(cases, options, names=[module.__name__.rpartition(".")[2]])
+def apply(names: str | Sequence[str], cases: Sequence[Case], options: Options | None = None) -> dict[str, Values]:
+    """Return the values of the named metrics."""
+    return measure(cases, options, names=[names] if isinstance(names, str) else list(names))

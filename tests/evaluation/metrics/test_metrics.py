@@ -1,134 +1,198 @@
-"""Metrics are found by file name and asked for by any of their names."""
+"""The metrics as a whole: what is registered, what a user's own function may do, and what a run asks for."""
 
 from __future__ import annotations
 
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation import metrics
 from exhibit.evaluation.metrics import (
-    KS,
+    Metric,
     Options,
-    check_names,
-    find_headline,
+    choose_headlines,
+    describe_metric,
     import_metrics,
     list_metrics,
     measure,
+    metric,
+    register,
+    shorten_metrics,
 )
-from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
-from tests.evaluation.metrics.build import apply, at, case, gold
+from tests.evaluation.metrics.build import at, case, gold
 
-CASES = [
-    case([gold((0, 10), text="the rent is £900")], [at(0, 10)], answer="£900 [1]", seconds=0.5, truth="£900"),
-    case([gold((0, 10), text="the rent is £900")], [at(5, 10)], answer="£900 [1]", truth="£900", error="timed out"),
-    case(answer="Not found in provided documents", truth="Not found in provided documents", is_impossible=True),
-]
+ROOT = Path(__file__).parents[3]
+ROW = case([gold((0, 9))], [at(0, 9)], answer="The rent is £900.", truth="£900")
 
 
-def test_every_file_is_a_metric_and_every_name_of_the_results_is_there():
-    found = import_metrics()
-    assert {"characters", "drm", "recall", "ndcg"} <= set(found)
-    assert not any(name.startswith("_") for name in found)
+@pytest.fixture(autouse=True)
+def _restore():
+    before = dict(import_metrics())
+    yield
+    metrics._registered.clear()
+    metrics._registered.update(before)
+
+
+def test_every_metric_is_described_and_scores_a_case():
+    assert len(import_metrics()) <= 60
+    for own in import_metrics().values():
+        assert own.title[0].isupper() and own.meaning and own.group != "Other"
+    values = measure([ROW])
+    assert {"char_recall@8", "recall@10", "answered_rightly", "document_hit@1"} <= set(values)
+    judged = {f"{name}_unjudged" for name in ("groundedness", "relevance", "answer_correctness")}
+    assert set(values) == {*list_metrics(), *judged}
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "better", "needs_judge"),
+    [
+        ("recall@10", "Retrieval", "more", False),
+        ("drm@8", "Retrieval", "less", False),
+        ("answer_length", "Cost", "neither", False),
+        ("groundedness_unjudged", "Answers", "less", True),
+        ("ceiling_chunks", "Stages", "more", False),
+        ("from_elsewhere@3", "Other", "neither", False),
+    ],
+)
+def test_description_of_a_figure(name, group, better, needs_judge):
+    described = describe_metric(name)
+    assert (described.group, described.better, "judge" in described.needs) == (group, better, needs_judge)
+
+
+@pytest.mark.parametrize(
+    ("names", "figures"),
+    [
+        (["ndcg"], ["ndcg@5", "ndcg@10"]),
+        (["ndcg@20"], ["ndcg@20"]),
+        (["recall@3", "map"], ["recall@3", "map"]),
+    ],
+)
+def test_named_metrics_alone_are_measured(names, figures):
+    assert list(measure([ROW], names=names)) == figures
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("recal", r"no metric 'recal' \(did you mean recall\?\); the metrics are "),
+        ("recall@99", "only 64 passages are ranked"),
+        ("map@3", "write NAME, or NAME@K"),
+        ("recall@0", "write NAME, or NAME@K"),
+    ],
+)
+def test_invalid_request_is_one_error(name, message):
+    with pytest.raises(ToolkitError, match=message):
+        measure([ROW], names=[name])
+
+
+def test_six_headlines_and_a_short_table():
     names = list_metrics()
-    assert len(names) == len(set(names))
-    assert set(names) >= {
-        "char_precision@1", "char_recall@64", "drm@8", "document_hit@1", "recall@10", "ndcg@10", "exact_match",
-        "span_f1", "answer_f1", "abstention_accuracy", "false_refusal_rate", "answer_length", "latency", "any_citation",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("file", import_metrics())
-def test_a_metric_has_one_value_a_case_none_for_a_failure_and_keeps_to_its_names(file):
-    module = import_metrics()[file]
-    values = apply(module, CASES, Options())
-    assert set(values) <= set(module.NAMES)
-    for column in values.values():
-        assert len(column) == len(CASES)
-        assert column[1] is None
-        assert all(value is None or isinstance(value, float) for value in column)
-    assert all(column == [] for column in apply(module, [], Options()).values())
-
-
-RETRIEVAL = [
-    "characters", "drm", "document_hit", "recall", "ndcg", "exact_match", "span_f1", "chunk_economy",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("file", RETRIEVAL)
-def test_retrieval_does_not_apply_to_an_impossible_row(file):
-    row = case([gold((0, 10), text="the rent")], [at(0, 10)], is_impossible=True)
-    assert {value for column in apply(import_metrics()[file], [row], Options()).values() for value in column} == {None}
+    headlines = choose_headlines(names)
+    assert len(headlines) == 6 and headlines[0] == "answered_rightly"
+    retrieval = choose_headlines(name for name in names if describe_metric(name).group == "Retrieval")
+    assert retrieval[:3] == ["recall@10", "document_hit@1", "char_recall@8"]
+    assert choose_headlines(["recall@3", "char_recall@4"]) == ["recall@3", "char_recall@4"]
+    assert "exact_match" not in shorten_metrics(names) and "exact_match" in shorten_metrics(names, all_families=True)
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("unit", "value", "terminal", "report"),
     [
-        (["drm@8"], ["drm@8"]),
-        (["document_hit"], [f"document_hit@{k}" for k in KS]),
-        (["characters"], [f"char_{kind}@{k}" for kind in ("precision", "recall") for k in KS]),
-        (["char_recall@2", "latency"], ["char_recall@2", "latency"]),
-        (["abstention"], ["abstention_accuracy", "false_refusal_rate", "refusal_unsure"]),
-        (["ndcg@20", "drm@3"], ["drm@3", "ndcg@20"]),
-        (["ndcg(cutoff=20)", "mrr(cutoff=3)"], ["mrr@3", "ndcg@20"]),
-        (["recall(cutoff=7)", "recall"], ["recall@10", "recall@7"]),
-        (["char_recall(cutoff=3)"], ["char_recall@3"]),
+        ("share", 0.1234, "0.123", "12.3"),
+        ("seconds", 1.234, "1.23", "1.23"),
+        ("currency", 0.0001, "0.000100", "0.000100"),
+        ("characters", 1234.5, "1,234", "1,234"),
+        ("share", None, "–", "–"),
+        ("share", math.nan, "–", "–"),
     ],
 )
-def test_a_metric_is_asked_for_by_file_family_or_name(asked, found):
-    assert list(measure(CASES, names=asked)) == found
+def test_figure_as_text(unit, value, terminal, report):
+    described = Metric("x", "X", "x", unit=unit)
+    assert (described.figure(value), described.in_words(value)) == (terminal, report)
 
 
-def test_depths_are_the_run_s():
-    assert list(measure(CASES, Options(ks=(3,), k=5), names=["drm", "recall", "ndcg"])) == [
-        "drm@3",
-        "ndcg@5",
-        "recall@5",
-    ]
-    with pytest.raises(ToolkitError, match=r"drm@65: its cutoff is too large: only 64 passages are ranked"):
-        measure(CASES, names=["drm@65"])
+# ---------------------------------------------------------------- a user's own
+
+
+def test_plain_function_is_a_metric():
+    def words(case):
+        return len(case.reply.answer.split())
+
+    assert register(words) == "words"
+    assert measure([ROW], names=["words"]) == {"words": [4.0]}
+    assert describe_metric("words").higher_is_better is None
+
+
+def test_decorated_function_has_options_a_cutoff_and_needs():
+    @metric(title="Shorts", meaning="short passages", needs=("passages",), at=("k", 3))
+    def shorts(case, options, k):
+        return options.k + k
+
+    assert measure([ROW, case(error="timed out")], Options(k=7), names=["shorts"]) == {
+        "shorts@3": [10.0, None],
+        "shorts@7": [14.0, None],
+    }
 
 
 @pytest.mark.parametrize(
-    ("asked", "complaint"),
+    ("function", "message"),
     [
-        ("ndcg(cutoff=0)", r"ndcg\(cutoff=0\): cutoff: Input should be greater than or equal to 1"),
-        ("ndcg(depth=3)", r"ndcg\(depth=3\): no parameter 'depth'; the parameters are cutoff"),
-        ("latency@3", r"latency\(cutoff=3\): no parameter 'cutoff'; the parameters are none"),
-        ("ndcg(3)", "'3' is not parameter=value, such as cutoff=20"),
-        ("ndcg(cutoff=3", r"write NAME, NAME@K or NAME\(parameter=value\)"),
+        (lambda case: math.nan, "returned nan for the question 0; it must return a finite number"),
+        (lambda case: math.inf, "returned inf"),
+        (lambda case: "much", "returned 'much'"),
+        (lambda case: 1 / 0, "failed: ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_wrong_parameter_is_named_with_those_there_are(asked, complaint):
-    with pytest.raises(ToolkitError, match=complaint):
-        measure(CASES, names=[asked])
+def test_faulty_metric_is_one_error_that_names_it(function, message):
+    function.__name__ = "faulty"
+    name = register(function)
+    with pytest.raises(ToolkitError, match="the metric faulty .*test_metrics.py") as error:
+        measure([ROW], names=[name])
+    assert message in str(error.value)
 
 
-def test_a_parameter_changes_what_is_measured():
-    sure = [Case(1, "?", "", reply=Reply("a", confidence=0.4)), Case(2, "?", "", reply=Reply("a", confidence=0.6))]
-    assert measure(sure, names=["flagged(below=0.5)"]) == {"flagged": [1.0, 0.0]}
-    assert measure(sure, names=["flagged(below=0.3)"]) == {"flagged": [0.0, 0.0]}
+def test_name_of_our_metric_is_refused():
+    def recall(case):
+        return 1.0
+
+    with pytest.raises(ToolkitError, match="recall .*the name is taken by recall .*retrieval.py"):
+        register(recall)
 
 
-def test_every_metric_has_one_name_that_stands_for_it():
-    told = {file: find_headline(file) for file in import_metrics()}
-    assert told["ndcg"] == "ndcg@10" and told["characters"] == "char_recall@8" and told["latency"] == "latency"
-    assert all(name in import_metrics()[file].NAMES for file, name in told.items())
+SOUND = """
+from exhibit.evaluation.metrics import metric
+
+@metric(title="Commas", meaning="commas")
+def commas(case):
+    return 0.5
+"""
 
 
-def test_names_that_no_metric_has_are_named_together():
-    with pytest.raises(
-        ToolkitError, match=r"no metric 'rouge', 'bleu@4'; the metrics are abstention_accuracy, .*span_f1"
-    ):
-        check_names(["drm", "rouge", "bleu@4"])
-
-
-@pytest.mark.parametrize("wrong", [{"ks": ()}, {"ks": (2, 1)}, {"ks": (0, 1)}, {"ks": (1, 1)}, {"k": 0}])
-def test_depths_must_make_sense(wrong):
-    with pytest.raises(ToolkitError, match="must be"):
-        Options(**wrong)
-
-
-@pytest.mark.parametrize("name", ["acord", "contractnli", "cpr", "cuad", "legalbenchrag", "maud", "privacyqa"])
-def test_every_benchmark_names_a_metric_that_there_is(name):
-    module, _ = load_plugin("exhibit.converters", name)
-    check_names([module.INFO.headline])
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        (SOUND, 0, "{'commas': [0.5]}"),
+        (SOUND.replace("def commas", "def recall"), 1, "the metric recall"),
+        ("raise KeyError('x')", 1, "commas (exhibit.metrics) of house cannot be loaded: KeyError"),
+        ("import sys; sys.exit(0)", 1, "commas (exhibit.metrics) of house cannot be loaded: SystemExit"),
+    ],
+)
+def test_metric_of_an_installed_distribution(tmp_path, text, code, told):
+    (tmp_path / "commas.py").write_text(text, encoding="utf-8")
+    (tmp_path / "house-1.dist-info").mkdir()
+    (tmp_path / "house-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n")
+    (tmp_path / "house-1.dist-info" / "entry_points.txt").write_text("[exhibit.metrics]\ncommas = commas\n")
+    script = (
+        "import sys\nfrom exhibit.evaluation.metrics import measure\nfrom exhibit.runtime.command import guarded\n"
+        "from tests.evaluation.metrics.build import case\n@guarded()\ndef main():\n"
+        "    print(measure([case()], names=['commas']))\n    return 0\nsys.exit(main())"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False, cwd=tmp_path)
+    assert done.returncode == code and told in done.stdout + done.stderr and "Traceback" not in done.stderr

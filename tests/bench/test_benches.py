@@ -1,0 +1,128 @@
+"""The benches run on the samples and print their tables; what they compute themselves is right."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from bench import answers, conversion, legalbenchrag, scale, speed
+from bench.table import Table, measure_tree_memory, publish
+from exhibit.__main__ import main as exhibit
+from tests.conftest import SAMPLES
+
+
+def test_page_has_the_command_and_the_tables(tmp_path, capsys):
+    publish(tmp_path / "page.md", "Figures", [Table("Speed", ["", "s"], [["ours", 1.5]])], ["- A note."])
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert page.startswith("# Figures\n") and "| ours | 1.5 |" in page and page.endswith("- A note.\n")
+    assert "ours  1.5" in capsys.readouterr().out
+
+
+def test_memory_of_a_process_includes_its_own():
+    assert measure_tree_memory(os.getpid()) > 10_000_000
+
+
+# ---------------------------------------------------------------- LegalBench-RAG
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Consider the NDA between A and B; does it survive?", "Does it survive?"),
+        ("Is it governed by the law of Norway?", "Is it governed by the law of Norway?"),
+    ],
+)
+def test_unname_removes_the_document(question, expected):
+    assert legalbenchrag.unname(question) == expected
+
+
+def test_free_questions_are_two_hundred_other_wordings():
+    questions = json.loads(legalbenchrag.FREE.read_text(encoding="utf-8"))
+    assert len(questions) == len(set(questions.values())) == 200
+    assert legalbenchrag.reword("Nobody asked this?", "free") is None
+
+
+def test_marks_compare_with_the_best_published_value():
+    figures = {"ALL": {f"char_precision@{k}": (7.0, (6.0, 8.0)) for k in legalbenchrag.KS}}
+    run = legalbenchrag.Run("naive", figures, 776)
+    table = legalbenchrag.make_dataset_table([run], "ALL", comparable=True)
+    [best] = [row for row in table.rows if row[:2] == ["precision", "*best published*"]]
+    [ours] = [row for row in table.rows if row[:2] == ["precision", "`naive`"]]
+    assert best[2] == "7.9" and ours[2] == "7.0 ▽" and ours[-1] == "7.0 ▲"
+    headline = legalbenchrag.make_headline([run], comparable=True)
+    assert ["`naive`", "7.0 [6.0, 8.0]", "–", "–", "–"] in [list(row) for row in headline.rows]
+
+
+@pytest.mark.slow
+def test_presets_are_measured_on_published_and_other_wordings(tmp_path, capsys):
+    words = ["--source", str(SAMPLES / "legalbenchrag"), "--presets", "bm25", "--out", str(tmp_path)]
+    assert legalbenchrag.main([*words, "--page", str(tmp_path / "page.md")]) == 0
+    assert "| `bm25` |" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert legalbenchrag.main([*words, "--words", "unnamed"]) == 0
+    rows = json.loads((tmp_path / "bundles/unnamed/legalbenchrag-mini-text/train.json").read_text(encoding="utf-8"))
+    assert rows and not any(row["question"].startswith("Consider") for row in rows)
+
+
+# ---------------------------------------------------------------- answers and conversions
+
+
+def test_held_out_documents_are_matched_without_their_endings(tmp_path):
+    (tmp_path / "list.tsv").write_text("benchmark\twhere\tdocument\ncuad\tx\tALPHA-Supply Agreement.PDF\n", "utf-8")
+    assert answers.make_key("Alpha-Supply Agreement.pdf") in answers.read_held_out(tmp_path / "list.tsv")
+    assert answers.read_held_out(tmp_path / "none.tsv") == set()
+
+
+def test_answers_are_counted_by_outcome(tmp_path, converted, monkeypatch):
+    run = ["evaluate", str(converted("privacyqa")), "--preset", "bm25", "--limit", "3", "--jobs", "1"]
+    assert exhibit([*run, "--output-dir", str(tmp_path), "--run-name", "run"]) == 0
+    outcomes, metrics = answers.make_tables("privacyqa", tmp_path / "run")
+    assert sum(row[1] for row in outcomes.rows) == 3
+    assert "answer_f1" in [row[0] for row in metrics.rows]
+
+
+@pytest.mark.slow
+def test_conversion_finds_every_quote_of_the_sample(monkeypatch):
+    monkeypatch.setattr(conversion, "find_data", lambda name, given=None: SAMPLES / name)
+    [name, documents, _, located, *_] = conversion.measure_conversion("cuad", 1)
+    found, total = located.split(" of ")
+    assert (name, documents) == ("cuad", 4) and found == total
+    table = conversion.compare_locating(conversion.read_quotes(SAMPLES / "cuad" / "CUAD_v1", 2))
+    figures = {row[0]: row[1] for row in table.rows}
+    assert figures["our text, `locate`"] >= figures["our text, one expression per quote"] > 0
+
+
+# ---------------------------------------------------------------- speed and scale
+
+
+def test_search_agrees_with_faiss():
+    assert "100.00% the same results" in speed.compare_search(2000).title
+
+
+@pytest.mark.slow
+def test_embedder_variants_agree():
+    texts = speed.sample_chunks(["The rent is due on the first day of each month. " * 60], 4)
+    [int8, fp32] = speed.compare_embedders(texts, 1, None).rows
+    assert int8[0] == "int8" and float(fp32[-1]) > 0.99
+
+
+def test_copies_of_documents_differ(tmp_path):
+    paths = scale.repeat_documents(scale.CONTRACTS, 13, tmp_path)
+    assert len(paths) == len({path.read_bytes() for path in paths}) == 13
+
+
+def test_mixture_is_of_unit_length_and_clustered():
+    vectors = scale.make_mixture(400, 32, 1)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert np.sort((vectors @ vectors.T).ravel())[-401] > 0.8
+
+
+@pytest.mark.slow
+def test_scale_prints_a_row_for_each_size_and_store(capsys):
+    words = ["--documents", "6", "--jobs", "1", "--rows", "1000", "--stores", "faiss"]
+    assert scale.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "Indexing, then asking" in printed and "faiss  1,000" in printed
+    assert printed.rstrip().endswith("1.000")

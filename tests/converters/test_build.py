@@ -1,0 +1,159 @@
+"""What every conversion shares: the card's command, gold from answers, counts, and time that grows with the source."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from exhibit.conversion import main
+from exhibit.converters.civil_procedure.documents import restore_full_name
+from exhibit.converters.laws.files import OUT_OF_RANGE, SAME_DAY
+from exhibit.converters.pages.refresh import group_gold
+from exhibit.converters.squad import _Context, _make_names
+from exhibit.converters.tables.documents import Shelf
+
+LEASE = "The tenant shall pay the rent on the first day of each month, without any deduction or set-off whatsoever."
+
+
+def read_command(card: str) -> list[str]:
+    line = next(line for line in card.splitlines() if line.startswith("python -m converters."))
+    return shlex.split(line)[2:]
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("acord", ("--max-documents", "3", "--split", "train")),
+        ("statutes", ("--from", "2020-05-01", "--questions", "2")),
+        ("legalbenchrag", ("--mini", "--answerable-only")),
+    ],
+)
+def test_card_prints_a_command_that_makes_the_bundle_again(name, flags, convert, samples, tmp_path, monkeypatch):
+    bundle = convert(name, "--source", samples / name, *flags)
+    module, *words = read_command((bundle / "README.md").read_text(encoding="utf-8"))
+    assert module == f"converters.{name}" and words[-2:] == ["--out", f"datasets_out/{name}"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples").symlink_to(samples)
+    assert main([name, *words, "--jobs", "1"]) == 0
+    again = tmp_path / "datasets_out" / name
+    assert (again / "train.json").read_bytes() == (bundle / "train.json").read_bytes()
+
+
+def test_card_of_a_sample_has_the_licence_of_the_project(convert, samples):
+    card = (convert("squad", "--source", samples / "squad") / "README.md").read_text(encoding="utf-8")
+    assert "An invented sample" in card and "license: apache-2.0" in card
+    assert "--source samples/squad" in card and "@inproceedings" not in card and "the project Exhibit" in card
+
+
+def test_statutes_count_versions_of_the_same_day_and_outside_the_dates(convert, tmp_path):
+    law = "# Hafengesetz\n\n## § 1 Begriff\n\nEin Hafen ist ein Ort für Schiffe und Boote, die {} sind oder waren.\n"
+    folder = tmp_path / "laws" / "harbour"
+    folder.mkdir(parents=True)
+    for day, words in {"2019-01-01": "hier", "2020-01-01": "dort", "2021-01-01": "fort"}.items():
+        (folder / f"{day}.md").write_text(law.format(words), encoding="utf-8")
+    same_day = "---\neffective_date: 2020-01-01\n---\n" + law.format("neu")
+    (tmp_path / "laws" / "harbour.md").write_text(same_day, encoding="utf-8")
+    bundle = convert("statutes", "--source", tmp_path / "laws", "--from", "2020-06-01")
+    account = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["account"]["files"]
+    assert account == {"given": 4, "kept": 2, "left_out": {SAME_DAY: 1, OUT_OF_RANGE: 1}}
+
+
+def test_table_takes_an_answer_that_is_a_clause_of_its_document_as_gold(convert, tmp_path):
+    documents = tmp_path / "contracts"
+    documents.mkdir()
+    (documents / "Café Lease, Inc. & Co.txt").write_text(f"LEASE\n\n{LEASE}\n\nThe law of Norway governs.", "utf-8")
+    (documents / "other.txt").write_text("Another contract with other words.", encoding="utf-8")
+    rows = [
+        {"question": "When is rent due?", "ground_truth": LEASE, "expected_contract_ids": ["Caf__ Lease__Inc__Co"]},
+        {
+            "question": "Which law?",
+            "ground_truth": "The law of Norway",
+            "expected_contract_ids": ["Caf__ Lease__Inc__Co"],
+        },
+        {
+            "question": "Any set-off?",
+            "ground_truth": LEASE.replace("deduction", "deducton"),
+            "expected_contract_ids": ["Caf__ Lease__Inc__Co"],
+        },
+    ]
+    (tmp_path / "set.json").write_text(json.dumps(rows), encoding="utf-8")
+    bundle = convert("table", "--source", tmp_path / "set.json", "--documents", documents)
+    gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["filename"] for line in gold] == ["Café Lease, Inc. & Co.txt.pdf"] * 3
+    assert [(line["how"], line["score"]) for line in gold[:2]] == [("answer", 1.0), ("absent", None)]
+    assert gold[2]["how"] == "answer" and gold[2]["spans"] == gold[0]["spans"]
+    train = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    assert [row["contexts"][0].get("text") for row in train[:2]] == [LEASE, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("Soci__t__ G__n__rale", "Société Générale.pdf"), ("A__B", "A & B.pdf"), ("Soci__t__", None), ("x__y", None)],
+)
+def test_shelf_reads_two_underscores_as_characters_that_were_replaced(name, file, tmp_path):
+    for known in ("Société Générale.pdf", "A & B.pdf", "C.pdf"):
+        (tmp_path / known).write_bytes(b"%PDF-")
+    found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)
+    assert (found[0] if found else None) == file
+
+
+def test_refresh_reads_the_questions_once():
+    questions = iter([SimpleNamespace(id=at, contexts=[SimpleNamespace(text=f"words {at}")]) for at in range(3)])
+    gold = [SimpleNamespace(id=at, context=0, filename="a.pdf") for at in range(3)]
+    listed = group_gold(SimpleNamespace(questions=questions, gold=gold))
+    assert [quote for _, quote in listed["a.pdf"]] == ["words 0", "words 1", "words 2"]
+
+
+def test_the_name_of_an_export_is_restored_in_linear_time():
+    assert restore_full_name("Part 36_ Offers_", "Offers: to settle") == "Part 36: Offers: to settle"
+    assert len(restore_full_name("a" * 400_000 + "_ b", "a" * 400_000)) == 400_003
+
+
+def test_squad_names_thousands_of_contexts_of_one_title():
+    names = _make_names([_Context(at, "Decision", "text", ()) for at in range(20_000)])
+    assert names[0] == "Decision_0000.pdf" and len(set(names)) == 20_000
+
+
+def test_docs_show_a_whole_converter_that_runs_as_a_file(tmp_path, convert):
+    page = (Path(__file__).parents[2] / "docs" / "converters.md").read_text(encoding="utf-8")
+    code = next(part for part in page.split("```python\n") if part.startswith('"""My benchmark')).partition("```")[0]
+    record = page.partition("```json\n")[2].partition("```")[0]
+    file, source = tmp_path / "mine.py", tmp_path / "release"
+    (source / "texts").mkdir(parents=True)
+    file.write_text(code, encoding="utf-8")
+    rows = [*json.loads(record), {"question": "Who?", "answer": "x", "document": "none.txt", "quote": "x"}]
+    (source / "questions.json").write_text(json.dumps(rows), encoding="utf-8")
+    (source / "texts" / "lease.txt").write_text("LEASE\n\nThe tenant shall pay the rent.", encoding="utf-8")
+    bundle = convert(str(file), "--source", source, "--short")
+    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert info["counts"]["located"]["exact"] == 1
+    assert info["left_out"] == {"document is missing": ["question 1: none.txt"]}
+    assert (info["licence"]["id"], info["licence"]["redistributable"]) == ("cc0-1.0", True)
+    card = (bundle / "README.md").read_text(encoding="utf-8")
+    assert "exhibit convert mine.py --source PATH --short --out datasets_out/mine" in card
+
+
+def test_a_file_that_is_no_converter_is_refused_with_what_it_lacks(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("INFO = None\n", encoding="utf-8")
+    assert main([str(tmp_path / "mine.py"), "--out", str(tmp_path / "out")]) == 1
+    assert "has no read; docs/converters.md shows a whole converter" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.py"), "--out", str(tmp_path / "out")]) == 1
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_summary_names_documents_that_cannot_be_read_and_what_is_missing(convert, tmp_path, capsys):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "lease.txt").write_text(LEASE, encoding="utf-8")
+    (documents / "broken.pdf").write_bytes(b"junk")
+    table = tmp_path / "q.csv"
+    table.write_text(f'question,answer,document\nWhen?,"{LEASE}",lease.txt\n', encoding="utf-8")
+    convert("table", "--source", table, "--documents", documents)
+    shown = capsys.readouterr().out
+    assert "left out: document cannot be read" in shown and "broken.pdf: not a PDF" in shown
+    convert("table", "--source", table, out="without", expect=1)
+    assert "no questions left; 1 × no such file" in (error := capsys.readouterr().err) and "lease.txt" in error

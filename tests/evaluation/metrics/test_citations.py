@@ -1,0 +1,450 @@
+"""Citation metrics: the scenarios of the original framework, and cases that it scored wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.metrics import Options
+from exhibit.law.references import ReferenceCorpus
+from tests.evaluation.metrics.build import apply, at, case, gold
+
+PRECEDENTS = ["precedent_matching", "precedent_matching_strict"]
+
+
+def row(
+    truth: str, answer: str | None, *, files: tuple[str, ...] = (), gold: tuple[str, ...] = (), **fields: Any
+) -> Case:
+    """Return a case whose reply has a passage from each of `files`, cited as `[1]`, `[2]` …, and these gold files."""
+    reply = Reply(answer=answer, passages=tuple(Passage("text", file) for file in files), error=fields.pop("error", ""))
+    about = {"id": 0, "question": "What is the position?", "truth": truth, **fields}
+    return Case(gold=tuple(GoldPassage(file, None) for file in gold), reply=reply, **about)
+
+
+def score(metric: str, truth: str, answer: str | None, **fields: Any) -> float | None:
+    """Return the value of a module's first metric for one case."""
+    values: dict[str, list[float | None]] = apply(metric, [row(truth, answer, **fields)], Options())
+    return values[metric][0]
+
+
+class TestStatuteCitationAccuracy:
+    def test_all_given(self) -> None:
+        truth = "Under section 33 of the Limitation Act 1980 the court has a discretion."
+        answer = "Section 33 of the Limitation Act 1980 allows the court to disapply the limit."
+        assert score("statute_citation_accuracy", truth, answer) == 1.0
+
+    def test_half_given(self) -> None:
+        assert score("statute_citation_accuracy", "See Part 26 and rule 28.2.", "Part 26 applies.") == 0.5
+
+    def test_none_given(self) -> None:
+        assert score("statute_citation_accuracy", "See Part 36.", "An offer may be made.") == 0.0
+
+    def test_null_reply_is_none(self) -> None:
+        assert score("statute_citation_accuracy", "See Part 36.", None) is None
+
+    def test_no_reference_in_the_truth_is_none(self) -> None:
+        assert score("statute_citation_accuracy", "An offer may be made.", "See Part 36.") is None
+
+
+class TestCaseLawCitationAccuracy:
+    def test_match(self) -> None:
+        truth, answer = "As held in [2023] EWCA Civ 456.", "The court in [2023] EWCA Civ 456 established it."
+        assert score("case_law_citation_accuracy", truth, answer) == 1.0
+
+    def test_no_match(self) -> None:
+        truth, answer = "As held in [2023] EWCA Civ 456.", "See [2023] EWCA Civ 457."
+        assert score("case_law_citation_accuracy", truth, answer) == 0.0
+
+
+class TestLegalTerminologyAccuracy:
+    TRUTH = "The claimant must serve disclosure."
+
+    def test_uk_terms(self) -> None:
+        answer = "The claimant should provide disclosure under Part 31."
+        assert score("legal_terminology_accuracy", self.TRUTH, answer) == 1.0
+
+    def test_us_terms(self) -> None:
+        assert score("legal_terminology_accuracy", self.TRUTH, "The plaintiff must provide discovery.") == 0.0
+
+
+class TestCitationFormatCompliance:
+    def test_valid(self) -> None:
+        assert score("citation_format_compliance", "", "It is so [1][2][3]. See [Part 36#page=Offers].") == 1.0
+
+    @pytest.mark.parametrize("bad", ["[1, 2, 3]", "[1,2,3]", "[1-3]", "[1]-[3]", "[1; 2]", "[1 and 2]"])
+    def test_malformed(self, bad: str) -> None:
+        assert score("citation_format_compliance", "", f"It is so {bad}.") == 0.0
+
+    def test_both(self) -> None:
+        assert score("citation_format_compliance", "", "It is so [1]. And so [2, 3].") == 0.5
+
+
+class TestPrecedentMatching:
+    TRUTH = "An offer may be made. [Part 36#page=Offers to Settle]"
+
+    def test_cited(self) -> None:
+        answer = "Under Part 36 [Part 36#page=Offers to Settle], a party may make an offer."
+        assert score("precedent_matching", self.TRUTH, answer) == 1.0
+
+    def test_not_cited(self) -> None:
+        assert score("precedent_matching", self.TRUTH, "Under Part 36, a party may make an offer.") == 0.0
+
+
+class TestScenarios:
+    def test_fast_track_disclosure_with_several_rules(self) -> None:
+        truth = (
+            "On the fast track directions are given under rule 28.2 and CPR 28.3; standard disclosure under Part 31."
+        )
+        answer = "In a fast track case CPR 28.2 and 28.3 apply, with standard disclosure under rule 31.5 [1]."
+        assert score("statute_citation_accuracy", truth, answer) == 1.0
+        assert score("legal_terminology_accuracy", truth, answer) == 1.0
+
+    def test_summary_judgment_with_practice_direction(self) -> None:
+        truth = "Summary judgment is governed by Part 24 and Practice Direction 24 paragraph 2."
+        assert score("statute_citation_accuracy", truth, "See Part 24 and PD 24.") == 0.75
+
+    def test_limitation_with_statute(self) -> None:
+        truth = "Sections 2 and 33 of the Limitation Act 1980 apply."
+        assert (
+            score("statute_citation_accuracy", truth, "See Limitation Act 1980, s 2, and s.33 Limitation Act 1980")
+            == 1.0
+        )
+
+    @pytest.mark.parametrize(
+        ("truth", "answer"),
+        [
+            (
+                "According to Commercial Court Guide section O.5.1 it is filed.",
+                "See section O.5.1 of the Commercial Court Guide.",
+            ),
+            (
+                "According to TCC Guide section 6.1.1 it is.",
+                "Technology and Construction Court Guide, paragraph 6.1.1.",
+            ),
+        ],
+    )
+    def test_court_guides(self, truth: str, answer: str) -> None:
+        assert score("statute_citation_accuracy", truth, answer) == 1.0
+
+    def test_case_law_of_three_courts(self) -> None:
+        truth = "See [2024] EWCA Civ 1, [2023] EWCA Crim 2 and [2019] UKSC 5."
+        answer = "See [2024] EWCA Civ 1, [2023] EWCA Civ 2 and [2019] UKSC 5."
+        assert score("case_law_citation_accuracy", truth, answer) == pytest.approx(2 / 3)
+
+    def test_us_terms_are_detected(self) -> None:
+        truth = "The claimant's solicitor gives disclosure before judgment."
+        answer = "The claimant's attorney gives disclosure before judgment."
+        assert score("legal_terminology_accuracy", truth, answer) == pytest.approx(0.75 * 0.5)
+
+    def test_malformed_citations_are_detected(self) -> None:
+        assert score("citation_format_compliance", "", "First [1]. Second [2-4]. Third. 5, 6, 7") == pytest.approx(
+            1 / 3
+        )
+
+    def test_acronyms(self) -> None:
+        truth = "QOCS protects the claimant."
+        assert (
+            score("legal_terminology_accuracy", truth, "Qualified one-way costs shifting protects a claimant.") == 1.0
+        )
+
+    def test_tracks(self) -> None:
+        truth = "Claims are allocated to the small claims track, the fast track or the multi-track."
+        assert score("legal_terminology_accuracy", truth, "There is a fast track and a multi-track.") == pytest.approx(
+            2 / 3
+        )
+
+
+METRICS = [
+    "statute_citation_accuracy",
+    "case_law_citation_accuracy",
+    "legal_terminology_accuracy",
+    "citation_format_compliance",
+    "precedent_matching",
+    "citations_matched",
+    "references_exist",
+]
+RICH = "The claimant cites CPR 3.4 and [2019] UKSC 5. [Part 3#page=Strike out]"
+
+
+class TestEdges:
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_null_replies_and_errors_are_none(self, metric: str) -> None:
+        rows = [row(RICH, None), row(RICH, RICH, error="timed out")]
+        for values in apply(metric, rows, Options(corpus=ReferenceCorpus.of([RICH]))).values():
+            assert values == [None, None]
+
+    @pytest.mark.parametrize("metric", METRICS[:3] + METRICS[4:6])
+    def test_empty_answers_score_nothing(self, metric: str) -> None:
+        assert score(metric, RICH, "") == 0.0
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_empty_truth_and_answer_are_none(self, metric: str) -> None:
+        assert score(metric, "", "") is None
+
+    def test_case_and_spacing_do_not_matter(self) -> None:
+        truth = "See Practice Direction 28 and Part 36."
+        assert score("statute_citation_accuracy", truth, "See practice direction  28 and PART\n36.") == 1.0
+
+    def test_a_repeated_reference_counts_once(self) -> None:
+        assert score("statute_citation_accuracy", "Part 36, Part 36 and Part 44.", "Part 36") == 0.5
+
+
+# ---------------------------------------------------------------- what DEFINITIONS corrects
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "value"),
+    [
+        ("for 28 days", "rule 28", None),
+        ("Under rule 3.4 it is.", "within Part 3", 0.5),
+        ("Under rule 3.4(2) it is.", "under rule 3.4(6)", 0.0),
+        ("Under Part 36 it is.", "under CPR 36.5", 1.0),
+        ("Under Part 1 of the Act it is.", "Part 1", None),
+        ("Parts 44 to 47 apply.", "Parts 44 and 45 apply.", 0.5),
+        ("It is. [Practice Direction 34 A - Depositions]", "PD 34A", None),  # a source, not a reference
+        ("Annex E provides it.", "See Annex E to the Patents Court Guide.", 1.0),
+    ],
+)
+def test_references_are_read(truth: str, answer: str, value: float | None) -> None:
+    assert score("statute_citation_accuracy", truth, answer) == value
+
+
+def test_a_division_is_part_of_a_citation() -> None:
+    assert score("case_law_citation_accuracy", "[2024] EWHC 789 (Ch)", "[2024] EWHC 789 (Admin)") == 0.0
+    assert score("case_law_citation_accuracy", "[2024] EWHC 789 (Ch)", "[2024] EWHC\n789 (Ch) at [3]") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "faults"),
+    [
+        ("The Attorney General intervened.", 0),
+        ("An attorney may sign.", 1),
+        ("A lasting power of attorney, or a patent attorney.", 0),
+        ('The form says "plaintiff" and “discovery”.', 0),
+        ("The old word was 'plaintiff'; the claimant's word is new.", 0),
+        ("It was decided in Discovery Land Co v Axis, on appeal.", 0),
+        ("Discovery must be given.", 1),
+        ("The Plaintiff must give Discovery.", 2),
+        ("Plaintiff Smith appealed.", 1),
+        ("Time runs from the discovery of the fraud.", 0),
+        ("The judgement was entered; a value judgement was not.", 1),
+        ("R v Bow Street Magistrates, ex parte Pinochet was cited.", 0),
+        ("An ex parte application by the plaintiff, the plaintiffs and their attorneys.", 3),
+        ("They filed a motion to dismiss.", 1),
+        ("A deposition may be taken under Part 34.", 0),
+    ],
+)
+def test_us_terms(answer: str, faults: int) -> None:
+    value = score("legal_terminology_accuracy", "The claimant appeals.", f"{answer} The claimant appeals.")
+    assert value == 0.5**faults
+
+
+def test_the_seed_takes_lawyer_and_settlement_offer_for_us_terms() -> None:
+    rows = [row("The claimant appeals.", "The claimant's lawyer made a settlement offer.")]
+    for parity, value in (("", 1.0), ("seed", 0.25)):
+        values = apply("legal_terminology_accuracy", rows, Options(parity=parity))
+        assert values["legal_terminology_accuracy"] == [value]
+
+
+def test_a_us_term_of_the_truth_is_no_fault() -> None:
+    truth = "The claimant applied ex parte."
+    assert score("legal_terminology_accuracy", truth, "The claimant applied ex parte.") == 1.0
+
+
+def test_no_uk_term_in_the_truth_is_none() -> None:
+    assert score("legal_terminology_accuracy", "It depends.", "The plaintiff wins.") is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("The sum is £10,000,000.", None),
+        ("Rules 3, 4 and 5 apply.", None),
+        ("See [2024] EWCA Civ 123 at [45]-[48], and at para [3].", None),
+        ("1. First\n2. Second", None),
+        ("The rule is met. 1, 2, 3", 0.0),
+        ("The rule is met. 1, 2 The next one is not.", 0.0),
+        ("The rule is met. 14 days later it was not.", None),
+        ("The years were bad. 1, 200 people left.", None),
+        ("Met [1]. See [Part 36#page=Offers].", 1.0),
+        ("See [guide.pdf] and [1, 2].", 0.5),
+        ("It was held in [2019] UKSC 5 that it is [1].", 1.0),
+        ("The [claimant] wins.", None),
+    ],
+)
+def test_what_is_a_citation(answer: str, value: float | None) -> None:
+    assert score("citation_format_compliance", "", answer) == value
+
+
+@pytest.mark.parametrize(
+    ("source", "cited", "value", "strict"),
+    [
+        ("Part 36#page=Offers to Settle", "PART 36#page=Offers  to settle", 1.0, 1.0),
+        ("Practice Direction 34 A - Depositions", "PD 34A – Depositions", 1.0, 1.0),
+        ("J. Trial, J.5 Reading lists (p. 102)", "J. Trial, J.5 Reading lists", 1.0, 1.0),
+        ("Part 36#page=Offers to Settle", "Part 36", 0.95, 0.0),
+        ("Part 36", "Part 3", 0.9 / 3, 0.0),  # not contained: the numbers are words
+        ("Hearings in private", "Open justice and the media", 0.0, 0.0),  # one topic, no word
+        ("Trial bundles and lists", "Reading lists", 0.9 / 4, 0.0),
+    ],
+)
+def test_precedents(source: str, cited: str, value: float, strict: float) -> None:
+    values = apply(
+        ["precedent_matching", "precedent_matching_strict"],
+        [row(f"So it is. [{source}]", f"It is [{cited}].")],
+        Options(),
+    )
+    assert values["precedent_matching"] == [pytest.approx(value)]
+    assert values["precedent_matching_strict"] == [strict]
+
+
+@pytest.mark.parametrize(
+    ("source", "cited", "value"),
+    [
+        ("Part 36#page=Offers to Settle", "Part 36", 0.95),
+        ("Trial bundles and lists", "Reading lists", 0.75 + 0.15 / 4),
+        ("Hearings in private", "Open justice and the media", 0.75),
+        ("Costs budgets", "Open justice", 0.0),
+    ],
+)
+def test_precedents_as_the_seed_scores_them(source: str, cited: str, value: float) -> None:
+    rows = [row(f"So it is. [{source}]", f"It is [{cited}].")]
+    assert apply(["precedent_matching", "precedent_matching_strict"], rows, Options(parity="seed"))[
+        "precedent_matching"
+    ] == [pytest.approx(value)]
+
+
+def test_precedents_cited_by_number() -> None:
+    truth = "So it is. [J. Trial, J.5 Reading lists (p. 102)]"
+    cases = [
+        row(
+            truth,
+            "It is [2].",
+            files=("Part 36.pdf", "Commercial_Court_Guide.pdf"),
+            gold=("Commercial_Court_Guide.pdf",),
+        ),
+        row(
+            truth,
+            "It is [1].",
+            files=("Part 36.pdf", "Commercial_Court_Guide.pdf"),
+            gold=("Commercial_Court_Guide.pdf",),
+        ),
+        row(truth, "It is [9].", files=("Part 36.pdf",), gold=("Commercial_Court_Guide.pdf",)),
+    ]
+    assert apply(["precedent_matching", "precedent_matching_strict"], cases, Options())[
+        "precedent_matching_strict"
+    ] == [1.0, 0.0, 0.0]
+
+
+def test_precedents_of_a_truth_without_sources_are_none() -> None:
+    assert score("precedent_matching", "It was held in [2019] UKSC 5 [1].", "[Part 36]") is None
+
+
+def test_gaps_in_a_quotation_are_no_precedents() -> None:
+    assert (
+        score("precedent_matching", "The term is five years […] and [***] may be renewed [•].", "Five years [1].")
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("First [1]. Second [2].", 1.0),
+        ("First [1].", 0.5),
+        ("First [3].", 0.0),
+        ("First [Part 36#page=Offers]. Second [part 44.pdf].", 1.0),
+        ("First [Part 3].", 0.0),
+        ("Part 36.pdf says so.", 0.0),
+    ],
+)
+def test_citations_matched(answer: str, value: float) -> None:
+    files = ("Part 36.pdf", "Part 44.pdf", "Part 3.pdf")
+    assert score("citations_matched", "It is so.", answer, files=files, gold=("Part 36.pdf", "Part 44.pdf")) == value
+
+
+def test_citations_matched_by_the_truths_own_name() -> None:
+    truth = "It is so. [Offers to Settle]"
+    assert score("citations_matched", truth, "So [Offers to settle].", gold=("Part 36.pdf",)) == 1.0
+    assert score("citations_matched", truth, "So [1].", gold=("Part 36.pdf",), files=("Part 36.pdf",)) == 1.0
+    assert score("citations_matched", truth, "So [Offers to settle].") == 1.0
+    assert score("citations_matched", "Nothing", "So [1].", gold=("Part 36.pdf",), is_impossible=True) is None
+
+
+def test_references_exist() -> None:
+    corpus = ReferenceCorpus.of(["PART 36 - OFFERS\n\n36.5\n\n(1) An offer must be in writing.\n"])
+    answers = ["See Part 36 and CPR 36.5(1).", "See rule 36.5 and rule 36.99.", "See rule 99.1.", "It is so.", None]
+    values = apply("references_exist", [row("", answer) for answer in answers], Options(corpus=corpus))
+    assert values == {"references_exist": [1.0, 0.5, 0.0, None, None]}
+
+
+def test_references_exist_needs_a_corpus() -> None:
+    assert apply("references_exist", [row("", "Part 36")], Options()) == {"references_exist": [None]}
+
+
+_PIECES = st.lists(
+    st.sampled_from(
+        [
+            "Part 36",
+            "rule 3.4(2)",
+            "PD 28",
+            "[1]",
+            "[1, 2]",
+            "[Part 36#page=Offers]",
+            "claimant",
+            "plaintiff",
+            "and",
+            "1, 2",
+        ]
+    ),
+    max_size=8,
+).map(" ".join)
+
+
+@given(_PIECES, _PIECES)
+def test_every_score_lies_between_0_and_1_and_the_truth_itself_is_perfect(truth: str, answer: str) -> None:
+    options = Options(corpus=ReferenceCorpus.of([truth]))
+    for metric in METRICS:
+        for values in apply(metric, [row(truth, answer), row(truth, truth)], options).values():
+            assert all(value is None or 0 <= value <= 1 for value in values)
+            assert values[1] in {None, 1.0} or metric in {"citation_format_compliance", "citations_matched"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("The rent is £900 [1].", 1),
+        ("The rent is £900 [1][2].", 1),
+        ("The rent is £900 [1, 2].", 1),
+        ("Offers are made in writing [Part 36#page=Offers to Settle].", 1),
+        ("The rent is £900 [Lease of Mill House.pdf].", 1),
+        ("The rent is £900 [lease].", 1),
+        ("The rent is £900 [LEASE.pdf].", 1),
+        ("The term is set out there [nda].", 1),
+        ("The rent is [amount] and the fee is [***].", 0),
+        ("See [2024] EWCA Civ 123 at [45].", 0),
+        ("The rent is £900.", 0),
+        ("", 0),
+        ("Not found in provided documents.", None),
+        (None, None),
+    ],
+)
+def test_any_citation(answer, expected):
+    row = case([gold((0, 9))], [at(0, 9, "nda.txt")], answer=answer)
+    assert apply("any_citation", [row]) == {"any_citation": [expected]}
+
+
+def test_length_and_latency():
+    rows = [
+        case(answer="£900 [1]", seconds=0.25),
+        case(answer="", seconds=0.0),
+        case(),
+        case(answer="£900", seconds=0.25, error="no reply"),
+    ]
+    assert apply("answer_length", rows) == {"answer_length": [8, 0, None, None]}
+    assert apply("latency", rows) == {"latency": [0.25, 0, None, None]}
+    assert apply("any_citation", rows) == {"any_citation": [1, 0, None, None]}

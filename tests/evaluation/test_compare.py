@@ -1,0 +1,72 @@
+"""Comparing runs: the lower bound, outcomes, passages that are gone, too few documents, many metrics."""
+
+from __future__ import annotations
+
+import pytest
+
+from exhibit.evaluation.compare import (
+    NAMED,
+    compare_runs,
+    count_outcomes,
+    describe_better,
+    describe_regressions,
+    find_regressions,
+)
+from exhibit.evaluation.outcomes import make_outcome_columns
+from exhibit.evaluation.score_table import Table
+from exhibit.schemas.run import Outcome
+
+
+def make_table(outcomes: list[Outcome], *, documents: int = 12, **columns) -> Table:
+    count = len(outcomes)
+    values = make_outcome_columns(outcomes, [False] * count) | columns
+    names = [f"{row % documents}.pdf" for row in range(count)]
+    return Table("d", list(range(count)), names, values, outcomes=outcomes)
+
+
+RIGHT = [Outcome.RIGHT] * 48
+
+
+@pytest.mark.parametrize("documents", [4, 12])
+@pytest.mark.parametrize(
+    "after",
+    [
+        [Outcome.WRONGLY_REFUSED] * 48,
+        [Outcome.RIGHT, Outcome.WRONGLY_REFUSED] * 24,
+        [Outcome.RIGHT, Outcome.FAILED] * 24,
+        [Outcome.RIGHT, Outcome.NOT_JUDGED] * 24,
+    ],
+)
+def test_fewer_right_answers_are_a_regression_whatever_became_of_them(after, documents):
+    differences = compare_runs([make_table(RIGHT, documents=documents)], [make_table(after, documents=documents)])
+    worse = find_regressions(differences)
+    assert "answered_rightly" in worse and describe_regressions(differences, worse)
+    assert (differences["answered_rightly"].ci95 is None) == (documents == 4)
+
+
+def test_an_outcome_that_grows_is_a_regression_though_no_right_answer_is_lost():
+    before = make_table([Outcome.RIGHT, Outcome.NOT_JUDGED] * 24)
+    after = make_table([Outcome.RIGHT, Outcome.WRONG] * 24)
+    worse = find_regressions(compare_runs([before], [after]))
+    assert worse == ["outcome: wrong"]
+    assert describe_better(["a", "b"], compare_runs([before], [after]), worse) == "b is worse than a: outcome: wrong."
+    assert count_outcomes([after]) == {"right": 24, "wrong": 24}
+
+
+def test_passages_that_are_no_longer_given_are_a_regression():
+    before, after = make_table(RIGHT, **{"recall@10": [1.0] * 48}), make_table(RIGHT)
+    worse = find_regressions(compare_runs([before], [after]))
+    assert worse == ["recall@10"]
+    assert find_regressions(compare_runs([before], [before])) == []
+
+
+def test_one_of_many_metrics_that_falls_by_chance_is_no_regression():
+    falling = [0.5 - 0.11 * (row % 3 == 0) for row in range(48)]
+    others = {f"answer_f1@{n}": [0.5] * 48 for n in range(60)}
+    before = make_table(RIGHT, answer_f1=[0.5] * 48, **{name: list(column) for name, column in others.items()})
+    noisy = [value + (0.2 if row % 2 else -0.235) for row, value in enumerate([0.5] * 48)]
+    after = make_table(RIGHT, answer_f1=noisy, **others)
+    differences = compare_runs([before], [after])
+    assert differences["answer_f1"].p is not None and "answer_f1" not in find_regressions(differences)
+    fallen = compare_runs([before], [make_table(RIGHT, answer_f1=falling, **others)])
+    assert find_regressions(fallen, ["answer_f1"]) == ["answer_f1"] and "answer_f1" not in NAMED

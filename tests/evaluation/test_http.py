@@ -1,0 +1,439 @@
+"""A server under test: the body it wants, the forms of its replies, streams, errors, keys, and target files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exhibit.evaluation.cases import Reply
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.replies import ReplyError, read_confidence, read_passages, read_reply
+from exhibit.evaluation.targets import TargetOptions, ask_all, open_target
+from exhibit.evaluation.targets.http import hide_secrets, read_system
+from exhibit.evaluation.templates import fill, make_body
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline, HttpError
+from tests.evaluation.loopback import LINES, SSE, Stream, imitating
+from tests.evaluation.metrics.build import case
+from tests.rag.bundles import write_bundle
+
+RENT = "The rent is 900 pounds a month."
+FILES = {"lease.pdf": "lease.pdf", "lease.pdf#page=3": "lease.pdf", "lease": "lease.pdf", "nda.pdf": "nda.pdf"}
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    return dataset
+
+
+def ask(url, dataset, settings=None, *, target="http", count=1, **options):
+    """Probe a server, ask it questions, and return the notes and the first reply."""
+    opened = open_target(
+        target, TargetOptions(**{"backoff": 0.01, "retries": 1, **options}), {"url": url, **(settings or {})}
+    )
+    notes = opened.probe(dataset, dataset.cases)
+    replies = list(opened.ask(dataset, dataset.cases[:count]))
+    return notes, replies[0].reply
+
+
+# ---------------------------------------------------------------- the body
+
+
+def answering(accepts, reply=None):
+    """Return a server that answers where `accepts` returns true for the body, and replies 422 elsewhere."""
+
+    def serve(system, asked):
+        if asked.method == "GET" and asked.path == "/openapi.json":
+            return 404, {"detail": "Not Found"}
+        if not accepts(asked.body or {}):
+            return 422, {"detail": [{"type": "missing", "loc": ["body", "x"], "msg": "Field required"}]}
+        return reply or {"answer": RENT, "passages": [{"text": RENT, "filename": "alder.txt"}]}
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("accepts", "requests"),
+    [
+        (lambda body: set(body) == {"question"}, 1),
+        (lambda body: set(body) == {"query"}, 2),
+        (lambda body: body.get("messages", [{}])[-1].get("role") == "user", 3),
+    ],
+)
+def test_common_bodies_are_tried_a_plain_question_first(dataset, accepts, requests):
+    with imitating(answering(accepts), dataset.cases) as system:
+        notes, reply = ask(f"{system.url}/ask", dataset)
+        assert reply.answer == RENT and len([one for one in system.asked if one.method == "POST"]) == requests + 1
+    assert any("as many servers expect it" in note for note in notes) is (requests > 1)
+
+
+def test_parameters_are_sent_as_evaltools_sends_them(dataset):
+    with imitating(answering(lambda body: "messages" in body), dataset.cases) as system:
+        ask(f"{system.url}/chat", dataset, {"parameters": '{"overrides": {"top": 3}}'})
+        assert system.asked[-1].body == {
+            "messages": [{"role": "user", "content": dataset.cases[0].question}],
+            "context": {"overrides": {"top": 3}},
+        }
+
+
+SCHEMA = {
+    "paths": {"/ask": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/d/Ask"}}}}}}},
+    "d": {
+        "Ask": {
+            "properties": {
+                "user_query": {"anyOf": [{"type": "null"}, {"type": "string"}]},
+                "top": {"type": "integer", "default": 5},
+                "mode": {"enum": ["fast", "slow"]},
+                "chat_history": {"type": "array"},
+            },
+            "required": ["user_query", "mode"],
+        },
+        "Inner": {"properties": {"input": {"properties": {"text": {"type": "string"}}}}},
+        "Chat": {"properties": {"messages": {"type": "array"}}},
+        "None": {"properties": {"weather": {"type": "string"}}, "required": ["weather"]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": ["{history}"]}),
+        ("Inner", {"input": {"text": "{question}"}}),
+        ("Chat", {"messages": ["{history}", {"role": "user", "content": "{question}"}]}),
+        ("None", None),
+    ],
+)
+def test_openapi_names_the_field_of_the_question(name, body):
+    schema = json.loads(json.dumps(SCHEMA).replace("#/d/Ask", f"#/d/{name}"))
+    assert make_body(schema, "/ask") == body
+    assert make_body(schema, "/other") is None and make_body([], "/ask") is None
+
+
+def test_description_of_a_server_is_used(dataset):
+    def serve(system, asked):
+        if asked.path == "/openapi.json":
+            return SCHEMA
+        return {"answer": asked.body["user_query"]} if asked.body.get("mode") == "fast" else (422, {})
+
+    with imitating(serve, dataset.cases) as system:
+        notes, reply = ask(f"{system.url}/ask", dataset)
+    assert reply.answer == dataset.cases[0].question
+    assert any("as its /openapi.json says" in note for note in notes)
+
+
+def test_address_with_the_question_is_fetched(dataset):
+    def serve(system, asked):
+        return {"answer": asked.query["q"]}
+
+    with imitating(serve, dataset.cases) as system:
+        _, reply = ask(f"{system.url}/ask?q={{question}}", dataset)
+    assert reply.answer == dataset.cases[0].question
+
+
+def test_template_is_filled():
+    template = {
+        "q": "{question}",
+        "turns": ["{history}", "x"],
+        "...": "{parameters}",
+        "day": "{as_of}",
+    }
+    values = {"question": "Who?", "history": [{"role": "user", "content": "Hi"}], "parameters": {"k": 3}, "as_of": None}
+    assert fill(template, values) == {
+        "q": "Who?", "turns": [{"role": "user", "content": "Hi"}, "x"], "k": 3,
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    ("serve", "settings", "message"),
+    [
+        (
+            lambda system, asked: {"weather": "It is fine today"},
+            {},
+            r"Sent: \{\"question\".* or .*messages.*Came back: no answer in the reply; its form is \{weather: text\}\. "
+            r"Write the body as --set target_request=.* and .* --set target_response_answer_jmespath='weather'",
+        ),
+        (answering(lambda body: False), {}, "Came back: HTTP 422 .*Field required.* --set target_request="),
+        (
+            lambda system, asked: (401, {"detail": "no key"}),
+            {},
+            "does not accept the key: .*no key",
+        ),
+        (lambda system, asked: (404, {}), {}, "no endpoint for questions at this address"),
+        (lambda system, asked: (500, {"detail": "boom"}), {}, "Came back: HTTP 500 .*boom"),
+        (lambda system, asked: {"error": "overloaded"}, {}, "the server reports an error: overloaded"),
+        (
+            lambda system, asked: {"say": RENT},
+            {"request": {"q": "{question}"}, "response_answer_jmespath": "text"},
+            r"Sent: \{\"q\".* Came back: no answer in the reply at text",
+        ),
+        (
+            lambda system, asked: {"answer": RENT},
+            {"response_context_jmespath": "hits"},
+            r"no passages at hits in the reply: \{answer: text\}",
+        ),
+        (
+            lambda system, asked: {"answer": RENT, "passages": [{"key": 7}]},
+            {},
+            r"Sent: .* Came back: passages without text, of the form \{key: number\}",
+        ),
+    ],
+)
+def test_failure_shows_what_was_sent_what_came_back_and_what_to_set(dataset, serve, settings, message):
+    with imitating(serve, dataset.cases) as system, pytest.raises(ToolkitError, match=message):
+        ask(f"{system.url}/ask", dataset, settings, retries=0)
+
+
+def test_unreachable_server_is_one_line(dataset):
+    with pytest.raises(ToolkitError, match="no server answers at .* Is the server running"):
+        ask("http://127.0.0.1:9/ask", dataset)
+
+
+# ---------------------------------------------------------------- replies
+
+CLAUSE = {"text": RENT, "filename": "lease.pdf"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "files"),
+    [
+        ({"answer": "A b.", "passages": [CLAUSE]}, "A b.", ["lease.pdf"]),
+        ({"output": {"answer": "A b.", "contexts": [RENT]}}, "A b.", [None]),
+        ({"response": "A b.", "source_nodes": [{"node": {"text": RENT, "metadata": {"file_name": "lease.pdf"}}}]},
+         "A b.", ["lease.pdf"]),
+        ({"result": "A b.", "source_documents": [{"page_content": RENT, "metadata": {"source": "lease.pdf"}}]},
+         "A b.", ["lease.pdf"]),
+        ({"llm": {"replies": ["A b."]}, "retriever": {"documents": [{"content": RENT, "meta": {"file": "lease"}}]}},
+         "A b.", ["lease.pdf"]),
+        ({"choices": [{"message": {"content": "A b."}}], "citations": [CLAUSE]}, "A b.", ["lease.pdf"]),
+        ({"message": {"content": "A b."}, "context": {"data_points": {"text": [f"lease.pdf#page=3: {RENT}"]}}},
+         "A b.", ["lease.pdf"]),
+        ({"user_input": "q", "response": "A b.", "retrieved_contexts": [RENT], "reference": "C d."}, "A b.", [None]),
+        ({"query": "q", "retrieved_passages": [RENT]}, None, [None]),
+        ({"generated_answer": "A b.", "generated_contexts": [RENT], "answer": "C d.", "contexts": ["x"]},
+         "A b.", [None]),
+        ({"generated_answer": "A b.", "generated_contexts": [RENT], "retrieved_docs": ["lease.pdf_3"]},
+         "A b.", ["lease.pdf"]),
+        ({"id": 1, "truth": "C d.", "reply": {"answer": "A b.", "passages": [CLAUSE]}, "scores": {}},
+         "A b.", ["lease.pdf"]),
+    ],
+)  # fmt: skip
+def test_reply_is_read_by_known_keys(reply, answer, files):
+    read = read_reply(reply, FILES.get)
+    assert (read.answer, [passage.filename for passage in read.passages]) == (answer, files)
+    assert all(passage.text == RENT for passage in read.passages)
+
+
+@pytest.mark.parametrize(
+    ("passage", "page", "span"),
+    [
+        ({**CLAUSE, "page_number": 3, "start": 5, "end": 9}, 3, (5, 9)),
+        ({**CLAUSE, "page": "4", "span": [1, 2]}, 4, (1, 2)),
+        ({**CLAUSE, "pages": [7, 8], "span": [9, 2]}, 7, None),
+        ({"text": RENT, "url": "lease.pdf", "title": "lease.pdf#page=12"}, 12, None),
+        (f"lease.pdf: {RENT}", None, None),
+    ],
+)
+def test_passage_is_read_by_known_keys(passage, page, span):
+    [read] = read_passages([passage], names=FILES.get)
+    assert (read.text, read.filename, read.told_page, read.span) == (RENT, "lease.pdf", page, span)
+
+
+@pytest.mark.parametrize("given", [7, [7], [[]]])
+def test_passages_that_are_none_are_refused(given):
+    with pytest.raises(ReplyError):
+        read_passages(given, names=FILES.get)
+
+
+@pytest.mark.parametrize(
+    ("reply", "confidence"),
+    [
+        ({"confidence": 0.7}, 0.7),
+        ({"metadata": {"confidence_score": 1}}, 1.0),
+        ({"confidence": 70}, None),
+        ({"confidence": True}, None),
+        ([{"delta": "x"}, {"confidence": 0.2}], 0.2),
+    ],
+)
+def test_confidence_is_from_0_to_1_for_servers_and_files(reply, confidence):
+    assert read_confidence(reply) == confidence
+    if isinstance(reply, dict):
+        assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
+
+
+def test_stages_of_a_reply_are_numbers_of_its_passages(dataset):
+    first, second = {"text": "one two", "filename": "alder.txt"}, {"text": "three", "filename": "birch.txt"}
+    body = {
+        "answer": RENT,
+        "passages": [first, second],
+        "retrieved": [second, first],
+        "context": [second],
+        "reranked": [2, 1],
+    }
+    with imitating(lambda system, asked: body, dataset.cases) as system:
+        _, reply = ask(f"{system.url}/ask", dataset)
+    assert (reply.context, reply.reranked) == ((2,), (2, 1))
+    assert [passage.text for passage in reply.retrieved] == ["three", "one two"]
+
+
+# ---------------------------------------------------------------- streams
+
+
+def events(*items):
+    return [f"data: {json.dumps(item)}\n\n" for item in items]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kind"),
+    [
+        (events({"delta": "The rent"}, {"delta": " is 900 pounds a month."}, {"sources": [CLAUSE]}), SSE),
+        (events({"answer": RENT[:9]}, {"answer": RENT[9:]}, {"answer": RENT, "passages": [CLAUSE]}), SSE),
+        (["event: token\ndata: \"The rent is \"\n\n", "event: status\ndata: \"thinking\"\n\n",
+          "event: token\ndata: \"900 pounds a month.\"\n\n", f"event: sources\ndata: {json.dumps([CLAUSE])}\n\n"], SSE),
+        ([json.dumps({"delta": {"content": RENT[:9]}}) + "\n", json.dumps({"delta": {"content": RENT[9:]}}) + "\n",
+          json.dumps({"context": {"data_points": {"text": [f"alder.txt: {RENT}"]}}}) + "\n"], LINES),
+    ],
+)  # fmt: skip
+def test_stream_is_joined(dataset, pieces, kind):
+    with imitating(lambda system, asked: Stream(pieces, kind), dataset.cases) as system:
+        _, reply = ask(f"{system.url}/ask", dataset)
+    assert reply.answer == RENT and [passage.text for passage in reply.passages] == [RENT]
+
+
+def test_stream_without_its_end_mark_is_asked_again(dataset):
+    whole = [*events({"delta": RENT}), "data: [DONE]\n\n"]
+
+    def serve(system, asked):
+        return Stream(whole if len(system.asked) != 4 else whole[:1])
+
+    with imitating(serve, dataset.cases) as system:
+        _, reply = ask(f"{system.url}/ask", dataset)
+        assert reply.answer == RENT and len(system.asked) == 5
+
+
+# ---------------------------------------------------------------- asking
+
+
+def test_stopped_run_asks_no_further_turn_of_a_conversation():
+    turns = [case(id=number, question=f"q{number}", labels={"session": "s"}) for number in range(50)]
+    asked = []
+
+    def ask_one(case, deadline):
+        asked.append(case.id)
+        return Reply(answer="x")
+
+    replies = ask_all(turns, ask_one, TargetOptions(threads=1))
+    next(replies)
+    replies.close()
+    seen = len(asked)
+    assert seen < 20 and len(asked) - seen <= 1
+
+
+def test_history_has_the_earlier_turns():
+    turns = [case(id=number, question=f"q{number}", labels={"session": "s"}) for number in range(2)]
+    seen = {}
+
+    def ask_one(case, deadline):
+        seen[case.id] = [turn.content for turn in case.history]
+        raise HttpError("no reply")
+
+    assert all(reply.error == "no reply" for _, reply in ask_all(turns, ask_one, TargetOptions(retries=0)))
+    assert seen == {0: [], 1: ["q0", ""]}
+
+
+# ---------------------------------------------------------------- keys and files
+
+FILE = """
+[ask]
+path = "/run"
+body = { inputs = { text = "{question}", limit = 8 }, "..." = "{parameters}" }
+[reply]
+answer = "data.say"
+passages = "data.found"
+fields = { text = "words", filename = "place" }
+pages_from = 0
+[settings]
+shelf = { default = "http://127.0.0.2:9" }
+"""
+
+
+def nested(system, asked):
+    return {"data": {"say": RENT, "found": [{"words": RENT, "place": "alder.txt", "page": 0}]}}
+
+
+def test_server_is_asked_and_read_as_its_file_says(dataset, tmp_path):
+    (tmp_path / "mine.toml").write_text(FILE, encoding="utf-8")
+    with imitating(nested, dataset.cases) as system:
+        _, reply = ask(system.url, dataset, {"parameters": {"deep": True}}, target=str(tmp_path / "mine.toml"))
+        assert system.asked[0].path == "/run"
+        assert system.asked[0].body == {"inputs": {"text": dataset.cases[0].question, "limit": 8}, "deep": True}
+    assert (reply.answer, reply.passages[0].filename, reply.passages[0].told_page) == (RENT, "alder.txt", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[reply]\nanswer = 'a..b'", "is not JMESPath"),
+        (f"[reply]\nanswer = '{'a.' * 300}b'", "too many nested steps"),
+        ("[ask]\npath = 'ask'", "ask.path"),
+        ("[asks]\npath = '/ask'", "asks"),
+        ("key = 'OPENAI_API_KEY'", "only variables named EXHIBIT_TARGET_.*--set target_key=OPENAI_API_KEY"),
+        ("= 3", "mine.toml"),
+    ],
+)
+def test_invalid_file_is_named(tmp_path, text, message):
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ToolkitError, match=message):
+        read_system(str(tmp_path / "mine.toml"))
+
+
+def test_a_file_reads_no_other_variable(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-aaaabbbb")
+    text = FILE.replace("limit = 8", 'limit = "{OPENAI_API_KEY} $OPENAI_API_KEY ${OPENAI_API_KEY}"')
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    with imitating(nested, dataset.cases) as system:
+        ask(system.url, dataset, target=str(tmp_path / "mine.toml"))
+        assert "planted" not in str(system.asked[0].body) and "sk-planted" not in str(system.asked[0].headers)
+
+
+def test_file_sends_documents_to_no_other_host_unless_the_user_names_it(tmp_path, dataset):
+    file = tmp_path / "mine.toml"
+    file.write_text(f'{FILE}[ingest]\nsetting = "shelf"\nadd = {{ path = "/add", file = "file" }}\n', encoding="utf-8")
+    with imitating(nested, dataset.cases) as system:
+        target = open_target(str(file), TargetOptions(ingest="auto"), {"url": system.url})
+        with pytest.raises(ToolkitError, match="documents are uploaded to another server: --set target_shelf=URL"):
+            target.probe(dataset, dataset.cases)
+        assert not system.asked
+        named = open_target(str(file), TargetOptions(ingest="auto"), {"url": "http://x", "shelf": system.url})
+        with pytest.raises(ToolkitError, match="no server answers"):
+            named.ingest(dataset)
+        assert [asked.path for asked in system.asked] == ["/add"] * 3
+
+
+def test_key_is_sent_and_never_shown(dataset, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "planted-secret-1234")
+
+    def echo(system, asked):
+        return 400, {"detail": f"bad {asked.headers.get('Authorization')}"}
+
+    with imitating(echo, dataset.cases) as system:
+        with pytest.raises(ToolkitError) as error:
+            ask(f"{system.url}/ask", dataset, {"key": "MY_KEY"})
+        assert system.asked[0].headers["Authorization"] == "Bearer planted-secret-1234"
+    assert "planted" not in str(error.value)
+    with pytest.raises(ToolkitError, match="the environment has no variable NO_SUCH_KEY"):
+        open_target("http", TargetOptions(), {"url": "http://x/ask", "key": "NO_SUCH_KEY"})
+    shown = hide_secrets({"url": "http://me:pass@host/ask?key=abc", "api_key": "abcd", "header": {"X-Key": "MY_KEY"}})
+    assert shown["url"] == "http://host/ask" and "abcd" not in str(shown) and shown["header"] == {"X-Key": "MY_KEY"}
+
+
+def test_odd_value_in_a_reply_fails_its_question_alone(dataset):
+    target = open_target("http", TargetOptions(), {"url": "http://127.0.0.1:9"})
+    target.exchange = lambda *_: 1 / 0 if _ is None else {}[0]
+    with pytest.raises(HttpError, match=r"the reply cannot be read \(KeyError"):
+        target.reply(dataset.cases[0], Deadline(1), "", FILES.get)

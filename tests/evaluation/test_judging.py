@@ -1,0 +1,196 @@
+"""The kernel that judges answers, the judge's marks, and refusals."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from exhibit.evaluation.judge import ask_marks, read_mark
+from exhibit.evaluation.judging.kernel import judge_answer
+from exhibit.evaluation.metrics import Options
+from exhibit.law.refusals import is_refusal
+from exhibit.models.llms import Completion, Prompt
+
+FOLDER = Path(__file__).parent
+NAMES = {True: "right", False: "wrong", None: "not judged"}
+
+
+def read_lines(name: str) -> list[dict]:
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def decide(question: str, expected: str, reply: str) -> str:
+    return "refused" if is_refusal(reply) else NAMES[judge_answer(question, expected, reply).right]
+
+
+@pytest.mark.parametrize("name", ["judging_pairs.jsonl", "judging_campaign.jsonl"])
+def test_pairs_written_before_the_rules_are_never_decided_the_other_way(name):
+    allowed = {
+        "wrong": {"wrong", "not judged", "refused"},
+        "undecided": {"right", "not judged"},
+        "refused": {"refused"},
+        "right": {"right", "not judged"},
+    }
+    pairs = read_lines(name)
+    decided = [decide(pair["question"], pair["expected"], pair["reply"]) for pair in pairs]
+    assert [pair for pair, own in zip(pairs, decided, strict=True) if own not in allowed[pair["is"]]] == []
+    agreed = Counter(own == pair["is"] for pair, own in zip(pairs, decided, strict=True) if pair["is"] == "right")
+    assert agreed[True] >= 0.75 * agreed.total(), "most replies that are right are judged"
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_near_misses_are_almost_never_called_right(held_out):
+    rows = [row for row in read_lines("answer_pairs.jsonl") if row["held_out"] is held_out]
+    wrong = [decide(row["question"], row["expected"], reply) for row in rows for reply in row["wrong"]]
+    right = [decide(row["question"], row["expected"], reply) for row in rows for reply in row["right"]]
+    assert wrong.count("right") <= 0.02 * len(wrong) and right.count("wrong") <= 0.02 * len(right)
+    assert wrong.count("wrong") + right.count("right") > 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "reply"),
+    [
+        ("B", "C"),
+        ("Clause 5(a)", "Clause 5(b)"),
+        ("Tranche A", "Tranche B"),
+        ("§ 536a", "§ 536b"),
+        ("USD 5 million", "NOK 5 million"),
+        ("USD 5,000,000", "HK$5,000,000"),
+        ("USD 5 million", "5 million shares"),
+        ("Yes", "Yes. No."),
+        ("10 business days", "10 days"),
+        ("5 January 2024", "6 January 2024"),
+        ("Class A", "Class B"),
+        ("Schedule 2", "Schedule 3"),
+        ("30%", "30 days"),
+    ],
+)
+def test_another_value_of_the_same_kind_is_wrong(expected, reply):
+    assert decide("What is agreed?", expected, reply) in {"wrong"} | ({"not judged"} if expected == "30%" else set())
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "reply"),
+    [
+        ("Which law governs?", "New York", "Delaware, New York, California, Texas or Nevada law."),
+        ("Which law governs?", "New York", "Delaware. New York. Texas."),
+        ("Which courts decide?", "the courts of Oslo", "any court but the courts of Oslo"),
+        ("Who pays, the buyer or the seller?", "the seller", "Who pays, the buyer or the seller?"),
+        ("Who pays?", "the seller", "The buyer and the seller."),
+        ("Who pays?", "The seller pays the buyer.", "The buyer pays the seller."),
+        ("Who pays?", "The seller pays the fee.", "The seller pays the fee. The seller does not pay the fee."),
+        ("Who pays?", "The seller pays the fee.", "It is false that the seller pays the fee."),
+        ("What is granted?", "an exclusive licence", "a non-exclusive licence"),
+        ("What is due?", "The licensor must give notice.", "The licensee must give notice."),
+    ],
+)
+def test_candidates_exceptions_and_echoes_are_never_right(question, expected, reply):
+    assert decide(question, expected, reply) != "right"
+
+
+@pytest.mark.parametrize(
+    ("expected", "reply"),
+    [
+        ("30 days", "Thirty (30) days, see [doc 42] and https://example.org/4711."),
+        ("5 January 2024", "5 january 2024"),
+        ("EUR 250,000", "250.000,00 €"),
+        ("GBP 1 million", "One million pounds"),
+        ("2 years", "24 months"),
+        ("Yes", "Yes, with consent."),
+        ("The Supplier insures the timber", "“The Supplier insures the timber.” [1]"),
+        ("Section 4.2", "That is section 4.2."),
+    ],
+)
+def test_the_same_value_in_another_form_is_right(expected, reply):
+    assert decide("What is agreed?", expected, reply) == "right"
+
+
+GOLD = (
+    "The Borrower shall pay the Lender a fee of USD 900 within 30 days after the Closing Date. The Guarantor shall "
+    "not be liable for the fee, except where the Borrower is insolvent. Notice must be given to the Agent, and a copy "
+    "to the Trustee."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "reply"),
+    [
+        ("Who pays the fee?", "the Borrower", "The Guarantor shall pay the fee where the Borrower is insolvent."),
+        ("Who pays the fee?", "the Borrower", "the Guarantor of the Borrower"),
+        ("Who pays the fee?", "the Borrower", "The Trustee must pay the Borrower."),
+        ("Who pays the fee?", "the Borrower", "The Agent, a copy of the Borrower"),
+        ("To whom is notice given?", "the Agent", "to the Trustee, a copy to the Agent"),
+        ("To whom is notice given?", "the Agent", "The Agent gives notice."),
+        ("To whom is notice given?", "the Agent", "by the Agent to the Trustee"),
+        ("What is the fee?", "USD 900", "a fee of USD 900 where the Borrower is insolvent"),
+        ("What is the fee?", "USD 900", "USD 900 for the Guarantor"),
+    ],
+)
+def test_words_of_the_gold_in_another_order_are_never_right(question, expected, reply):
+    assert judge_answer(question, expected, reply, (GOLD,)).right is None
+    assert judge_answer(question, expected, expected, (GOLD,)).right
+
+
+def test_a_sentence_of_the_gold_with_the_expected_words_is_right():
+    reply = "Notice must be given to the Agent, and a copy to the Trustee."
+    assert judge_answer("How must notice be given?", "to the Agent", GOLD.partition("insolvent. ")[2], (GOLD,)).right
+    assert (
+        judge_answer("How must notice be given?", "to the Agent", reply.replace("copy", "draft"), (GOLD,)).right is None
+    )
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_refusals_are_recognised(held_out):
+    rows = [row for row in read_lines("refusals.jsonl") if row["held_out"] is held_out]
+    assert sum(is_refusal(row["text"]) == row["refusal"] for row in rows) >= 0.97 * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("No, I cannot find that in the documents.", True),
+        ("No, the agreement does not mention a cap.", True),
+        ("Unanswerable from the context.", True),
+        ("There's no cap anywhere in the documents I have.", True),
+        ("No.", False),
+        ("No, the tenant may not sublet.", False),
+        ("The document does not specify a date, but it states that notice is due within 30 days.", False),
+    ],
+)
+def test_a_no_before_a_refusal_and_a_statement_after_it(text, refused):
+    assert is_refusal(text) is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ('{"score": 4}', 4.0),
+        ('{"score": "4/5"}', 4.0),
+        ('{"rating": 2}', 2.0),
+        ("5", 5.0),
+        ("4 out of 5", 4.0),
+        ("**Score: 3**", 3.0),
+        ('{"score": 4.5}', 4.5),
+        ('{"score": true}', None),
+        ('{"score": 9}', None),
+        ("Score 2, no, score 4", None),
+        ("I like it.", None),
+    ],
+)
+def test_marks_are_read_in_the_forms_that_models_write(text, mark):
+    assert read_mark(text) == mark
+
+
+def test_failures_of_the_judge_are_counted_by_their_message():
+    class Judge:
+        name = "judge"
+
+        def complete(self, prompts, *, max_tokens, temperature):
+            return [Completion("", error="HTTP 401"), Completion("I like it."), Completion("5")][: len(prompts)]
+
+    options = Options(judge=Judge())
+    assert ask_marks([Prompt("a"), Prompt("b"), Prompt("c")], options) == [None, None, 5.0]
+    assert dict(options.judge_faults) == {"HTTP 401": 1, "its reply has no mark from 1 to 5: 'I like it.'": 1}

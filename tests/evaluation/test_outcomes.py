@@ -1,0 +1,111 @@
+"""What became of a question: outcomes, support, the headline, and the columns that follow from them."""
+
+from __future__ import annotations
+
+import pytest
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.outcomes import describe_result, find_outcome, find_support, make_outcome_columns
+from exhibit.evaluation.score_table import Table
+from exhibit.schemas.run import Outcome
+from tests.evaluation.metrics.build import at, gold
+
+HIT, NEAR, OFF = at(0, 50), at(500, 600), at(0, 50, "other.pdf")
+RENT = (gold((10, 30), text="the rent is due"),)
+REFUSED = "Not found in provided documents."
+
+
+def make_case(answer: str | None, *passages: Passage, **fields) -> Case:
+    error = fields.pop("error", "")
+    given = {"truth": "30 days", "gold": RENT, **fields}
+    return Case(0, "When is the rent due?", reply=Reply(answer, passages, error=error), **given)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "case", "given"),
+    [
+        ("right", make_case("In 30 days.", HIT), {}),
+        ("right", make_case("In thirty (30) days [1].", OFF), {}),
+        ("wrong", make_case("In 60 days.", HIT), {}),
+        ("wrongly refused", make_case(REFUSED, HIT), {}),
+        ("wrongly refused", make_case("", HIT), {}),
+        ("wrongly refused", make_case(None, HIT), {}),
+        ("failed", make_case("In 30 days.", HIT, error="HTTP 500"), {}),
+        ("invented", make_case("In 30 days.", HIT, is_impossible=True), {}),
+        ("rightly refused", make_case(REFUSED, HIT, is_impossible=True), {}),
+        ("rightly refused", make_case(None, is_impossible=True), {}),
+        ("failed", make_case(None, is_impossible=True, error="HTTP 500"), {}),
+        ("found", make_case(None, OFF, HIT), {"answers": False}),
+        ("missed", make_case(None, OFF, NEAR), {"answers": False}),
+        ("missed", make_case(None, *[NEAR] * 10, HIT), {"answers": False}),
+        ("missed", make_case(None), {"answers": False}),
+        ("not judged", make_case(None, HIT, gold=()), {"answers": False}),
+        ("not judged", make_case(None, HIT, is_impossible=True), {"answers": False}),
+        ("not judged", make_case(None, Passage("words of a summary", unplaced=True)), {"answers": False}),
+        ("not judged", make_case("In 30 days.", truth=" "), {}),
+        ("right", make_case("At the end of the month.", HIT), {"mark": 5.0}),
+        ("wrong", make_case("In 30 days.", HIT), {"mark": 3.0}),
+        ("wrongly refused", make_case(REFUSED, HIT), {"mark": 1.0}),
+        ("right", make_case("Yes: it may.", choices=("Yes", "No"), label="Yes"), {}),
+        ("wrong", make_case("Yes: it may.", choices=("Yes", "No"), label="No"), {}),
+        ("rightly refused", make_case("NotMentioned", is_impossible=True, choices=("Yes", "NotMentioned"),
+                                      label="NotMentioned"), {}),
+        ("invented", make_case("Yes", is_impossible=True, choices=("Yes", "NotMentioned"), label="NotMentioned"), {}),
+    ],
+)  # fmt: skip
+def test_each_question_has_one_outcome(outcome, case, given):
+    finding = find_outcome(case, **given)
+    assert finding.outcome == outcome and finding.reason
+
+
+def test_reason_names_judge_error_and_first_passage_with_gold():
+    assert find_outcome(make_case("x", HIT), mark=5.0).reason == "The judge gave 5 of 5."
+    assert find_outcome(make_case("x", error="HTTP 500")).reason == "HTTP 500"
+    found = find_outcome(make_case(None, OFF, HIT), answers=False)
+    assert found.reason == "With passage 2 at least half of the gold is found."
+
+
+@pytest.mark.parametrize(
+    ("supported", "case"),
+    [
+        (True, make_case("Soon [1].", HIT, OFF)),
+        (False, make_case("Soon [2].", HIT, OFF)),
+        (True, make_case("Soon.", OFF, HIT)),
+        (False, make_case("Soon.", OFF)),
+        (True, make_case("Soon [1].", Passage("the rent is due"), gold=(GoldPassage(None, "rent is due"),))),
+        (None, make_case("Soon.")),
+        (None, make_case("Soon.", HIT, gold=())),
+        (None, make_case("Soon.", HIT, is_impossible=True)),
+    ],
+)  # fmt: skip
+def test_support_is_a_cited_passage_with_gold(supported, case):
+    assert find_support(case) is supported
+
+
+def test_headline_denominator_has_refused_failed_and_unjudged_questions():
+    outcomes = [Outcome.RIGHT, Outcome.WRONG, Outcome.NOT_JUDGED, Outcome.WRONGLY_REFUSED, Outcome.FAILED,
+                Outcome.FAILED, Outcome.RIGHTLY_REFUSED, Outcome.INVENTED]  # fmt: skip
+    columns = make_outcome_columns(outcomes, [False] * 5 + [True] * 3)
+    assert columns == {
+        "answered_rightly": [1, 0, 0, 0, 0, None, None, None],
+        "answered_rightly_at_most": [1, 0, 1, 0, 0, None, None, None],
+        "abstention_accuracy": [None] * 6 + [1, 0],
+        "false_refusal_rate": [0, 0, 0, 1, None, None, None, None],
+    }
+
+
+R, N, W, FOUND, MISSED = Outcome.RIGHT, Outcome.NOT_JUDGED, Outcome.WRONG, Outcome.FOUND, Outcome.MISSED
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        ([R] * 153 + [N] * 45 + [W] * 45, "153 to 198 of 243 answered correctly, 63 to 81%"),
+        ([R] * 3 + [W, Outcome.RIGHTLY_REFUSED], "3 of 4 answered correctly, 75%"),
+        ([FOUND] * 3 + [MISSED], "gold found for 3 of 4 questions, 75%"),
+        ([Outcome.INVENTED], "no question was answered"),
+    ],
+)
+def test_result_in_words(outcomes, words):
+    ids = list(range(len(outcomes)))
+    assert describe_result([Table("d", ids, ["a.pdf"] * len(ids), {}, outcomes=outcomes)]) == words

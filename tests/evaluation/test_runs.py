@@ -1,0 +1,116 @@
+"""Reading a run: one set of counts for every page and verb, stored intervals, figures that cannot be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from html import unescape
+
+import pytest
+
+from exhibit.evaluation import statistics
+from exhibit.evaluation.compare import count_outcomes
+from exhibit.evaluation.outcomes import BAD, GOOD, describe_result
+from exhibit.evaluation.records import make_summary_json
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.statistics import summarise, summarise_run
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.review import Review, ReviewedCase
+from exhibit.schemas.run import Outcome
+from exhibit.viewer.report import write_report
+from exhibit.viewer.results import main as results
+from exhibit.viewer.review.agreement import compute_agreements
+
+OUTCOMES = (
+    [Outcome.RIGHT] * 9 + [Outcome.WRONG] * 4 + [Outcome.NOT_JUDGED] * 5 + [Outcome.WRONGLY_REFUSED] * 3
+    + [Outcome.FAILED] * 2 + [Outcome.RIGHTLY_REFUSED] * 4 + [Outcome.INVENTED] * 3
+)  # fmt: skip
+SENTENCE = "9 to 14 of 23 answered correctly, 39 to 61%"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run with every outcome of a system that answers, two questions to a document."""
+    run = tmp_path / "first"
+    (run / "leases").mkdir(parents=True)
+    (run / "config.json").write_text(json.dumps({"datasets": {"leases": {"groups": None}}}))
+    write_rows(run)
+    return run
+
+
+def write_rows(run, **scores):
+    lines = []
+    for id, outcome in enumerate(OUTCOMES):
+        impossible = outcome in (Outcome.RIGHTLY_REFUSED, Outcome.INVENTED)
+        failed = outcome is Outcome.FAILED
+        rightly = None if impossible else float(outcome is Outcome.RIGHT)
+        lines.append(
+            {
+                "id": id, "question": f"Question {id}?", "truth": "30 days", "filename": f"{id // 2}.pdf",
+                "is_impossible": impossible, "outcome": outcome, "reply": {"answer": "x", "error": "x" * failed},
+                "scores": {"answered_rightly": rightly, "recall@10": None if failed else (id % 3) / 2} | scores,
+            }
+        )  # fmt: skip
+    (run / "leases" / "eval_results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def write_summary(run):
+    tables = list(RunResults(run).tables.values())
+    (run / "summary.json").write_text(json.dumps(make_summary_json(summarise_run(tables))))
+    (run / "leases" / "summary.json").write_text(json.dumps(make_summary_json(summarise(tables[0]))))
+
+
+def test_report_diff_trend_and_agreement_show_the_same_counts_for_one_run(folder, tmp_path, capsys):
+    write_summary(folder)
+    run, counts = RunResults(folder), Counter(map(str, OUTCOMES))
+    assert count_outcomes(list(run.tables.values())) == counts
+    assert describe_result(run.tables.values()) == SENTENCE
+
+    page = unescape(re.sub(r"<[^>]+>", " ", write_report(folder).read_text(encoding="utf-8")))
+    assert SENTENCE in page
+
+    assert results(["diff", str(folder), str(folder), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["outcomes"] == {"before": counts, "after": counts} and record["worse"] == []
+    assert results(["diff", str(folder), str(folder)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for outcome, count in counts.items():
+        assert [*outcome.split(), str(count), str(count)] in lines
+
+    assert results(["summary", str(folder)]) == 0 and SENTENCE in capsys.readouterr().out
+    results(["index", str(tmp_path), "--out", str(tmp_path / "trend.html")])
+    assert SENTENCE in unescape((tmp_path / "trend.html").read_text(encoding="utf-8"))
+
+    cases = [ReviewedCase(dataset="leases", id=row.id, answer="right") for row in run.rows]
+    review = Review.model_construct(run="first", reviewer="Ada", cases=cases)
+    rows = {(row.dataset, row.id): row for row in run.rows}
+    [agreement] = [one for one in compute_agreements([review], rows) if one.aspect == "answer"]
+    good, bad = (sum(counts[outcome] for outcome in side) for side in (GOOD, BAD))
+    assert (agreement.same, agreement.n) == (good, good + bad), "an answer that is not judged agrees with nobody"
+
+
+def test_opening_a_run_draws_no_bootstrap_and_shows_the_stored_intervals(folder, monkeypatch):
+    write_summary(folder)
+    before = RunResults(folder).means["recall@10"]
+    assert before.ci95 is not None
+
+    def refuse(*_):
+        raise AssertionError("a bootstrap was drawn")
+
+    monkeypatch.setattr(statistics, "_draw", refuse)
+    assert RunResults(folder).means["recall@10"] == before
+
+
+def test_a_summary_that_the_rows_do_not_give_is_an_error(folder):
+    write_summary(folder)
+    write_rows(folder, **{"recall@10": 1.0})
+    with pytest.raises(BundleError, match="does not match the rows of the run: recall@10"):
+        RunResults(folder).means  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [2.0, -0.5])
+def test_a_share_outside_its_range_is_an_error(folder, value):
+    write_rows(folder, **{"recall@10": value})
+    with pytest.raises(BundleError, match=r"recall@10 is .* not from 0 to 1"):
+        RunResults(folder).tables  # noqa: B018

@@ -1,0 +1,330 @@
+"""A fake of the Hugging Face Hub on loopback: as much of its API as publish, pull and `load_dataset` use."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import yaml
+
+LARGE_BYTES = 10_000
+"""Files of this size go to large-file storage; on the Hub, the limit is 10 MB."""
+
+
+def blob_oid(content: bytes) -> str:
+    """Return the id that Git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def etag_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest() if len(content) >= LARGE_BYTES else blob_oid(content)
+
+
+@dataclass(frozen=True)
+class Commit:
+    oid: str
+    title: str
+    files: dict[str, bytes]
+
+
+@dataclass
+class Repo:
+    private: bool = False
+    commits: dict[str, Commit] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+
+    def add(self, files: dict[str, bytes], title: str, branch: str = "main") -> Commit:
+        seed = f"{len(self.commits)} {branch} {title} {sorted(files)}"
+        commit = Commit(hashlib.sha1(seed.encode("utf-8", "surrogatepass")).hexdigest(), title, files)
+        self.commits[commit.oid] = commit
+        self.refs[branch] = commit.oid
+        return commit
+
+    def find(self, revision: str) -> Commit | None:
+        return self.commits.get(self.refs.get(revision.removeprefix("refs/heads/"), revision))
+
+
+class Refusal(Exception):  # noqa: N818
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class LoopbackHub:
+    """A running Hub; `unknown` lists requests that it does not know."""
+
+    def __init__(self) -> None:
+        self.repos: dict[str, Repo] = {}
+        self.tokens: dict[str, tuple[str, str]] = {}
+        self.storage: dict[str, bytes] = {}
+        self.requests: list[str] = []
+        self.unknown: list[str] = []
+        self.faults: list[list[Any]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> LoopbackHub:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def token(self, user: str, role: str = "write") -> str:
+        value = f"hf_{hashlib.sha1(f'{user} {role}'.encode()).hexdigest()[:34]}"
+        self.tokens[value] = (user, role)
+        return value
+
+    def commit(self, repo_id: str, files: dict[str, bytes]) -> Commit:
+        """Commit files as somebody else, beside those that are there."""
+        repo = self.repos.setdefault(repo_id, Repo())
+        before = repo.find("main")
+        return repo.add({**(before.files if before else {}), **files}, "by another user")
+
+    def files(self, repo_id: str, revision: str = "main") -> dict[str, bytes]:
+        commit = self.repos[repo_id].find(revision)
+        assert commit is not None
+        return {name: content for name, content in commit.files.items() if name != ".gitattributes"}
+
+    def fail(self, pattern: str, status: int, times: int = 1) -> None:
+        """Answer the next requests whose method and path match a pattern with an error."""
+        self.faults.append([pattern, status, times])
+
+
+ROUTES: list[tuple[str, str]] = []
+_REPO = r"(?P<repo>[^/]+/[^/]+)"
+_REV = r"(?P<rev>[^/]+)"
+
+
+def route(pattern: str) -> Any:
+    def register(method: Any) -> Any:
+        ROUTES.append((pattern.replace("REPO", _REPO).replace("REV", _REV), method.__name__))
+        return method
+
+    return register
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: LoopbackHub
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def handle_request(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        parts = urlsplit(self.path)
+        asked = f"{self.command} {parts.path}"
+        self.hub.requests.append(asked)
+        try:
+            for fault in self.hub.faults:
+                if fault[2] and re.search(fault[0], asked):
+                    fault[2] -= 1
+                    raise Refusal(fault[1], "the Hub is in trouble")
+            method = "GET" if self.command == "HEAD" else self.command
+            for pattern, name in ROUTES:
+                if match := re.fullmatch(pattern, f"{method} {parts.path}"):
+                    values = {key: unquote(value or "") for key, value in match.groupdict().items()}
+                    getattr(self, name)(body, {k: v[0] for k, v in parse_qs(parts.query).items()}, **values)
+                    return
+            self.hub.unknown.append(asked)
+            raise Refusal(404, "not found")
+        except Refusal as refusal:
+            headers = {"X-Error-Message": str(refusal), **({"X-Error-Code": refusal.code} if refusal.code else {})}
+            self.reply({"error": str(refusal)}, refusal.status, headers)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_request  # noqa: N815
+
+    def reply(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    # ------------------------------------------------------------ who may do what
+
+    def user(self) -> tuple[str, str] | None:
+        header = self.headers["Authorization"]
+        if header and header.removeprefix("Bearer ") not in self.hub.tokens:
+            raise Refusal(401, "Invalid credentials in Authorization header")
+        return self.hub.tokens[header.removeprefix("Bearer ")] if header else None
+
+    def read(self, repo_id: str) -> Repo:
+        repo, user = self.hub.repos.get(repo_id), self.user()
+        if repo is None or (repo.private and (user is None or user[0] != repo_id.split("/")[0])):
+            raise Refusal(404 if user else 401, "Repository not found", "RepoNotFound")
+        return repo
+
+    def write(self, repo_id: str, *, pull: bool = False) -> Repo:
+        repo, user = self.read(repo_id), self.user()
+        if user is None or user[1] == "read" or (user[0] != repo_id.split("/")[0] and not pull):
+            raise Refusal(403, "Forbidden: you must use a write token")
+        return repo
+
+    def at(self, repo: Repo, revision: str) -> Commit:
+        commit = repo.find(revision or "main")
+        if commit is None:
+            raise Refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return commit
+
+    # ------------------------------------------------------------ routes
+
+    @route(r"GET /api/whoami-v2")
+    def whoami(self, body: bytes, query: dict[str, str]) -> None:
+        user = self.user()
+        if user is None:
+            raise Refusal(401, "Invalid username or password.")
+        self.reply({"name": user[0], "type": "user", "auth": {"accessToken": {"role": user[1]}}, "orgs": []})
+
+    @route(r"POST /api/validate-yaml")
+    def validate_yaml(self, body: bytes, query: dict[str, str]) -> None:
+        head = json.loads(body)["content"].split("---\n")[1]
+        errors = [] if "license" in yaml.safe_load(head) else [{"message": '"license" is required'}]
+        self.reply({"errors": errors, "warnings": []}, 400 if errors else 200)
+
+    @route(r"POST /api/repos/create")
+    def create(self, body: bytes, query: dict[str, str]) -> None:
+        told, user = json.loads(body), self.user()
+        repo_id = f"{told.get('organization') or (user or ('',))[0]}/{told['name']}"
+        if user is None or user[1] == "read" or repo_id.split("/")[0] != user[0]:
+            raise Refusal(403, "You don't have the rights to create a dataset")
+        if repo_id in self.hub.repos:
+            self.reply({"error": "exists", "url": f"{self.hub.url}/datasets/{repo_id}"}, 409)
+            return
+        private = told.get("visibility") == "private" or bool(told.get("private"))
+        self.hub.repos[repo_id] = Repo(private)
+        self.hub.repos[repo_id].add({".gitattributes": b""}, "initial commit")
+        self.reply({"url": f"{self.hub.url}/datasets/{repo_id}"})
+
+    @route(r"GET /api/datasets/REPO(?:/revision/REV)?")
+    def info(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
+        found = self.read(repo)
+        commit = self.at(found, rev)
+        files = [{"rfilename": name} for name in sorted(commit.files)]
+        dates = {"lastModified": "2026-01-01T00:00:00.000Z", "createdAt": "2026-01-01T00:00:00.000Z"}
+        self.reply({"id": repo, "sha": commit.oid, "private": found.private, "siblings": files, "tags": [], **dates})
+
+    def describe(self, path: str, commit: Commit) -> dict[str, Any]:
+        if path not in commit.files:
+            return {"type": "directory", "oid": blob_oid(path.encode()), "size": 0, "path": path}
+        content = commit.files[path]
+        entry: dict[str, Any] = {"type": "file", "oid": blob_oid(content), "size": len(content), "path": path}
+        if len(content) >= LARGE_BYTES:
+            entry["lfs"] = {"oid": etag_of(content), "size": len(content), "pointerSize": 130}
+        return entry
+
+    @route(r"GET /api/datasets/REPO/tree/REV(?:/(?P<path>.*))?")
+    def tree(self, body: bytes, query: dict[str, str], repo: str, rev: str, path: str) -> None:
+        commit = self.at(self.read(repo), rev)
+        inside = [name for name in commit.files if name.startswith(f"{path}/" if path else "")]
+        if path and not inside:
+            raise Refusal(404, f"{path} does not exist", "EntryNotFound")
+        depth = path.count("/") + 2 if path else 1
+        parents = {"/".join(name.split("/")[:n]) for name in inside for n in range(depth, name.count("/") + 1)}
+        names = sorted({*inside, *parents})
+        if query.get("recursive", "").lower() not in ("true", "1"):
+            names = [name for name in names if name.count("/") + 1 == depth]
+        self.reply([self.describe(name, commit) for name in names])
+
+    @route(r"POST /api/datasets/REPO/paths-info/REV")
+    def paths_info(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
+        commit = self.at(self.read(repo), rev)
+        form = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
+        folders = {"/".join(name.split("/")[:n]) for name in commit.files for n in range(1, name.count("/") + 1)}
+        known = [path for path in form.get("paths", []) if path in commit.files or path in folders]
+        self.reply([self.describe(path, commit) for path in known])
+
+    @route(r"GET /datasets/REPO/resolve/REV/(?P<path>.+)")
+    def resolve(self, body: bytes, query: dict[str, str], repo: str, rev: str, path: str) -> None:
+        commit = self.at(self.read(repo), rev)
+        if path not in commit.files:
+            self.reply({}, 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit.oid})
+            return
+        content = commit.files[path]
+        headers = {"ETag": f'"{etag_of(content)}"', "X-Repo-Commit": commit.oid, "Accept-Ranges": "bytes"}
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers["Range"] or "")
+        if not wanted:
+            self.reply(content, 200, headers)
+            return
+        first, last = int(wanted[1]), min(int(wanted[2] or len(content)), len(content) - 1)
+        headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
+        self.reply(content[first : last + 1], 206, headers)
+
+    @route(r"POST /api/datasets/REPO/branch/(?P<name>[^/]+)")
+    def branch(self, body: bytes, query: dict[str, str], repo: str, name: str) -> None:
+        self.set_ref(self.write(repo), name, "main")
+
+    @route(r"POST /api/datasets/REPO/tag/REV")
+    def tag(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
+        self.set_ref(self.write(repo), json.loads(body)["tag"], rev)
+
+    def set_ref(self, repo: Repo, name: str, revision: str) -> None:
+        if name in repo.refs:
+            raise Refusal(409, f"Reference already exists: {name}")
+        repo.refs[name] = self.at(repo, revision).oid
+        self.reply(b"")
+
+    @route(r"POST /api/datasets/REPO/preupload/REV")
+    def preupload(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
+        commit = self.at(self.write(repo, pull="create_pr" in query), rev)
+        told = []
+        for file in json.loads(body)["files"]:
+            mode = "lfs" if file["size"] >= LARGE_BYTES else "regular"
+            entry = {"path": file["path"], "uploadMode": mode, "shouldIgnore": False}
+            known = {"oid": etag_of(commit.files[file["path"]])} if file["path"] in commit.files else {}
+            told.append({**entry, **known})
+        self.reply({"files": told})
+
+    @route(r"POST /datasets/REPO\.git/info/lfs/objects/batch")
+    def batch(self, body: bytes, query: dict[str, str], repo: str) -> None:
+        objects = []
+        for one in json.loads(body)["objects"]:
+            upload = {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}
+            objects.append({**one, **({} if one["oid"] in self.hub.storage else {"actions": upload})})
+        self.reply({"transfer": "basic", "objects": objects, "hash_algo": "sha256"})
+
+    @route(r"PUT /upload/(?P<oid>[0-9a-f]{64})")
+    def upload(self, body: bytes, query: dict[str, str], oid: str) -> None:
+        if hashlib.sha256(body).hexdigest() != oid:
+            raise Refusal(400, "BadDigest")
+        self.hub.storage[oid] = body
+        self.reply(b"")
+
+    @route(r"POST /api/datasets/REPO/commit/REV")
+    def make_commit(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
+        found = self.write(repo, pull="create_pr" in query)
+        head, *changes = [json.loads(line) for line in body.decode().split("\n") if line]
+        base = self.at(found, rev)
+        if head["value"].get("parentCommit") not in (None, base.oid):
+            raise Refusal(412, "A commit has happened since. Please refresh and try again.")
+        files = dict(base.files)
+        for change in changes:
+            value = change["value"]
+            if change["key"] == "file":
+                files[value["path"]] = base64.b64decode(value["content"])
+            elif change["key"] == "lfsFile":
+                files[value["path"]] = self.hub.storage[value["oid"]]
+            else:
+                del files[value["path"]]
+        number = len([name for name in found.refs if name.startswith("refs/pr/")]) + 1
+        branch = f"refs/pr/{number}" if "create_pr" in query else rev
+        commit = found.add(files, head["value"]["summary"], branch)
+        url = f"{self.hub.url}/datasets/{repo}"
+        pull = {"pullRequestUrl": f"{url}/discussions/{number}"} if "create_pr" in query else {}
+        self.reply({"success": True, "commitUrl": f"{url}/commit/{commit.oid}", "commitOid": commit.oid, **pull})
+
+    @route(r"GET /(?:info|parquet)|GET /api/(?:telemetry/.*|agent-harnesses)")  # the dataset viewer, by the proxy
+    def not_offered(self, body: bytes, query: dict[str, str]) -> None:
+        raise Refusal(500, "not ready", "ResponseNotReady")

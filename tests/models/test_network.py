@@ -1,0 +1,98 @@
+"""The network: weights, batches of equal lengths, graphs in the cache, and products that do not overflow."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from exhibit.models import network
+from exhibit.models.embedders import CachedEmbedder
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.graph import balance, has_exact_signed_products
+from exhibit.models.network import OFFICIAL, WordTokenizer, group_by_length, load_graph, merge, read_safetensors
+
+
+def test_eight_bit_weights_are_restored_by_their_scales(tmp_path):
+    scales = np.array([[0.5], [2.0]], np.float32)
+    tensors = {"a.weight": np.array([[2, 4], [1, 1]], np.int8), "a.weight.scale": scales, "b": np.ones(2, np.float16)}
+    save_file(tensors, tmp_path / "w.safetensors")
+    weights = read_safetensors(tmp_path / "w.safetensors")
+    assert weights["a.weight"].tolist() == [[1, 2], [2, 2]] and weights["b"].dtype == np.float32
+    assert set(weights) == {"a.weight", "b"}
+
+
+def test_low_rank_weights_are_added():
+    low = {"a.up": np.ones((2, 1), np.float32), "a.down": np.full((1, 2), 3, np.float32)}
+    merged = merge({"a.weight": np.ones((2, 2), np.float32), "b": np.zeros(1, np.float32)}, low)
+    assert merged["a.weight"].tolist() == [[4, 4], [4, 4]] and merged["b"].tolist() == [0]
+
+
+def test_texts_of_one_length_are_grouped_longest_first():
+    ids = [np.zeros((1, length), np.int64) for length in (3, 9, 3, 3, 9)]
+    assert group_by_length(ids, 0) == [[1], [4], [0], [2], [3]]
+    assert group_by_length(ids, 6) == [[1], [4], [0, 2], [3]]
+
+
+def test_words_are_tokenised_once_and_cut_to_the_limit():
+    tokenizer = WordTokenizer(max_tokens=8)
+    whole = network.load_tokenizer()
+    text = "This Agreement\n is made (30) days’ notice"
+    assert tokenizer([text])[0] == [*whole.encode(text).ids[:7], whole.encode(text).ids[-1]]
+    assert len(tokenizer(["word " * 99])[0]) == 8 and tokenizer([""])[0] == whole.encode("").ids
+    assert tokenizer(["\ud800"])[0] == tokenizer(["?"])[0]
+
+
+def test_damaged_graph_is_built_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(network, "find_model_folder", lambda: tmp_path)
+    monkeypatch.setattr(network, "load_tokenizer", lambda: SimpleNamespace(encode_batch_fast=lambda texts: []))
+    built: list[str] = []
+
+    def build(weights, *, precision, samples, signed):
+        built.append(precision)
+        return SimpleNamespace(SerializeToString=lambda: b"graph")
+
+    monkeypatch.setattr(network, "build_graph", build)
+    stub = network.Network("stub", dict, "stub-")
+    assert [load_graph("fp32", stub), load_graph("fp32", stub)] == [b"graph"] * 2 and len(built) == 1
+    network.find_graph_path("fp32", stub).write_bytes(b"gra")
+    assert load_graph("fp32", stub) == b"graph" and len(built) == 2
+    assert network.find_graph_path("fp32", stub) != network.find_graph_path("fp32", OFFICIAL)
+
+
+def test_overflow_of_signed_products_is_noticed():
+    def saturate(state, weight):
+        product = state.astype(np.int64)[:, :, None] * weight.astype(np.int64)[None]
+        pairs = np.clip(product[:, ::2] + product[:, 1::2], -(2**15), 2**15 - 1)
+        return pairs.sum(axis=1).astype(np.float32) - 128 * weight.sum(axis=0)
+
+    assert not has_exact_signed_products(saturate)
+    assert has_exact_signed_products(lambda state, weight: (state.astype(np.float32) - 128) @ weight)
+
+
+def test_balance_divides_by_powers_of_two():
+    shares = balance(np.array([64.0, 1.0, 1.0], np.float32), np.ones((4, 3), np.float32))
+    assert np.log2(shares).tolist() == [3, 0, 0]
+
+
+def test_cached_vectors_are_not_computed_again(tmp_path):
+    inner = Hashing(16)
+    asked: list[str] = []
+    inner.embed = lambda texts, role, embed=inner.embed: (asked.extend(texts), embed(texts, role=role))[1]
+    embedder = CachedEmbedder(inner, tmp_path)
+    first = embedder.embed(["a", "b", "a"], role="passage")
+    again = CachedEmbedder(inner, tmp_path).embed(["b", "a", "c"], role="passage")
+    assert asked == ["a", "b", "c"] and np.array_equal(first[[1, 0]], again[:2])
+    embedder.embed(["a"], role="query")
+    assert asked[-1] == "a", "the vector of a question may differ from that of a passage"
+
+
+@pytest.mark.parametrize("argument", ["int4", "fp16"])
+def test_unknown_variant_names_the_known_ones(argument):
+    from exhibit.models.rerankers import legal
+    from exhibit.schemas.errors import ToolkitError
+
+    with pytest.raises(ToolkitError, match="legal:int8, legal:fp32"):
+        legal.open(argument)

@@ -1,0 +1,232 @@
+"""Indexes and stores: exact search, changes on disk, damage, and settings that cannot act."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.config import list_presets
+from exhibit.rag.index import MANIFEST, open_index
+from exhibit.rag.stores import faiss
+from exhibit.schemas.errors import BundleError, ToolkitError
+
+CONTRACT = "SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n" + "".join(
+    f"1.{n} Clause {n}. {{party}} shall give {n} days' notice under the law of {{law}}.\n\n" for n in range(1, 9)
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    for name, party, law in (("alder", "Alder Ltd", "Norway"), ("birch", "Birch Inc.", "Ohio")):
+        (folder / f"{name}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
+    return folder
+
+
+def make_pipeline(tmp_path: Path, preset: str = "routed", **settings) -> Pipeline:
+    config = Config.preset(preset, embedder="hashing:64", answerer="extractive", chunk_size=120, **settings)
+    return Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(64))
+
+
+# ---------------------------------------------------------------- the store
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    rows = np.random.default_rng(0).normal(size=(300, 16)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("queries", [1, 9])
+@pytest.mark.parametrize("within", [None, [4, 5, 6, 7], [3, 50, 299, 7], []])
+def test_faiss_search_is_exact(tmp_path, vectors, queries, within):
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
+    store.add(np.arange(300), vectors)
+    scores, keys = store.search(vectors[:queries], 5, within=within)
+    allowed = np.arange(300) if within is None else np.array(sorted(within), np.int64)
+    for row in range(queries):
+        exact = vectors[allowed] @ vectors[row] if len(allowed) else np.zeros(0)
+        order = np.lexsort((allowed, -exact))[:5]
+        assert keys[row].tolist() == [*allowed[order].tolist(), *[-1] * (5 - len(order))]
+        assert scores[row, : len(order)] == pytest.approx(exact[order], abs=1e-5)
+
+
+def test_faiss_ties_are_in_the_order_of_keys(tmp_path):
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=4)
+    store.add(np.arange(40), np.zeros((40, 4), np.float32))
+    assert store.search(np.ones((1, 4), np.float32), 3)[1].tolist() == [[0, 1, 2]]
+
+
+def test_faiss_rows_are_removed_saved_and_loaded(tmp_path, vectors):
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
+    store.add([2, 5, 9], vectors[:3])
+    store.remove([5, 77])
+    store.save(np.array([2, 9]))
+    again = faiss.open(tmp_path, None, name="chunk", dimensions=16)
+    assert len(again) == 2 and np.array_equal(again.vectors([9, 5, 2]), vectors[[2, 0]])
+
+
+@pytest.mark.parametrize(("shape", "value", "message"), [((2, 16), 1.0, "shape"), ((3, 16), np.nan, "NaN")])
+def test_faiss_refuses_faulty_rows(tmp_path, shape, value, message):
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
+    with pytest.raises(BundleError, match=message):
+        store.add([1, 2, 3], np.full(shape, value, np.float32))
+    with pytest.raises(ToolkitError, match="faiss:pq"):
+        faiss.open(tmp_path, "pq", name="chunk", dimensions=16)
+
+
+def test_faiss_file_of_other_vectors_or_damaged_is_reported(tmp_path, vectors):
+    store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
+    store.add([1], vectors[:1])
+    store.save(np.array([1]))
+    with pytest.raises(BundleError, match="8 numbers"):
+        faiss.open(tmp_path, None, name="chunk", dimensions=8)
+    (tmp_path / "chunk.faiss").write_bytes(b"IxM2 and nothing")
+    with pytest.raises(BundleError, match="damaged"):
+        faiss.open(tmp_path, None, name="chunk", dimensions=16)
+
+
+# ---------------------------------------------------------------- an index
+
+
+@pytest.mark.parametrize("preset", ["routed", "seed", "bm25"])
+def test_documents_are_added_and_removed_without_a_rebuild(tmp_path, corpus, preset):
+    pipeline = make_pipeline(tmp_path, preset)
+    pipeline.index(corpus / "alder.txt", tmp_path / "index")
+    pipeline.add(corpus / "birch.txt")
+    question = "Consider the Supply Agreement of Birch Inc.; how many days' notice under clause 3?"
+    both = make_pipeline(tmp_path, preset).open(tmp_path / "index")
+    assert "birch.txt" in {hit.chunk.document for hit in both.search([question])[0].ranked}
+    both.remove("birch.txt")
+    alone = make_pipeline(tmp_path, preset).open(tmp_path / "index")
+    assert {hit.chunk.document for hit in alone.search([question])[0].ranked} == {"alder.txt"}
+    assert alone.text("birch.txt") is None and alone.chunk_spans("birch.txt") == []
+    with pytest.raises(BundleError, match=r"no document 'birch\.txt'"):
+        alone.remove("birch.txt")
+
+
+def test_added_and_rebuilt_indexes_rank_equally(tmp_path, corpus):
+    added = make_pipeline(tmp_path)
+    added.index(corpus / "alder.txt", tmp_path / "a")
+    added.add(corpus / "birch.txt")
+    whole = make_pipeline(tmp_path)
+    whole.index(corpus, tmp_path / "b")
+    for question in ("Which law governs the Birch agreement?", "How many days' notice?"):
+        ranked = [[(h.chunk, round(h.score, 4)) for h in p.search([question])[0].ranked] for p in (added, whole)]
+        assert ranked[0] == ranked[1]
+
+
+def test_chunks_tile_the_document(tmp_path, corpus):
+    pipeline = make_pipeline(tmp_path)
+    pipeline.index(corpus, tmp_path / "index")
+    text, spans = pipeline.text("alder.txt"), pipeline.chunk_spans("alder.txt")
+    assert text is not None and "".join(text[slice(*span)] for span in spans) == text
+    index = open_index(tmp_path / "index", pipeline.config)
+    for hit in pipeline.search(["Which law governs?"])[0].ranked:
+        assert hit.text == index.read_document_text(hit.chunk.document)[slice(*hit.chunk.span)]
+
+
+def test_files_of_one_name_are_named_by_their_folders(tmp_path):
+    for year in ("2019", "2020"):
+        (tmp_path / "in" / year).mkdir(parents=True)
+        (tmp_path / "in" / year / "lease.txt").write_text(f"LEASE of {year}. The rent is paid monthly.")
+    pipeline = make_pipeline(tmp_path)
+    pipeline.index(tmp_path / "in", tmp_path / "index")
+    assert [entry.filename for entry in pipeline.opened.documents] == ["2019/lease.txt", "2020/lease.txt"]
+
+
+def test_interrupted_change_leaves_the_index_as_it_was(tmp_path, corpus, monkeypatch):
+    pipeline = make_pipeline(tmp_path)
+    pipeline.index(corpus / "alder.txt", tmp_path / "index")
+    before = [hit.chunk for hit in pipeline.search(["Which law?"])[0].ranked]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(faiss.FaissStore, "add", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        pipeline.add(corpus / "birch.txt")
+    assert [hit.chunk for hit in pipeline.search(["Which law?"])[0].ranked] == before
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / MANIFEST).unlink(), "no index here"),
+        (lambda f: (f / MANIFEST).write_text("{"), "damaged"),
+        (lambda f: (f / MANIFEST).write_text('{"format": "exhibit-index/1"}'), "not an index of this version"),
+        (lambda f: (f / "chunk.faiss").write_bytes(b"x"), "chunk.faiss is missing or damaged"),
+        (lambda f: (f / "index.sqlite").unlink(), "index.sqlite is missing or damaged"),
+        (lambda f: (f / "more.txt").write_text("x"), "more.txt is missing or damaged"),
+        (lambda f: (f / "link").symlink_to("/etc/hosts"), "a link"),
+    ],
+)
+def test_damaged_index_is_reported_with_advice(tmp_path, corpus, damage, message):
+    make_pipeline(tmp_path).index(corpus, tmp_path / "index")
+    damage(tmp_path / "index")
+    with pytest.raises(BundleError, match=message):
+        open_index(tmp_path / "index")
+
+
+def test_forged_tables_are_refused(tmp_path, corpus):
+    import sqlite3
+
+    from exhibit.storage.bundle import sha256_of
+
+    make_pipeline(tmp_path).index(corpus, tmp_path / "index")
+    path = tmp_path / "index" / "index.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TRIGGER t AFTER INSERT ON texts BEGIN SELECT 1; END")
+    manifest = json.loads((tmp_path / "index" / MANIFEST).read_text())
+    manifest["sha256"]["index.sqlite"] = sha256_of(path)
+    (tmp_path / "index" / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="tables are not those of an index"):
+        open_index(tmp_path / "index", own={"embedder": "hashing:64"})
+
+
+def test_other_settings_and_another_embedder_need_another_index(tmp_path, corpus):
+    make_pipeline(tmp_path).index(corpus, tmp_path / "index")
+    with pytest.raises(BundleError, match="chunk_size"):
+        open_index(tmp_path / "index", Config(chunk_size=300, embedder="hashing:64", answerer="extractive"))
+    other = Pipeline(make_pipeline(tmp_path).config, cache=tmp_path / "cache", embedder=Hashing(32))
+    with pytest.raises(BundleError, match="built with the embedder hashing-64"):
+        other.open(tmp_path / "index")
+
+
+# ---------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"document_limit": 2}, "document_limit.* act with routing = false"),
+        ({"method": "bm25"}, "act with routing = false"),
+        ({"layer_documents": 4}, "set layers to all"),
+        ({"layers": "all", "layer_sections": 4}, "act with routing = false"),
+        ({"routing": False, "filenames": False}, "act with routing = true"),
+        ({"routing": False, "passage_characters": 300}, "act with routing = true"),
+        ({"lexicon": False}, "need an index with a lexicon"),
+        ({"min_chunks": 3}, "min_chunks acts with a threshold"),
+        ({"ocr_language": "de"}, "act with ocr = true"),
+        ({"chunk_size": 0}, "chunk_size"),
+        ({"hyde_weight": 0.5}, "hyde_weight"),
+    ],
+)
+def test_setting_that_cannot_act_is_an_error(settings, message):
+    with pytest.raises(ToolkitError, match=message):
+        Config.parse(settings)
+
+
+def test_presets_are_those_of_the_seeds():
+    assert list_presets() == "bm25 careful naive rcts routed sac sac-multilayer seed tfidf".split()
+    assert Config.preset("routed") == Config()
+    seed = Config.preset("seed")
+    assert (seed.k, seed.document_limit, seed.threshold, seed.budget_tokens, seed.top_p) == (6, 2, 0.25, 2500, 0.95)
+    assert (seed.summary_temperature, seed.summary_tokens, seed.summary_input_characters) == (0.3, 50, 5000)
+    assert (seed.augment, seed.layers) == ("summary", "all") and seed.layer_documents and seed.layer_sections
+    assert (seed.splitter, seed.chunk_size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
+    assert (seed.routing, seed.method, seed.reranker) == (False, "dense", "none")
+    assert (seed.temperature, seed.max_tokens) == (0.1, 1000)
+    with pytest.raises(ToolkitError, match="did you mean routed"):
+        Config.preset("routd")

@@ -1,0 +1,274 @@
+"""Ranking and passages: combined signals, whole sentences, rerankers, layers, and the selection for an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from exhibit.evidence import Span
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.documents import Choice
+from exhibit.rag.passages import RankedPassage, complete_sentences, form_passages, make_hits
+from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.questions import Query
+from exhibit.rag.rank import WEIGHTS, add_context, make_weigher, order_by, standardise
+from exhibit.rag.retrieve import _add_content, _limit_documents, rerank_hits
+
+LEASE = """COMMERCIAL LEASE
+
+This Commercial Lease is made between {landlord} and {tenant}.
+
+1. TERM
+
+1.1 Duration. The term of this Lease is five years from 1 May 2020. It may be renewed once by notice.
+
+1.2 Notice. Either party gives ninety days' notice of renewal.
+
+2. RENT
+
+2.1 Amount. The tenant pays a rent of one thousand pounds a month. The rent is paid in advance.
+
+2.2 Late payment. A late charge of four percent is due on unpaid rent.
+
+3. GENERAL
+
+3.1 Governing law. The laws of {law} govern this Lease.
+
+3.2 Insurance. The tenant insures the premises against fire.
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("leases")
+    for landlord, tenant, law in (("Elm Estates", "Fox Bakery", "Ohio"), ("Gull Homes", "Heron Books", "Kent")):
+        text = LEASE.format(landlord=landlord, tenant=tenant, law=law)
+        (folder / f"{tenant.split()[0].lower()}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def build(tmp_path_factory, folder: Path, preset: str = "routed", **settings) -> Pipeline:
+    target = tmp_path_factory.mktemp("index")
+    config = Config.preset(preset, embedder="hashing:256", answerer="extractive", **{"chunk_size": 160, **settings})
+    pipeline = Pipeline(config, cache=target / "cache", engine="serial", embedder=Hashing(256))
+    pipeline.index(folder, target / "index")
+    return pipeline
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory, folder) -> Pipeline:
+    return build(tmp_path_factory, folder)
+
+
+# ---------------------------------------------------------------- ranking
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "words"),
+    [
+        ("Consider the Commercial Lease of Fox Bakery; which law governs it?", "fox.txt", "laws of Ohio govern"),
+        ("Under the lease with Heron Books, what is the late charge?", "heron.txt", "four percent"),
+        ("How long is the term of the lease of Heron Books?", "heron.txt", "five years"),
+    ],
+)
+def test_first_passage_is_the_sentence_of_the_named_document(pipeline, question, document, words):
+    [found] = pipeline.search([question])
+    assert found.ranked[0].chunk.document == document and words in found.ranked[0].text
+    assert len(found.ranked[0].text) < 160 and found.trace["documents"]["likeliest"]
+
+
+def test_ranked_passages_do_not_overlap_and_have_falling_scores(pipeline):
+    [found] = pipeline.search(["What does the tenant pay?"])
+    spans: dict[str, list[Span]] = {}
+    for hit in found.ranked:
+        assert len(hit.text) <= 500 and hit.text == hit.text.strip()
+        for other in spans.setdefault(hit.chunk.document, []):
+            assert hit.chunk.span.end <= other.start or other.end <= hit.chunk.span.start
+        spans[hit.chunk.document].append(hit.chunk.span)
+    scores = [hit.score for hit in found.ranked]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_search_within_documents_and_depth(pipeline):
+    [found] = pipeline.search(["Which law governs?"], documents=["heron.txt"], depth=2)
+    assert {hit.chunk.document for hit in found.ranked} == {"heron.txt"} and len(found.ranked) == 2
+    assert pipeline.search(["  "])[0].ranked == () and pipeline.search(["x"], documents=[])[0].ranked == ()
+
+
+def test_a_contract_and_its_amendment_of_one_name_answer_from_the_contract(tmp_path_factory, folder, tmp_path):
+    """The amendment repeats title and parties; its recital must not come before the clause that answers."""
+    both = tmp_path / "both"
+    both.mkdir()
+    (both / "lease.txt").write_text((folder / "fox.txt").read_text(), encoding="utf-8")
+    (both / "amendment.txt").write_text(
+        "AMENDMENT NO. 1 TO COMMERCIAL LEASE\n\nThis Amendment to the Commercial Lease is made between Elm Estates and "
+        "Fox Bakery.\n\nRECITALS\n\nWHEREAS, Elm Estates and Fox Bakery are parties to the Commercial Lease, and wish "
+        "to amend the late charge of the Commercial Lease.\n\n1. Section 3.2 is deleted.\n",
+        encoding="utf-8",
+    )
+    pipeline = build(tmp_path_factory, both)
+    question = "Consider the Commercial Lease between Elm Estates and Fox Bakery; what is the late charge?"
+    [found] = pipeline.search([question])
+    assert found.ranked[0].chunk.document == "lease.txt" and "four percent" in found.ranked[0].text
+
+
+def test_standardise_is_by_group_and_zero_without_spread():
+    scores = standardise(np.array([1, 3, 5, 5], np.float32), np.array([0, 2]))
+    assert scores.tolist() == [-1, 1, 0, 0]
+
+
+def test_context_raises_neighbours_and_sections_of_one_document():
+    table = np.array([[0, 1, 0, 9, 1, 0], [1, 1, 9, 19, 1, 1], [2, 1, 19, 29, 1, 1], [3, 2, 0, 9, 1, 0]], np.int64)
+    own = np.array([0, 0, 6, 0], np.float32)
+    raised = add_context(own, table, WEIGHTS)
+    assert raised[2] > raised[1] > raised[0] == raised[3] == 0
+
+
+def test_weigher_sums_the_words_that_a_text_has():
+    weigh = make_weigher(["rent", "deposit"], np.array([2.0, 3.0], np.float32))
+    assert weigh("The rents and the deposit") == 5.0 and weigh("Nothing") == 0
+
+
+# ---------------------------------------------------------------- passages
+
+
+def test_passages_grow_to_the_limit_and_trim_the_first(pipeline):
+    index = pipeline.opened
+    ranked = [(row, 10.0 - row) for row in range(4)]
+    args = {"scores": dict(ranked), "depth": 9, "weigh": lambda text: float("five years" in text)}
+    trimmed = form_passages(index, ranked, size=200, trim_first=True, **args)
+    grown = form_passages(index, ranked, size=200, trim_first=False, **args)
+    assert all(passage.span.end - passage.span.start <= 200 for passage in [*trimmed, *grown])
+    text = index.text_of(0)
+    for passages in (trimmed, grown):
+        covered = sorted(passage.span for passage in passages if passage.document == 0)
+        assert all(first.end <= second.start for first, second in pairwise(covered))
+    assert text[slice(*grown[0].span)].startswith("COMMERCIAL LEASE")
+
+
+def test_hits_know_the_section_at_each_offset(pipeline):
+    index = pipeline.opened
+    number = index.entry("fox.txt").number
+    text = index.text_of(number)
+    start, end = text.index("1.2 Notice"), text.index("2.2 Late")
+    [hit] = make_hits(index, [RankedPassage(number, Span(start, end), 1.0, index.find_row(number, start))])
+    assert "1.2" in hit.chunk.section and "2.1" in hit.chunk.locate(text.index("one thousand"))[0]
+
+
+@pytest.mark.parametrize("preset", ["naive", "rcts", "bm25"])
+def test_chunks_of_other_presets_know_their_inner_sections(tmp_path_factory, folder, preset):
+    pipeline = build(tmp_path_factory, folder, preset, chunk_size=900)
+    hit = pipeline.search(["Which law governs?"])[0].ranked[0]
+    law = hit.chunk.locate(hit.chunk.span.start + hit.text.index("The laws of"))[0]
+    assert "3.1" in law and law != hit.chunk.section
+
+
+def test_cut_sentences_are_completed_without_overlaps(pipeline):
+    index = pipeline.opened
+    number, text = index.entry("fox.txt").number, index.read_document_text("fox.txt")
+    start = text.index("tenant pays a rent")
+    span = Span(start, start + 12)
+    selected = make_hits(index, [RankedPassage(number, span, 1.0, index.find_row(number, start))])
+    beside = complete_sentences(selected, selected, index)
+    whole = "".join(hit.text for hit in sorted([*selected, *beside], key=lambda hit: hit.chunk.span))
+    assert "The tenant pays a rent of one thousand pounds a month." in whole
+    assert all(hit.chunk.span.end <= span.start or hit.chunk.span.start >= span.end for hit in beside)
+
+
+# ---------------------------------------------------------------- rerankers, layers, selection
+
+
+class Longest:
+    """A reranker that prefers long texts."""
+
+    name = "longest"
+
+    def __init__(self, weight: float | None = None) -> None:
+        if weight is not None:
+            self.retrieval_weight = weight
+
+    def score(self, question: str, passages: Sequence[str]) -> list[float]:
+        return [float(len(passage)) for passage in passages]
+
+    def confidence(self, scores: Sequence[float]) -> float:
+        return 0.2
+
+
+def test_reranked_hits_take_the_scores_of_their_ranks():
+    hits = [
+        Hit(Chunk("a", Span(0, 1)), 3.0, "x"),
+        Hit(Chunk("b", Span(0, 1)), 2.0, "xxx"),
+        Hit(Chunk("c", Span(0, 1)), 1.0),
+    ]
+    moved = rerank_hits("?", hits, Longest(), first=2)
+    assert [(hit.chunk.document, hit.score) for hit in moved] == [("b", 3.0), ("a", 2.0), ("c", 1.0)]
+    assert order_by([1.0, 2.0], [9.0, 1.0], weight=5.0) == [0, 1] and order_by([], [], weight=None) == []
+
+
+@pytest.mark.parametrize(("weight", "kept"), [(None, True), (1.5, False)])
+def test_reranker_before_or_after_passages_and_refusal_by_confidence(pipeline, monkeypatch, weight, kept):
+    monkeypatch.setitem(pipeline.__dict__, "reranker", Longest(weight))
+    monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update={"reranker": "longest"}))
+    [found] = pipeline.search(["Consider the lease of Fox Bakery; which law governs?"])
+    assert found.before is not None and len(found.before) and bool(found.selected) == kept
+    assert (found.cut_by == "confidence") != kept
+
+
+def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
+    pipeline = build(tmp_path_factory, folder, "seed", layer_documents=1, layer_sections=2, document_limit=1)
+    [found] = pipeline.search(["Commercial Lease between Gull Homes and Heron Books: late charge"])
+    assert len({hit.chunk.document for hit in found.ranked}) == 1
+    assert len(found.trace["documents layer"]) == 1 and found.trace["sections layer"]["chunks"] >= 1
+
+
+def test_documents_are_chosen_by_their_best_and_mean_candidates():
+    index = SimpleNamespace(
+        find_document_numbers=lambda keys: [int(key) // 10 for key in keys],
+        document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
+    )
+    config = Config.preset("seed", k=3)
+    keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
+    trace: dict[str, object] = {}
+    kept, _ = _limit_documents(np.zeros(2), keys, scores, index, config, trace)
+    # the seventh is beyond two times three; document 2: 0.6 × 0.8 + 0.4 × 0.5
+    assert trace["documents"] == {"0.txt": 0.9, "1.txt": 0.8} and kept.tolist() == [0, 10, 11]
+    _limit_documents(np.zeros(2), keys, scores, index, config.model_copy(update={"document_limit": 4}), trace)
+    assert trace["documents"] == {"0.txt": 0.9, "1.txt": 0.8, "3.txt": 0.7, "2.txt": 0.68}
+
+
+@pytest.mark.parametrize(
+    ("settings", "count", "cut_by"),
+    [({"k": 2}, 2, "number"), ({"budget_tokens": 1}, 1, "budget"), ({"threshold": 0.0}, 2, "threshold")],
+)
+def test_selection_by_number_budget_and_threshold(pipeline, monkeypatch, settings, count, cut_by):
+    monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
+    [found] = pipeline.search(["Which law governs the lease of Fox Bakery?"])
+    assert (len(found.selected), found.cut_by) == (count, cut_by)
+
+
+def test_min_chunks_stay_below_the_threshold(pipeline, monkeypatch):
+    settings = {"threshold": 0.0, "min_chunks": 3}
+    monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
+    assert len(pipeline.search(["Which law governs the lease of Fox Bakery?"])[0].selected) == 3
+
+
+def test_answer_cites_the_clause(pipeline):
+    [answered] = pipeline.answer(["Consider the lease of Fox Bakery; which law governs this Lease?"])
+    assert "laws of Ohio" in answered.answer.text and "fox.txt" in answered.answer.text
+    assert answered.context.asks == "which law governs this Lease?"
+
+
+def test_words_of_another_document_do_not_outweigh_a_name_within_the_question():
+    """Freely worded questions lost their document where its name weighed as little as the words."""
+    table = np.array([[0, 0, 0, 9, 1, 0], [1, 1, 0, 9, 1, 0]], np.int64)
+    search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))
+    index = SimpleNamespace(chunks=search, table=table)
+    named = Choice(np.array([0, 1]), np.log(np.array([0.88, 0.12])))
+    moved = _add_content(named, Query("Does Fiverr sell data?", "Fiverr", "Does Fiverr sell data?"), index)
+    assert next(iter(moved.choose_best(1))) == 0

@@ -1,0 +1,77 @@
+"""The commands of README.md and docs/ run: every line of a ```bash block, page after page, in one working folder.
+
+The pages on the tutorial, on converters and on extending have tests of their own; ```text blocks are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.evaluation.rag_server import chat
+from tests.evaluation.rag_server import serving as rag_serving
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in "evaluation report view draft vary statutes rag hub scale".split()),
+]
+CONTRACTS = 3
+
+
+def list_commands(page: str) -> list[list[str]]:
+    """Return the words of each command of a page that this test can run: those of `exhibit` and of Python."""
+    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line for line in words if line and line[0] in ("exhibit", "python")]
+
+
+def prepare(folder: Path) -> None:
+    """Write what a reader of the pages has: the samples, a bundle, a run, and a folder of contracts."""
+    (folder / "samples").symlink_to(ROOT / "samples")
+    (folder / "contracts").mkdir()
+    for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:CONTRACTS]:
+        shutil.copy(path, folder / "contracts" / f"{path.stem}.txt")
+    run(["exhibit", "convert", "cuad", "--source", "samples/cuad", "--out", "datasets_out/cuad"], folder)
+    run(["exhibit", "evaluate", "datasets_out/cuad", "--limit", "40", "--run-name", "demo"], folder)
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of a page in the folder."""
+    if words[0] == "exhibit":
+        words = [sys.executable, "-m", *words]
+    else:
+        words = [sys.executable, *(str(ROOT / word) if word.endswith(".py") else word for word in words[1:])]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_every_command_of_the_pages_runs_in_their_order(tmp_path):
+    prepare(tmp_path)
+    failed = []
+    with rag_serving() as server:
+        server.reply = lambda question: chat(
+            "Not found in provided documents", [{"content": question, "file": "a.pdf"}]
+        )
+        for page in PAGES:
+            for words in list_commands(page):
+                line = [word.replace("http://localhost:8000/ask", server.url) for word in words]
+                done = run(line, tmp_path)
+                if done.returncode not in ((0, 1) if words[1] == "doctor" else (0,)):
+                    failed.append(f"{page}: {shlex.join(words)}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}")
+    assert not failed, "\n\n".join(failed)
+
+
+def test_every_page_with_commands_is_run():
+    pages = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+    tested = {*PAGES, *(f"docs/{name}.md" for name in ("tutorial", "extending", "converters"))}
+    assert [page for page in pages if list_commands(page) and page not in tested] == []
