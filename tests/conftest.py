@@ -27,6 +27,7 @@ from tests.rag.models import link_models
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
 GOLDEN = Path(__file__).parent / "golden"
+NEED_EXTRAS = {"test_milvus.py", "test_training.py"}
 
 Convert = Callable[..., Path]
 
@@ -42,6 +43,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Try fewer examples of each property-based test if slow tests are deselected."""
     settings.load_profile("few" if "not slow" in config.option.markexpr else "many")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that import an extra when the tests of extras are deselected; else they fail without it."""
+    return True if "not extra" in config.option.markexpr and collection_path.name in NEED_EXTRAS else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

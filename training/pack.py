@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from exhibit.schemas.errors import BundleError
-from training.network import Encoder, Texts
 
 FORMAT = "exhibit-pack/2"
 MOST_TOKENS = 254
@@ -173,66 +168,3 @@ def list_wordings(pack: Pack, *roles: Role) -> dict[int, Ints]:
     """Return the queries of each kind of question that have one of some roles."""
     wanted = np.isin(pack.queries[:, 2], [ROLES.index(role) for role in roles])
     return {kind: np.flatnonzero((pack.queries[:, 1] == kind) & wanted) for kind in range(len(pack.kinds))}
-
-
-_DRAWN = {4: 4, 3: 4, 2: 3, 1: 5, 0: 8}
-"""The number of clauses of each grade that are drawn with a query."""
-_GAIN = {4: 4.0, 3: 3.0, 2: 1.0}
-"""The target weight of a clause by its grade; a clause of grade 1 or 0 has none."""
-
-
-class Library:
-    """The training queries of a clause library (ACORD): each query has clauses with grades from lawyers."""
-
-    def __init__(self, pack: Pack) -> None:
-        self.pack = pack
-        by: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for query, document, grade in pack.grades.tolist():
-            by[query][grade].append(document)
-        self.graded = {query: grades for query, grades in by.items() if any(grade >= 2 for grade in grades)}
-        self.words = {query: [query] for query in self.graded}
-        """Each query with its other wordings."""
-        for query, other in pack.also.tolist():
-            if query in self.words:
-                self.words[query].append(other)
-
-    def compute_loss(
-        self, encoder: Encoder, texts: Texts, count: int, random: Random, merged: Mapping[str, Tensor], heat: float
-    ) -> Tensor:
-        """Return the cross-entropy of the clauses' scores, divided by `heat`, as a mean over some queries."""
-        pack, device, losses = self.pack, texts.ids.device, []
-        for query in random.choice(list(self.graded), size=min(count, len(self.graded)), replace=False).tolist():
-            clauses: list[int] = []
-            gains: list[float] = []
-            for grade, graded in self.graded[query].items():
-                some = random.choice(graded, size=min(_DRAWN[grade], len(graded)), replace=False).tolist()
-                clauses += some
-                gains += [_GAIN.get(grade, 0.0)] * len(some)
-            spans = [pack.passages_of(clause) for clause in clauses]
-            passages = np.concatenate([np.arange(span.start, span.stop) for span in spans])
-            owners = torch.from_numpy(np.repeat(np.arange(len(spans)), [s.stop - s.start for s in spans])).to(device)
-            vectors = encoder.embed(texts, torch.from_numpy(passages).to(device), merged=merged)
-            text = torch.tensor([pack.queries[random.choice(self.words[query]), 0]], device=device)
-            near = vectors @ encoder.embed(texts, text, merged=merged)[0]
-            best = near.new_full((len(clauses),), -1.0).scatter_reduce(0, owners, near, "amax") / heat
-            shares = torch.tensor(gains, device=device) / sum(gains)
-            losses.append(-(shares * torch.log_softmax(best, dim=0)).sum())
-        return torch.stack(losses).mean()
-
-
-@dataclass(frozen=True)
-class Ground:
-    """The part of the training data (`pack`) that a training run may use."""
-
-    pack: Pack
-    device: torch.device
-
-    @cached_property
-    def texts(self) -> Texts:
-        """All texts of the pack, on the device."""
-        return Texts(self.pack.tokens, self.pack.ends, self.device)
-
-    @cached_property
-    def library(self) -> Library | None:
-        """The queries of the clause library ACORD, with the grades of its clauses."""
-        return Library(self.pack) if len(self.pack.grades) else None

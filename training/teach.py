@@ -29,6 +29,7 @@ from exhibit.runtime.command import guarded
 from training.base import FILES, read_base
 from training.grades import (
     Graded,
+    Ground,
     Page,
     Question,
     Weights,
@@ -54,7 +55,7 @@ from training.network import (
     read_tensors,
     write_tensors,
 )
-from training.pack import Ground, Random, load_pack
+from training.pack import Random, load_pack
 from training.windows import OUTSIDE, Windows, compute_span_losses
 
 TEMPERATURE = 0.05  # of the embedder's cosines

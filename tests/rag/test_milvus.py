@@ -7,8 +7,6 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("pymilvus", reason="the extra milvus")
-
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.stores import faiss, milvus
