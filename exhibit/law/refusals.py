@@ -1,145 +1,73 @@
 """Decide whether a reply refuses: whether it gives no answer, in whatever words.
 
-A reply is cut into clauses, and each clause is reduced to lower case without auxiliary verbs. In English, a clause
-refuses if it matches one of `_PATTERNS`, in which a capitalised word stands for one of `_WORDS`; other languages have
-their phrases and words in `law/systems`. A reply refuses if a clause does, and no other clause has an answer.
+A reply is cut into clauses. Each word of an English clause becomes the letter of its class (`_CLASSES`), and the
+clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. Other languages have
+phrases and classes of words in `law/systems`. A reply refuses if a clause does, and no other clause answers.
 """
 
 import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from exhibit.evidence.fold import with_latin_letters
 from exhibit.evidence.place import without_markup
 from exhibit.law.citations import rewrite_citations
-from exhibit.law.language import load_systems
+from exhibit.law.language import load_systems, stem
 from exhibit.law.sentences import split_sentences
 
 MAX_READ_CHARS = 4000
 """A refusal is in the first sentences of a reply, and a longer reply is an answer."""
-
-# ---------------------------------------------------------------- patterns of refusing clauses
-
-_WORDS = {
-    "NOT": r"(?:not|fails? to|unable to|impossible to|not possible to|not able to|never|nowhere)",
-    "NO": r"(?:no(?: (?:such|relevant|specific|explicit|express|clear|direct|further))?|none|neither|nothing|"
-    r"not a word)",
-    "DOC": r"(?:agreements?|contracts?|leases?|licen[cs]es?|documents?|documentation|texts?|contexts?|passages?|"
-    r"excerpts?|extracts?|sources?|materials?|polic(?:y|ies)|handbooks?|snippets?|papers?|files?|sections?|"
-    r"provisions?|clauses?|statutes?|acts?|laws?|rules|terms and conditions|contents?|corpus|knowledge base|"
-    r"(?:search )?results?|amendments?|guides?|directives?|regulations?|chunks?|pages?|"
-    r"articles?(?: of association)?|paragraphs?|schedules?|(?:provided|given|retrieved|available) (?:information|"
-    r"data)|information (?:provided|given))\b",
-    "SAY": r"(?:specif(?:y|ies)|mentions?|states?|contains?|address(?:es)?|says?|provides?(?! for)|includes?|"
-    r"indicates?|discloses?|covers?|defines?|describes?|discuss(?:es)?|gives?|sets? (?:out|forth)|refers?|"
-    r"identif(?:y|ies)|answers?|reveals?|lists?|names?|explains?|makes?|clarif(?:y|ies)|deals? with|speaks?|tells?|"
-    r"shows?|touch(?:es)? (?:up)?on|goe?s? into|(?:allow|let|permit)s? (?:me|us)|offers?|stipulates?)\b",
-    "FIND": r"(?:find|locate|answer|determine|identify|verify|confirm|establish|ascertain|provide|help|assist|"
-    r"respond|tell|know|see|say|access|infer|found|sure|certain|aware)\b",
-    "FOUND": r"(?:stated|specified|mentioned|found|available|provided|addressed|disclosed|included|contained|"
-    r"covered|defined|given|indicated|present|known|discussed|described|answer(?:ed|able)|identified|listed|clear|"
-    r"apparent|set out|regulated|dealt with|spelled out|settled|recorded|determin(?:ed|able)|established|located|"
-    r"verified|said|retrieved|appear|occur)\b",
-    "FACT": r"(?:information|details?|data|provisions?|clauses?|mentions?|references?|indications?|answers?|"
-    r"evidence|statements?|terms?|language|discussion|sections?|passages?|documents?|context|specifics|guidance|"
-    r"results?|anything|figures?|numbers?|hints?|clues?|explanations?|basis)\b",
-    "ASKED": r"(?:whether|who|what|how|which|if|when|where|why)",
-    "TELL": r"(?:tell|say|determine|establish|infer|answer|know(?= ASKED| from|$)|(?:find|locate) (?:this|that|it|"
-    r"any|an))",
-    "THIS": r"(?:(?:this|that|it|(?:(?:this|that|such|the|your) )?(?:answer|question|information|details?|points?|"
-    r"topic|matter|figure|issue|subject)(?: (?:to|of) (?:\w+ ){0,2}?\w+)?) )",
-    "SUBJECT": r"(?:(?:(?:the|this|these|those|any|all|my|our|your|both|two) )*(?:(?!(?:under|of|in|to|by|for|from|"
-    r"with|and|or|that|which|who|no)\b)[\w'-]+ ){0,4}?DOC(?:,? (?:as \w+,?|(?:that )?(?:you|i|we) \w+|provided|"
-    r"given|supplied|retrieved|available|shown|above|here|at hand|before (?:me|us)|(?:of|in|to|from) (?:the|"
-    r"this) (?:\w+ ){0,2}DOC)){0,2}|it|they|which|what (?:i|we|you) (?:given|was given|supplied|found|saw|seen)|"
-    r"what (?:the|this) DOC SAY)",
-    "HERE": r"(?:(?: (?:anywhere|explicitly|here))? (?:in|from|by|within|with|on the basis of|"
-    r"based on)(?: any of)? SUBJECT)",
-    "PLACE": r"(?:HERE|(?: (?:anywhere|explicitly|here))?)",
-    "ANY": r"(?:(?!(?:may|must|shall|should|need|if|unless|that|which|who|where|when)\b)[\w'|-]+ )",
+_CLASSES = {
+    "": "is are was were be been being has have had having do does did can could will would am m re ve ll s to a an "
+    "the appear seem also simply explicitly expressly specifically directly clearly actually further itself however "
+    "really so any all either of and such relevant specific explicit express clear direct enough sufficient given "
+    "provided let me us retrieved available supplied requested needed both two three my your our these those only just "
+    "here present obvious evident possible able at as by into for with sorry unfortunately some",
+    "A": "about on regarding concerning",
+    "P": "in within from anywhere based",
+    "N": "not no none neither nothing never nowhere unable insufficient fail lack impossible without missing absent",
+    "S": "silent mute quiet unspecified unstated unknown undisclosed unanswerable unclear uncertain unanswered empty",
+    "O": "outside beyond open short",
+    "C": "closest nearest concern relate focus pertain stop end",
+    "D": "agreement contract lease licence license document documentation text context passage excerpt extract source "
+    "material policy handbook snippet paper file statute act law rules search result guide directive chunk page "
+    "article schedule content corpus conditions",
+    "I": "information detail data provision clause indication answer answerable evidence term scope language section "
+    "figure hint basis anything something question reference point topic",
+    "V": "specify mention mentioned state address disclose define identify reveal find found locate know known "
+    "determine verify confirm establish indicate apparent regulate spell record resolve",
+    "B": "contain say said provide include cover describe discuss give list name explain make deal speak tell touch go "
+    "set see help aware sure certain settle",
+    "M": "i we one",
+    "Y": "you",
+    "H": "there",
+    "T": "this that it they",
+    "Q": "may must shall should need",
+    "W": "whether who what how which if when where why whom",
 }
-"""Regular expressions by the name that stands for them in `_PATTERNS` and in later entries of this table."""
-
-_PATTERNS = r"""
-SUBJECT NOT (?:\w+ (?:to )?)?SAY
-SUBJECT (?:SAY )?(?:NO|insufficient|not(?: any| enough| sufficient)?) (?:[\w-]+ ){0,2}FACT
-SUBJECT (?:remains? )?(?:silent|quiet|mute|irrelevant|not relevant)
-SUBJECT SAY nothing(?= (?:about|on|of|as|regarding|concerning|to|in|at|more|else|further|here)\b|$)
-SUBJECT leaves? (?:this|that|it|the \w+) (?:\w+ )?(?:open|unanswered|unsaid|unclear|unresolved|undefined)
-SUBJECT (?:stops? short of|lacks?|omits?) (?:any |all |this |that |the )?FACT
-NO (?:(?:of|in|about) )?SUBJECT SAY
-(?:i |it )?NOT FIND(?! guilty| liable)
-i (?:have |can )?NOT FIND|(?:we|one|you|they) NOT TELL
-(?:i|we) (?:not (?:any|enough|sufficient|that|this|the|access|specific)|(?:(?:find|found|see) )?(?:NO|insufficient
-  |too little) (?:[\w-]+ ){0,2}FACT)
-(?:i|we) ANY{0,8}(?:came up empty|drew a blank|without success|found nothing)
-i (?:only |just )?(?:guess|speculate|guessing|to guess|to speculate)
-(?:THIS)?not (?:be )?FOUND(?: to this question)?PLACE\W*$
-(?:whether .{1,60}? )?ANY{0,12}(?:not|nowhere) (?:(?:stated|specified|mentioned|addressed|indicated|found|known
-  |disclosed|determined|established)PLACE|FOUNDHERE)\W*$
-ANY{0,12}(?:unspecified|unstated|undisclosed)PLACE\W*$
-it (?:remains |seems )?(?:not (?:FOUND|evident|obvious)|unclear|uncertain)(?: to me)?(?= ASKED| from| in| on|$)
-THIS(?:\w+ )?(?:missing|absent|lacking|omitted|unavailable)PLACE\W*$
-THIS(?:\w+ )*?(?:not (?:part of|within|in)|lies? (?:outside|beyond)|goes? beyond|falls? outside|outside
-  |beyond)(?: of)? (?:SUBJECT|the scope|what)
-THISnot something SUBJECT SAY
-ANY{0,12}left (?:open|unanswered|unsaid|undefined|unspecified) (?:in|by) SUBJECT
-there (?:(?:appears?|seems?) to )?(?:not|insufficient|too little|NO) (?:(?:appear|seem) to )?(?:(?!(?:of|to|on|in
-  |for)\b)[\w-]+ ){0,3}FACT
-there (?:not|NO) (?:[\w-]+ ){0,5}?(?:(?:in|within) SUBJECT|anywhere)
-there no (?:way|means|possibility) (?:of|to) (?:tell|know|say|determine|establish|answer)
-NO FACT(?!.{0,80}\b(?:may|shall|must|within|counts?)\b)(?:.{0,60}\b(?:FOUND|SAY)\b|\W*$| (?:on|about|regarding|of
-  |as to)\b[^,]{0,60}$)
-(?:nothing|none of (?:this|that|it)) FOUND
-(?:i|we) lack
-nothing (?:about|on|regarding|concerning) [\w ]{0,40}\W*$
-(?:insufficient|not enough) FACT
-(?:search|query|review|my \w+|the \w+) (?:returned|found|gave|yielded|produced|turned up) (?:nothing|no)
-unanswerable (?:from|with|given|based)
-(?:n/a|unknown|unanswerable|none found|no answer|not applicable)\W*$
-"""
-
-
-@cache
-def _compile(patterns: str) -> re.Pattern[str]:
-    """Return one expression for lines of patterns, with the words of `_WORDS` in the place of their names.
-
-    An indented line continues the one before it.
-    """
-    expression = "|".join(f"(?:{line})" for line in re.sub(r"\n {2,}", "", patterns).strip().splitlines())
-    names = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
-    while (expanded := names.sub(lambda match: _WORDS[match[0]], expression)) != expression:
-        expression = expanded
-    return re.compile(expression)
-
-
-_AUXILIARY = re.compile(
-    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|am|appears? to|seems? to|also|"
-    r"simply|explicitly|expressly|specifically|directly|clearly|actually|further|itself|therefore|however|really)\b "
+"""The words of each class, with all their endings; `x` stands for every other word."""
+_REFUSAL = re.compile(
+    r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
+    r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TN[ID]"  # this is not stated, lies outside it
+    r"|T?I[^QWN]{0,4}(?:O[^Q]*D|N[VPID]|N$)"  # the answer is not in the documents
+    r"|(?:M[^NM]{0,2})?M(?:N[ID]|NV(?!xT)|N.{0,2}[TD]|VN[IVTA]|[^NQ]*S)|YNV[TDP]"  # I cannot find it
+    r"|N(?:[DIVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
+    r"|H(?:N[IVAD]|N[^PQ]*(?:P+[MT]?D|P$)|Nx?[VT])"  # there is no mention of it
+    r"|S[^Qx]*$|W.*(?:NV|O)[^Q]*$"  # whether it may is not stated
 )
-_ASIDES = r"""
-(?:so |very )?(?:sorry|unfortunately|apologies|i (?:apologi[sz]e|regret)|i afraid)\b[\w ]{0,20}$
-(?:please|you (?:may|might|should|want)|let me know|feel free|perhaps you)\b
-i (?:happy|glad|recommend|suggest|looked|searched|reviewed|checked|read|only)\b
-(?:the )?closest DOC
-as an? [\w ]{0,40}\b(?:model|assistant)\b
-SUBJECT (?:only |merely |just )?(?:SAY|concern|cover|relate|focus|pertain|stop|end|deal)(?:s|es)?\b
-"""
-"""Clauses that neither answer nor refuse."""
-_STATEMENT = re.compile(r"(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d")
-"""A statement of the documents is an answer: "it states that notice is due within 30 days"."""
-_EXCLUSION = re.compile(
-    r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e|warranty|guarantee) not (?:cover|include|extend|apply)\b"
-)
+_UNSTATED = re.compile(r"[^QTW]*NV(?:P[^xQ]*)?$")  # the date is not known
+_ASIDE = re.compile(r"$|Y|M[^VN]|M$|[^N]{0,2}(?:D[MVx]?|T)[VC]|x?C")
+"""Clauses that neither answer nor refuse: "I looked through the files", "the lease deals with payment"."""
+_EXCLUSION = re.compile(r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e) does not (?:cover|include|extend)")
 """What an insurance or a licence does not cover is an answer."""
+_STATEMENT = re.compile(r"\b(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d")
+"""A statement of the documents is an answer: "it states that notice is due within 30 days"."""
 _LEADS = re.compile(
-    r"(?:if|where|when|unless|since|because|as|although|though|while|whilst|even though)\b[^,]{1,200},\s*"
-    r"|(?:(?:based on|according to|from|after \w+ing|in|on|having|as far as)\b[^,.;]{1,80},\s*)|[^\w]+"
-    r"|(?:i )?(?:so |very )?(?:sorry|unfortunately|apologies|regrettably|sadly|hm+|well|ok|okay|that said|in short|"
-    r"answer|and|but|because|so|i (?:apologi[sz]e|afraid|regret)(?: that)?)\b,?\s*"
-    r"|(?:from|on) (?:the|these|this)(?: \w+){0,3}(?: alone)? (?=one|i\b|we\b|it|the\b)"
+    r"(?:if|where|when|unless|since|because|as|although|though|while|even though)\b[^,]{1,200},\s*"
+    r"|(?:based on|according to|from|after \w+ing|in|on|having|as far as)\b[^,.;]{1,80},\s*"
+    r"|(?:regrettably|sadly|hm+|well|ok|okay|that said|in short|answer|and|but|because|so)\b,?\s*|\W+"
 )
 _FOLLOWS = (
     "so|therefore|thus|hence|consequently|accordingly|which means|this means|that means|meaning|as a result|"
@@ -184,58 +112,68 @@ def _split_clauses(text: str) -> Iterator[tuple[str, bool, bool]]:
 
 def _find_kind(clause: str) -> str:
     """Return the kind of a clause: `refusal`, `answer`, or `aside` if it is neither."""
-    plain = re.sub(r"\b(there|it|that|what)'s\b|'(?:m|re|ve|d|ll)\b", r"\1", clause)
-    plain = re.sub(r"\bcan(?:not|'t)\b|n't\b", " not ", plain)
-    plain = _AUXILIARY.sub("", " ".join(plain.split()) + " ").strip()
-    previous = ""
-    while plain != previous:
-        previous, plain = plain, _LEADS.sub("", plain, count=1) if _LEADS.match(plain) else plain
-    if not plain:
-        return "aside"
+    plain = re.sub(r"\bcan(?:not|'t)\b|n't\b", " not", clause.strip()).replace("n/a", "unknown")
+    while lead := _LEADS.match(plain):
+        plain = plain[lead.end() :]
     if _EXCLUSION.match(plain):
         return "answer"
-    if _compile(_PATTERNS).match(plain) or _compile_foreign().match(clause) or _is_silent(clause):
+    letters = "".join(map(_find_class, re.findall(r"[^\W\d_]+|\d+", plain)))
+    if _UNSTATED.match(letters) or _REFUSAL.match(letters := letters.replace("B", "V")) or _is_foreign_refusal(clause):
         return "refusal"
-    return "aside" if _compile(_ASIDES).match(plain) and not _STATEMENT.search(plain) else "answer"
+    return "aside" if _ASIDE.match(letters) and not _STATEMENT.search(plain) else "answer"
+
+
+@lru_cache(maxsize=8192)
+def _find_class(word: str) -> str:
+    words, stems = _list_classes()
+    return words.get(word, stems.get(stem(word), "x"))
 
 
 @cache
-def _compile_foreign() -> re.Pattern[str]:
-    phrases = "|".join(phrase for system in load_systems() for phrase in system.data.get("refusals", ()))
-    return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)
+def _list_classes() -> tuple[dict[str, str], dict[str, str]]:
+    words = {word: letter for letter, listed in _CLASSES.items() for word in listed.split()}
+    return words, {stem(word): letter for word, letter in reversed(words.items()) if len(word) > 2}
 
 
-def _is_silent(clause: str) -> bool:
-    """Return whether a clause says, in a language other than English, that documents do not state something."""
+def _is_foreign_refusal(clause: str) -> bool:
+    """Return whether a clause has a refusing phrase, or says that documents do not state something."""
     words = re.findall(r"[^\W\d_]+", clause)
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
-    for documents, verbs, denials, silent in _read_silences():
+    phrases, silences = _read_foreign()
+    for documents, verbs, denials, silent in silences:
         told = any(word.startswith(verbs) for word in words) and not denials.isdisjoint(words)
         prefixed = any(word.startswith("ne") and word[2:].startswith(verbs) for word in words)  # neuvádí
         if not documents.isdisjoint(words) and (told or prefixed or any(word.startswith(silent) for word in words)):
             return True
-    return False
+    return bool(phrases.match(clause))
 
 
 _THAT = frozenset("that dass daß que že iż che".split())
+_Silence = tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]
 
 
 @cache
-def _read_silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
-    systems = [[words.split() for words in one.data["silence"]] for one in load_systems() if "silence" in one.data]
-    return [(frozenset(docs), tuple(verbs), frozenset(no), tuple(silent)) for docs, verbs, no, silent in systems]
+def _read_foreign() -> tuple[re.Pattern[str], list[_Silence]]:
+    systems = load_systems()
+    phrases = "|".join(phrase for system in systems for phrase in system.data.get("refusals", ()))
+    lists = [[words.split() for words in system.data["silence"]] for system in systems if "silence" in system.data]
+    silences = [(frozenset(docs), tuple(verbs), frozenset(no), tuple(silent)) for docs, verbs, no, silent in lists]
+    return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE), silences
 
 
 # ---------------------------------------------------------------- the answer in a reply
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL)
-_COURTESY = re.compile(r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)", re.I)
+_COURTESY = re.compile(
+    r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
+    r"|\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s",
+    re.I,
+)
+"""What is in front of an answer: a polite phrase, or the question."""
 _OFFER = re.compile(
     r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
 )
-_ECHO = re.compile(r"\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s", re.I)
-"""The question in front of the answer: "Q: … A: …"."""
 _ANSWERS = ("answer", "response", "result", "output", "text", "content")
 """Names of the JSON field that contains the answer, the most likely first."""
 
@@ -245,9 +183,7 @@ def strip_reply(text: str) -> str:
     text = _THOUGHTS.sub(" ", text).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text[3:-3].partition("\n")[2] or text
-    text = _without_frame(text)
-    if echo := _ECHO.match(text):
-        text = text[echo.end() :]
+    text = _read_json(text)
     if _TAG.search(text):
         text = without_markup(text)
     if not text.isascii():
@@ -256,16 +192,12 @@ def strip_reply(text: str) -> str:
     return _OFFER.sub("", text[courtesy.end() :] if courtesy else text)
 
 
-def _without_frame(text: str) -> str:
+def _read_json(text: str) -> str:
     """Return the answer in a JSON reply, or `N/A` if the answer is null; return any other reply unchanged."""
-    if not text.startswith("{"):
-        return text
     try:
-        frame = json.loads(text)
+        answer = json.loads(text) if text.startswith("{") else text
     except (ValueError, RecursionError):
         return text
-    name = next((name for name in _ANSWERS if name in frame), "")
-    answer = frame.get(name, text)
-    if isinstance(answer, dict):
-        return _without_frame(json.dumps(answer))
+    while isinstance(answer, dict):
+        answer = answer.get(next((name for name in _ANSWERS if name in answer), ""), text)
     return answer if isinstance(answer, str) else "N/A" if answer is None else text
