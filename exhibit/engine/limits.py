@@ -1,4 +1,4 @@
-"""Limits of time and memory for processing one item, such as a document, in a worker process."""
+"""Limits of time and memory for processing one item, such as a document, and for the programs that it starts."""
 
 import math
 import os
@@ -17,31 +17,24 @@ from typing import Any, NamedTuple
 from exhibit.runtime.command import parse_natural, parse_seconds
 from exhibit.schemas.errors import LimitError
 
-SECONDS = 120.0
-"""Time limit in seconds for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s."""
-MEMORY = 2 << 30
-"""Memory limit in bytes for one document: the same 111 pages take 12 MB."""
 _MIB = 1 << 20  # bytes
-
+SECONDS = 120.0  # for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s
+MEMORY = 2 << 30  # bytes for one document: the same 111 pages take 12 MB
+_MIN_SECONDS = 5.0  # processor seconds for every file: the first file of a kind also loads its library
 _TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000
 """The share of the time limit that any file may use as processor time, and the file size that may use all of it."""
-_MIN_SECONDS = 5.0
-"""Processor seconds that every file may use: the first file of a kind also loads its library."""
 
 
 class MemoryShare(NamedTuple):
-    """The memory for reading a kind of file, as a function of the file's size."""
+    """The share of the memory limit for any file of a kind, and the file size that adds the whole limit."""
 
     least: float
     whole: int
 
 
-PLAIN = MemoryShare(1 / 16, 8_000_000)
-"""With the default limit: 128 MiB, which decompressing an image needs, plus 256 bytes for each byte of the file."""
-PAGES = MemoryShare(1 / 48, 90_000_000)
-"""Files that are read page by page: 43 MiB, plus 24 bytes for each byte; the 205 PDFs above take 2.7 MB."""
-PACKED = MemoryShare(1 / 48, 2_000_000)
-"""Archives of XML: 43 MiB, plus 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, the library 8 MB."""
+PLAIN = MemoryShare(1 / 16, 8_000_000)  # 128 MiB, which decompressing an image needs, plus 256 bytes for each byte
+PAGES = MemoryShare(1 / 48, 90_000_000)  # files read page by page: 43 MiB, plus 24 bytes for each byte
+PACKED = MemoryShare(1 / 48, 2_000_000)  # archives of XML: 43 MiB, plus 1 KiB for each byte
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,7 @@ class Limits:
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more."""
+        """Return the limits of processor time and memory for reading a file of `size` bytes."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_TIME_SHARE + size / _FULL_TIME_BYTES), _MIN_SECONDS), seconds)
@@ -114,7 +107,7 @@ def read_limits(options: Any) -> Limits:
 
 
 def make_limits(seconds: float, mebibytes: int) -> Limits:
-    """Return limits from seconds and mebibytes, as given on the command line, where 0 means unlimited."""
+    """Return limits from seconds and mebibytes, where 0 means unlimited."""
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
@@ -150,19 +143,13 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
         with limit_memory(limits.memory):
             yield
     except MemoryError as error:
-        most = (limits.memory or 0) // _MIB
         raise LimitError(
-            f"{name}: reading it needs more than {most} MiB of memory, the limit for a file of {size} bytes; "
-            "raise the limit with --item-memory"
+            f"{name}: reading it needs more than {(limits.memory or 0) // _MIB} MiB of memory, the limit for a file of "
+            f"{size} bytes; raise the limit with --item-memory"
         ) from error
     finally:
         if timed:
             signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def is_processor_exit(exitcode: int | None) -> bool:
-    """Return whether this exit code means that a process spent too much processor time on a file."""
-    return hasattr(signal, "SIGPROF") and exitcode == -signal.SIGPROF
 
 
 @contextmanager
@@ -184,9 +171,9 @@ def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
 
 def limit_memory(most: int | None) -> AbstractContextManager[None]:
     """Allow this process to allocate at most `most` more bytes within the block; Linux only."""
-    return (
-        nullcontext() if most is None else _set_data_limit(lambda usual, hard: min(_measure_data() + most, usual, hard))
-    )
+    if most is None:
+        return nullcontext()
+    return _set_data_limit(lambda usual, hard: min(_read_memory_pages("self", 5) + most, usual, hard))
 
 
 def lift_memory_limit() -> AbstractContextManager[None]:
@@ -194,9 +181,10 @@ def lift_memory_limit() -> AbstractContextManager[None]:
     return _set_data_limit(lambda _, hard: hard)
 
 
-def _measure_data() -> int:
-    """Return the bytes of private memory that this process has mapped, as the kernel counts them for RLIMIT_DATA."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
+def _read_memory_pages(pid: int | str, column: int, less: int | None = None) -> int:
+    """Return a column of a process's statm file in bytes: 5 is private memory, as RLIMIT_DATA counts it."""
+    columns = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+    return (int(columns[column]) - (int(columns[less]) if less else 0)) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager
@@ -222,10 +210,8 @@ def limit_time(limits: Limits, name: str) -> Iterator[None]:
 # ---------------------------------------------------------------- programs that a worker starts
 
 
-_CHECK_SECONDS = 0.2
-"""Seconds between two checks, each of which takes about a millisecond."""
-MIN_PROGRAM_BYTES = 1 << 30
-"""Bytes that programs may always use: a browser with an empty page has 150 MB."""
+_CHECK_SECONDS = 0.2  # between two checks, each of which takes about a millisecond
+MIN_PROGRAM_BYTES = 1 << 30  # which programs may always use: a browser with an empty page has 150 MB
 
 
 @contextmanager
@@ -250,7 +236,10 @@ def watch_programs(limits: Limits, name: str) -> Iterator[None]:
 
 def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
     while not stop.wait(_CHECK_SECONDS):
-        taken = {pid: _estimate_private_bytes(pid) for pid in list_programs(os.getpid())}
+        taken: dict[int, int] = {}
+        for pid in list_programs(os.getpid()):
+            with suppress(OSError, ValueError, IndexError):  # the program has ended
+                taken[pid] = _read_memory_pages(pid, 1, less=2)  # resident, without what is shared
         if sum(taken.values()) > most:
             over.set()
             with suppress(ProcessLookupError):
@@ -284,27 +273,13 @@ def end_programs(pid: int) -> None:
 
 def list_programs(pid: int) -> list[int]:
     """Return the ids of all descendants of a process; Linux only, an empty list elsewhere."""
-    if sys.platform != "linux":
-        return []
     children: dict[int, list[int]] = defaultdict(list)
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                # the name in parentheses may contain any character; the fields after the last parenthesis are plain
-                parent = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
-                children[int(parent)].append(int(entry.name))
-    programs, waiting = [], [pid]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        programs += below
-        waiting += below
+    for entry in Path("/proc").glob("[0-9]*/stat") if sys.platform == "linux" else ():
+        with suppress(OSError, ValueError, IndexError):
+            # the name in parentheses may contain any character; the fields after the last parenthesis are plain
+            parent = entry.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+            children[int(parent)].append(int(entry.parent.name))
+    programs = children[pid]
+    for program in programs:
+        programs += children[program]
     return programs
-
-
-def _estimate_private_bytes(pid: int) -> int:
-    """Return an estimate of the memory that a process shares with no other process."""
-    try:
-        _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split())
-    except (OSError, ValueError):
-        return 0
-    return max(0, resident - shared) * os.sysconf("SC_PAGE_SIZE")

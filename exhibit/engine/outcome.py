@@ -15,11 +15,8 @@ from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-AHEAD = 4
-"""Items in flight per worker: enough to keep all workers busy, few enough that memory stays flat."""
-TRIES = 3
-"""Attempts for an item that kills its worker, or that fails with a transient disk or network error."""
-
+AHEAD = 4  # items in flight per worker: enough to keep all workers busy, few enough that memory stays flat
+TRIES = 3  # attempts for an item that kills its worker, or that fails with a transient disk or network error
 DIED = f"died {TRIES} times"
 _RETRY_SECONDS = (0.2, 1.0)
 """Seconds before the second and the third attempt after a transient error."""
@@ -28,8 +25,7 @@ _TRANSIENT = frozenset(
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
 )
 """Transient errors of a disk or a network; a full disk or a missing file is not transient."""
-_MAX_NAME_CHARS = 200
-"""The most characters of an item that an error message shows."""
+_MAX_NAME_CHARS = 200  # of an item that an error message shows
 _log = logging.getLogger(__name__)
 
 
@@ -54,20 +50,8 @@ class Engine(Protocol):
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
 
 
-def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Return the outcome of applying the function to an item; transient disk and network errors are retried."""
-    for pause in (*_RETRY_SECONDS, None):
-        try:
-            return Outcome(function(item))
-        except (ToolkitError, OSError) as error:
-            if pause is None or not _is_transient(error):
-                return _set_aside(error, item)
-        time.sleep(pause)
-    raise AssertionError("the last attempt neither returned nor raised; please report this bug")
-
-
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Return the outcome of applying the function to an item, with a memory limit."""
+    """Return the outcome of applying the function to an item, with a memory limit; retry after transient errors."""
     try:
         with limit_memory(limits.memory):
             return attempt(function, item)
@@ -78,24 +62,28 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
         return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; left out"))
 
 
+def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
+    """Return the outcome of applying the function to an item; transient disk and network errors are retried."""
+    for pause in (*_RETRY_SECONDS, None):
+        try:
+            return Outcome(function(item))
+        except (ToolkitError, OSError) as error:
+            cause = error if isinstance(error, OSError) else error.__cause__
+            transient = isinstance(cause, OSError) and cause.errno in _TRANSIENT
+            if pause is None or not transient:
+                if isinstance(error, ToolkitError):
+                    return Outcome(None, error)
+                if not transient:
+                    raise
+                return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times; left out"))
+        time.sleep(pause)
+    raise AssertionError("the last attempt neither returned nor raised; please report this bug")
+
+
 def report_death(item: object, how: str) -> Outcome[Out]:
     """Return the failed outcome of an item whose worker process ended, such as `ended with SIGSEGV`."""
     why = "out of memory, or a fault in a library"
     return Outcome(None, DocumentError(f"{name_item(item)}: its worker process {how} ({why}); left out"))
-
-
-def _is_transient(error: Exception) -> bool:
-    cause = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(cause, OSError) and cause.errno in _TRANSIENT
-
-
-def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return a failed outcome if an error concerns only this item; otherwise raise the error."""
-    if isinstance(error, ToolkitError):
-        return Outcome(None, error)
-    if not _is_transient(error):
-        raise error
-    return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times; left out"))
 
 
 def name_item(item: object) -> str:
@@ -108,9 +96,7 @@ def name_item(item: object) -> str:
 
 
 Item = TypeVar("Item")
-
-_PROGRESS_SECONDS = 5.0
-"""Seconds between two lines of progress in a log."""
+_LOG_SECONDS = 5.0  # between two lines of progress in a log
 
 
 def track(
@@ -120,28 +106,21 @@ def track(
     if is_quiet():
         yield from items
         return
+    # import here: it is a fifth of a worker's start-up time, and a worker shows no progress bar
+    from tqdm import tqdm
+
     out = stream or sys.stderr
     if out.isatty():
-        # import here: it is a fifth of a worker's start-up time, and a worker shows no progress bar
-        from tqdm import tqdm
-
         yield from tqdm(items, total=total, desc=label, unit=unit, file=out, delay=2.0, leave=False)
         return
-    started = last = time.monotonic()
+    started = shown = time.monotonic()
     for count, item in enumerate(items, 1):
         yield item
         now = time.monotonic()
-        if now - last >= _PROGRESS_SECONDS:
-            last = now
-            done = f"{count}/{total}" if total else f"{count}"
-            rate = count / (now - started)
-            left = f", {_format_duration((total - count) / rate)} left" if total and total > count else ""
-            print(f"{label}: {done} {unit}s, {rate:.1f}/s{left}", file=out, flush=True)
+        if now - shown >= _LOG_SECONDS:
+            shown = now
+            line = tqdm.format_meter(count, total, now - started, prefix=label, unit=unit, bar_format=_LOG_LINE)
+            print(line, file=out, flush=True)
 
 
-def _format_duration(seconds: float) -> str:
-    """Return a duration for people: 40 s, 12 min, 3 h 20 min."""
-    minutes = round(seconds / 60)
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+_LOG_LINE = "{desc}: {n_fmt}/{total_fmt} {unit}s, {rate_fmt}, {remaining} left"

@@ -1,4 +1,4 @@
-"""A worker process, which applies a function to one item at a time."""
+"""A worker process, which applies a function to one item at a time, and is killed when an item exceeds its limits."""
 
 import atexit
 import os
@@ -10,13 +10,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
-from exhibit.engine.limits import Limits, end_programs, is_processor_exit, serve_within
+from exhibit.engine.limits import Limits, end_programs, serve_within
 from exhibit.engine.outcome import DIED, TRIES, Outcome, attempt_within, report_death
 from exhibit.schemas.errors import ToolkitError
 
@@ -37,16 +36,11 @@ class MapWork(NamedTuple):
         return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ))
 
 
-class Bug(NamedTuple):
+class _Bug(NamedTuple):
     """An error in the program, not in an item, with the traceback from the worker."""
 
     error: Exception
     trace: str
-
-    def make_error(self) -> Exception:
-        """Return the error with the worker's traceback as its cause, so that the parent process can raise it."""
-        self.error.__cause__ = _WorkerError(self.trace)
-        return self.error
 
 
 class _WorkerError(Exception):
@@ -54,19 +48,14 @@ class _WorkerError(Exception):
         return f"\n{self.args[0]}"
 
 
-def dump(value: object) -> bytes:
-    """Return a value as bytes to send to or from a worker."""
-    return bytes(ForkingPickler.dumps(value))
-
-
 def read_outcome(data: bytes) -> Outcome[Any]:
     """Return the outcome that a worker sent; raise an error if the worker reports a bug or the data is unreadable."""
     try:
-        answer: Outcome[Any] | Bug = pickle.loads(data)
+        answer: Outcome[Any] | _Bug = pickle.loads(data)
     except Exception as error:
-        answer = Bug(error, "while its outcome was read")
-    if isinstance(answer, Bug):
-        raise answer.make_error()
+        answer = _Bug(error, "while its outcome was read")
+    if isinstance(answer, _Bug):
+        raise answer.error from _WorkerError(answer.trace)
     return answer
 
 
@@ -77,61 +66,39 @@ _starting = threading.Lock()  # threads start workers at the same time
 
 
 @contextmanager
-def _hide_working_folder() -> Iterator[None]:
-    """Prevent a new process from importing modules of the working folder."""
+def _isolate_start(*, script: bool) -> Iterator[None]:
+    """Prevent a new process from importing modules of the working folder and, without `script`, the user's script."""
+    main = sys.modules["__main__"].__dict__
+    hidden = {} if script or main["__spec__"] else {key: main.pop(key) for key in ["__file__"] if key in main}
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = before
+        main.update(hidden)
+        del os.environ["PYTHONSAFEPATH"]
+        os.environ.update({"PYTHONSAFEPATH": before} if before is not None else {})
 
 
-@contextmanager
-def _hide_script() -> Iterator[None]:
-    """Prevent a new worker process from running the user's script at its start; a module (`-m`) is imported there."""
-    main = sys.modules["__main__"]
-    path = main.__dict__.get("__file__")
-    if path is None or main.__spec__ is not None:
-        yield
-        return
-    del main.__file__
-    try:
-        yield
-    finally:
-        main.__file__ = path
-
-
-def belongs_to_script(function: Any) -> bool:
-    """Return whether a function is defined in the user's script, so that a worker must run the script to get it."""
-    modules = getattr(function, "__module__", ""), type(function).__module__
-    return sys.modules["__main__"].__spec__ is None and "__main__" in modules
-
-
-class Worker:
+class _Worker:
     """A worker process and the pipe to it."""
 
     def __init__(self, *, script: bool) -> None:
-        """Start the process."""
         # spawn works on every system, and the process inherits no lock or browser in an undefined state
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _starting, _hide_working_folder(), nullcontext() if script else _hide_script():
+        with _starting, _isolate_start(script=script):
             self._process.start()
         theirs.close()
-        self._keeps = not script
+        self._reusable = not script
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the worker process."""
         with suppress(OSError):  # if the worker died, `answer` notices it
             self.pipe.send_bytes(data)
 
     def answer(self) -> bytes | None:
-        """Return the worker's answer as bytes, or None if the worker died."""
+        """Return the worker's answer, or None if the worker died."""
         try:
             return self.pipe.recv_bytes()
         except (EOFError, OSError):
@@ -145,13 +112,11 @@ class Worker:
         """Return the failed outcome of an item that killed this worker; None if another worker may succeed with it."""
         self._process.join(1)
         code = self._process.exitcode
-        if is_processor_exit(code):
+        if code is None or code not in (*_FAULTS, _NO_THREAD_DATA, _TIME_SPENT):
+            return None
+        if code == _TIME_SPENT:
             return Outcome(None, limits.spent(name))
-        if code == _NO_THREAD_DATA:
-            return report_death(name, f"ended with exit code {code}")
-        if code is not None and -code in _FAULTS:
-            return report_death(name, f"ended with {signal.Signals(-code).name}")
-        return None
+        return report_death(name, f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
 
     def stop(self) -> None:
         """Kill the process, whatever it is doing, and the programs that it started."""
@@ -167,27 +132,28 @@ class Worker:
     def rest(self) -> None:
         """Keep the idle process for the next call of `map`; stop it if enough other processes are idle."""
         with _lock:
-            if self._keeps and self._process.is_alive() and len(_idle) < _MAX_IDLE:
+            if self._reusable and self._process.is_alive() and len(_idle) < _MAX_IDLE:
                 _idle.append(self)
                 return
         self.stop()
 
 
-_FAULTS = {
-    getattr(signal, name)
+_FAULTS = [
+    -getattr(signal, name)
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
-}
-"""Signals with which a library aborts its process, and would do so again for the same file: PDFium without memory."""
+]
+"""Exit codes of a process that a library aborts, and would abort again for the same file: PDFium without memory."""
+_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None
+"""The exit code of a process that spent too much processor time on a file."""
 _NO_THREAD_DATA = 127
 """The exit code of a process that the C library ends because there is no memory for thread-local data."""
-_idle: list[Worker] = []
+_idle: list[_Worker] = []
 _lock = threading.Lock()
 _MAX_IDLE = os.cpu_count() or 1
 
 
-def acquire_worker(*, script: bool) -> Worker:
-    """Return an idle worker process, or start a new one if no worker is idle."""
+def _acquire_worker(*, script: bool) -> _Worker:
     while not script:
         with _lock:
             worker = _idle.pop() if _idle else None
@@ -196,7 +162,7 @@ def acquire_worker(*, script: bool) -> Worker:
         if not worker.await_answer(0):  # an idle worker sends nothing: a readable pipe means that it was closed
             return worker
         worker.stop()
-    return Worker(script=script)
+    return _Worker(script=script)
 
 
 @atexit.register
@@ -208,13 +174,8 @@ def shutdown_idle() -> None:
         worker.stop()
 
 
-# ---------------------------------------------------------------- one worker after another
-
-
-_START_SECONDS = 300.0
-"""Timeout in seconds for a worker's imports, on a machine that is busy with other work."""
-_CHECK_SECONDS = 0.25
-"""Seconds between two checks of the clock: an item exceeds its time limit by no more than this."""
+_START_SECONDS = 300.0  # for a worker's imports, on a machine that is busy with other work
+_CHECK_SECONDS = 0.25  # between two checks of the clock: an item exceeds its time limit by no more than this
 
 
 class Workplace:
@@ -222,9 +183,16 @@ class Workplace:
 
     def __init__(self, work: bytes, limits: Limits, script: bool = False) -> None:
         self._work, self._limits, self._script = work, limits, script
-        self.worker: Worker | None = None
+        self.worker: _Worker | None = None
         self.open = True
         """Set to False to release a thread that waits for an answer."""
+
+    @classmethod
+    def of(cls, function: Callable[[Any], Any], limits: Limits) -> "Workplace":
+        """Return a place for a function; one of the user's script is sent with the script, which the worker runs."""
+        modules = getattr(function, "__module__", ""), type(function).__module__
+        script = sys.modules["__main__"].__spec__ is None and "__main__" in modules
+        return cls(pickle.dumps(MapWork.of(pickle.dumps(function), limits)), limits, script)
 
     def answer(self, item: bytes, name: str) -> bytes:
         """Return an item's outcome as bytes; retry if its worker dies, and return an error after the last attempt."""
@@ -234,15 +202,15 @@ class Workplace:
                 worker.send(item)
                 if not self._await_answer(worker, self._limits.seconds, began):
                     self.leave()
-                    return dump(Outcome(None, self._limits.late(name)))
+                    return pickle.dumps(Outcome(None, self._limits.late(name)))
                 data = worker.answer()
                 if data is not None:
                     return data
                 reason = worker.explain_death(self._limits, name)
                 self.leave()
                 if reason is not None:
-                    return dump(reason)
-            return dump(report_death(name, DIED))
+                    return pickle.dumps(reason)
+            return pickle.dumps(report_death(name, DIED))
         except BaseException:
             self.leave()
             raise
@@ -253,13 +221,13 @@ class Workplace:
         if worker is not None:
             worker.rest() if keep else worker.stop()
 
-    def _prepare_worker(self) -> Worker:
+    def _prepare_worker(self) -> _Worker:
         """Return a worker that has received its work; raise an error if several workers in a row fail to start."""
         for _ in range(TRIES):
             if self.worker is not None:
                 return self.worker
             began = time.monotonic()  # the time limit starts with the request, not when the worker is ready
-            worker = self.worker = acquire_worker(script=self._script)
+            worker = self.worker = _acquire_worker(script=self._script)
             worker.send(self._work)
             in_time = self._await_answer(worker, _START_SECONDS, began)
             what = "ended before they began" if in_time else f"were not ready after {_START_SECONDS:g} s"
@@ -273,7 +241,7 @@ class Workplace:
             "again later, or with fewer --jobs"
         )
 
-    def _await_answer(self, worker: Worker, seconds: float | None, began: float) -> bool:
+    def _await_answer(self, worker: _Worker, seconds: float | None, began: float) -> bool:
         """Return whether a worker answers or dies within `seconds` of `began`."""
         while not worker.await_answer(_CHECK_SECONDS):
             if not self.open:
@@ -281,11 +249,6 @@ class Workplace:
             if seconds is not None and time.monotonic() >= began + seconds:
                 return False
         return True
-
-
-def pack_work(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
-    """Return the arguments of a Workplace: the pickled function with its limits, the limits, and a flag."""
-    return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 
 
 # ---------------------------------------------------------------- the worker's side
@@ -310,11 +273,11 @@ def _serve(pipe: Connection) -> None:
                 _move(sent)
                 function, limits = pickle.loads(sent.function), sent.limits
                 serve_within(limits)
-                answer: Outcome[Any] | Bug = Outcome(None)
+                answer: Outcome[Any] | _Bug = Outcome(None)
             else:
                 answer = attempt_within(limits, function, sent)
         except Exception as error:
-            answer = Bug(error, traceback.format_exc())
+            answer = _Bug(error, traceback.format_exc())
         pipe.send_bytes(_pickle_answer(answer))
 
 
@@ -330,16 +293,15 @@ def _move(work: MapWork) -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
-    """Return a worker's answer as pickled bytes."""
+def _pickle_answer(answer: Outcome[Any] | _Bug) -> bytes:
     try:
-        data = dump(answer)
-        if isinstance(answer, Bug):
+        data = pickle.dumps(answer)
+        if isinstance(answer, _Bug):
             pickle.loads(data)
         return data
     except Exception as error:
-        trace = answer.trace if isinstance(answer, Bug) else traceback.format_exc()
-        return dump(Bug(RuntimeError(f"the result of a worker cannot be sent: {error}"), trace))
+        trace = answer.trace if isinstance(answer, _Bug) else traceback.format_exc()
+        return pickle.dumps(_Bug(RuntimeError(f"the result of a worker cannot be sent: {error}"), trace))
 
 
 def _end_with_parent() -> None:

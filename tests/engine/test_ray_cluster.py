@@ -20,7 +20,6 @@ from exhibit.conversion import main as convert_main
 from exhibit.engine import open_engine
 from exhibit.engine.limits import Limits
 from exhibit.rag import Config, Pipeline
-from exhibit.schemas.errors import ServiceError
 from exhibit.storage.locations import Remote
 from tests.object_stores import moto
 from tests.storage.memory import put
@@ -157,28 +156,6 @@ def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monke
     thread.join(PATIENCE)
     assert told == [0]
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-
-
-@dataclass(frozen=True)
-class Item:
-    """An item with the path of a document."""
-
-    path: Path
-
-
-def size_of(item: Item) -> int:
-    return item.path.stat().st_size
-
-
-@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="a path that means another file to each process")
-def test_a_document_that_other_nodes_do_not_see_is_refused_in_a_line(three, tmp_path, monkeypatch):
-    (tmp_path / "lease.txt").write_text("The rent is 5.", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    engine = open_engine(three.engine)
-    assert [outcome.unwrap() for outcome in engine.map(size_of, [Item(tmp_path / "lease.txt")])] == [14]
-    with pytest.raises(ServiceError, match=r"3 of 3 machines cannot find /proc/self/cwd/lease.txt") as caught:
-        list(engine.map(size_of, [Item(Path("/proc/self/cwd/lease.txt"))]))
-    assert "s3://" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def large(number: int) -> bytes:

@@ -8,9 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from exhibit.engine import Limits
 from exhibit.engine.limits import limit_reading, watch_programs
@@ -129,19 +127,3 @@ def worker_of(_: int) -> int:
 
 def folder_and_setting(name: str) -> tuple[str, str | None]:
     return os.getcwd(), os.environ.get(name)  # noqa: PTH109
-
-
-@dataclass(frozen=True)
-class Lease:
-    """An item with paths in several attributes."""
-
-    path: Path
-    to_be: Path
-    more: tuple[Any, ...] = ()
-
-    def __str__(self) -> str:
-        return self.path.name
-
-
-def pages(lease: Lease) -> int:
-    return len(lease.more)

@@ -1,19 +1,19 @@
 """An engine with worker processes on this machine; a worker that dies or exceeds its time limit is replaced."""
 
 import os
+import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Generic
 
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, In, Out, Outcome, name_item
-from exhibit.engine.worker import Workplace, dump, pack_work, read_outcome
+from exhibit.engine.worker import Workplace, read_outcome
 
 
 class Runner:
@@ -44,23 +44,22 @@ class _Crew:
     """Runs items in up to `size` workers, with one thread per worker; results are futures."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
-        """Prepare the crew without starting workers: each of the first `size` items starts one."""
-        self._open_place, self._size = partial(Workplace, *pack_work(function, limits)), size
-        self._looked_after: list[tuple[threading.Thread, Workplace]] = []
+        self._function, self._limits, self._size = function, limits, size
+        self._crew: list[tuple[threading.Thread, Workplace]] = []
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
 
     def submit(self, item: object) -> Future[Outcome[Any]]:
-        """Queue an item, and return the future of its outcome."""
+        """Queue an item; each of the first `size` items starts a worker."""
         future: Future[Outcome[Any]] = Future()
-        self._jobs.put((future, dump(item), name_item(item)))
-        if len(self._looked_after) < self._size:
-            place = self._open_place()
-            thread = threading.Thread(target=self._look_after, args=(place,), daemon=True)
-            self._looked_after.append((thread, place))
+        self._jobs.put((future, pickle.dumps(item), name_item(item)))
+        if len(self._crew) < self._size:
+            place = Workplace.of(self._function, self._limits)
+            thread = threading.Thread(target=self._run_jobs, args=(place,), daemon=True)
+            self._crew.append((thread, place))
             thread.start()
         return future
 
-    def _look_after(self, place: Workplace) -> None:
+    def _run_jobs(self, place: Workplace) -> None:
         while (job := self._jobs.get()) is not None:
             future, item, name = job
             try:
@@ -73,10 +72,10 @@ class _Crew:
         with suppress(Empty):
             while True:
                 self._jobs.get_nowait()
-        for _, place in self._looked_after:
+        for _, place in self._crew:
             place.open = False
             self._jobs.put(None)
-        for thread, place in self._looked_after:
+        for thread, place in self._crew:
             thread.join(10)  # with a timeout: when the program exits, the thread may already be gone
             place.leave(keep=True)
 
@@ -85,11 +84,11 @@ class OneWorker(Generic[In, Out]):
     """A worker process that runs one item at a time and is reused for all items, until an item kills it."""
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
-        self.place = Workplace(*pack_work(function, limits))
+        self.place = Workplace.of(function, limits)
 
     def run(self, item: In) -> Out:
         """Return the function's result for an item; raise LimitError when it exceeds its limits."""
-        result: Out = read_outcome(self.place.answer(dump(item), name_item(item))).unwrap()
+        result: Out = read_outcome(self.place.answer(pickle.dumps(item), name_item(item))).unwrap()
         return result
 
     def close(self) -> None:

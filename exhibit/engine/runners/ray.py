@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, DIED, TRIES, In, Out, Outcome, name_item, report_death
-from exhibit.engine.worker import MapWork, Workplace, dump, read_outcome
+from exhibit.engine.worker import MapWork, Workplace, read_outcome
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 # Ray reads this once. A cluster that it starts here listens only on the loopback interface, as on macOS and Windows;
@@ -27,16 +27,10 @@ os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 import ray
 from ray import cloudpickle
 from ray import exceptions as faults
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
 """Errors that mean that a worker, its machine or its result is lost: another worker can retry the item."""
-_CONNECT_SECONDS = 10.0
-"""Timeout in seconds for the cluster's head node to answer."""
-_MAX_DEPTH = 4
-"""Levels of nesting inside an item that are searched for paths."""
-_CHECK_SECONDS = 120.0
-"""Timeout in seconds for a machine to check the paths; a machine that does not answer in time passes the check."""
+_CONNECT_SECONDS = 10.0  # for the cluster's head node to answer
 _log = logging.getLogger(__name__)
 
 
@@ -56,9 +50,7 @@ class Runner:
         flight: deque[_Sent] = deque()
         room = self._count_room()
         try:
-            for number, item in enumerate(items):
-                if not number and self.address != "local":
-                    check_seen(item, function, self.address)
+            for item in items:
                 flight.append(_Sent(item, work.send(item)))
                 if len(flight) >= room:
                     yield work.outcome(flight.popleft())
@@ -117,7 +109,7 @@ class _Work:
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     """Process an item in a child process of a Ray worker, because a child process can be killed at its limits."""
     function, limits, folder = work
-    place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
+    place = Workplace(pickle.dumps(MapWork.of(function, limits)._replace(folder=folder)), limits)
     answer = place.answer(item, name)
     place.leave(keep=True)
     return answer
@@ -179,58 +171,3 @@ class _ResultsOnly:
 
 def _read_first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-# ---------------------------------------------------------------- the cluster's access to files
-
-
-def check_seen(item: Any, function: Any, address: str) -> None:
-    """Raise if a machine of the cluster lacks a file or folder that an item or its function refers to."""
-    paths = sorted({str(path.absolute()) for value in (item, function) for path in find_paths(value)})
-    if not paths:
-        return
-    nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
-    look = ray.remote(find_missing)
-    refs = {}
-    for node, name in nodes.items():
-        there = NodeAffinitySchedulingStrategy(node, soft=False)
-        refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
-    ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_CHECK_SECONDS)
-    blind = [(refs[ref], missing) for ref in ready if (missing := _await_answer(ref))]
-    if blind:
-        name, missing = blind[0]
-        raise ServiceError(
-            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines cannot find {missing[0]} "
-            f"(the first is {name}); put the documents under the same path on all machines, or give an s3:// URL"
-        )
-
-
-def _await_answer(ref: Any) -> list[str]:
-    try:
-        missing: list[str] = ray.get(ref)
-    except ray.exceptions.RayError:
-        return []  # the machine is gone: other machines do its work
-    return missing
-
-
-def find_missing(paths: list[str]) -> list[str]:
-    """Return the paths that do not exist on the machine that runs this function."""
-    return [path for path in paths if not Path(path).exists()]
-
-
-def find_paths(value: Any, deep: int = _MAX_DEPTH) -> Iterator[Path]:
-    """Yield the paths inside a value, such as the fields of a dataclass, that exist on this machine."""
-    if isinstance(value, Path):
-        existing = next((path for path in (value, value.parent) if path.exists()), None)
-        if existing is not None:
-            yield existing
-        return
-    inside: Any = ()
-    if deep and is_dataclass(value) and not isinstance(value, type):
-        inside = [getattr(value, field.name) for field in fields(value)]
-    elif deep and isinstance(value, list | tuple):
-        inside = value
-    elif deep and isinstance(value, Mapping):
-        inside = value.values()
-    for part in inside:
-        yield from find_paths(part, deep - 1)
