@@ -1,12 +1,9 @@
 """The one HTTP client: a deadline for the whole exchange, limits on size, retries, and errors without secrets.
 
-    client = HttpClient({"Authorization": "Bearer …"}, connections=16, secrets=Secrets([…]))
-    with client.send("POST", "http://host/ask", {"question": "…"}, deadline=Deadline(60)) as response:
-        response.check()            # raises HttpError with the server's message unless the status is 2xx
-        data = response.read()      # or: for line in response.lines(): …
-
-Every failure is an `HttpError` that says whether a retry may help; `Retries` retries. A small body that would
-decompress to gigabytes is refused while it arrives.
+client = HttpClient({"Authorization": "Bearer …"}, connections=16, secrets=Secrets([…]))
+with client.send("POST", "http://host/ask", {"question": "…"}, deadline=Deadline(60)) as response:
+    response.check()            # raises HttpError with the server's message unless the status is 2xx
+    data = response.read()      # or: for line in response.lines(): …
 """
 
 import email.utils
@@ -32,16 +29,10 @@ from protego import Protego
 from exhibit.runtime.secrets import HIDDEN, is_secret_name, scrub
 from exhibit.schemas.errors import ServiceError
 
-_MIN_SECRET_CHARS = 4
-"""Fewest characters of a secret that is removed: a shorter value could be an ordinary word of a message."""
-_MAX_MESSAGE_CHARS = 300
-"""The most characters of a server's message that an error quotes."""
-_MESSAGES = ("message", "detail", "error", "msg", "reason", "title", "description")
-_CODE = re.compile(r"<(?:script|style)\b[^<>]*>", re.IGNORECASE)
-_CODE_ENDS = re.compile(r"</(?:script|style)[^<>]*>", re.IGNORECASE)
+_MIN_SECRET_CHARS = 4  # of a secret that is removed: a shorter value could be an ordinary word of a message
+_MAX_MESSAGE_CHARS = 300  # of a server's message that an error quotes
+_MESSAGE_KEYS = ("message", "detail", "error", "msg", "reason", "title", "description")
 _TAG = re.compile(r"<[^<>]*>")
-
-
 Result = TypeVar("Result")
 
 
@@ -49,13 +40,7 @@ class HttpError(ServiceError):
     """An HTTP exchange failed: there is no usable reply."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        transient: bool = False,
-        wait: float = 0.0,
-        status: int | None = None,
-        body: bytes = b"",
+        self, message: str, *, transient: bool = False, wait: float = 0.0, status: int | None = None, body: bytes = b""
     ) -> None:
         super().__init__(message)
         self.transient = transient
@@ -96,34 +81,23 @@ class Secrets:
         """Return the error message in a response body, as one short line without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
         # remove secrets before the text is shortened: a secret that is cut in two is not recognised
-        text = self.strip(_without_tags(_find_message(text)))
+        text = self.strip(html.unescape(_TAG.sub(" ", _find_message(text))))
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[: _MAX_MESSAGE_CHARS - 1]}…"
 
 
 def parse_retry_after(retry_after: str) -> float:
     """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is empty or invalid."""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError):
         return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0
+    return 0.0
 
 
 def strip_address(url: str) -> str:
     """Return a URL without its user, password and query."""
     return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])
-
-
-def _without_tags(text: str) -> str:
-    """Return a text without HTML tags and scripts, and with HTML entities decoded."""
-    if "<" in text:
-        first, *rest = _CODE.split(text)
-        text = _TAG.sub(" ", " ".join([first, *(_CODE_ENDS.split(part, maxsplit=1)[-1] for part in rest)]))
-    return html.unescape(text)
 
 
 def _find_message(text: str) -> str:
@@ -133,7 +107,9 @@ def _find_message(text: str) -> str:
     except (ValueError, RecursionError):
         return text
     while isinstance(reply, Mapping | list) and reply:
-        inner = reply[0] if isinstance(reply, list) else next((reply[key] for key in _MESSAGES if reply.get(key)), None)
+        inner = (
+            reply[0] if isinstance(reply, list) else next((reply[key] for key in _MESSAGE_KEYS if reply.get(key)), None)
+        )
         if inner is None:
             break
         reply = inner
@@ -184,10 +160,8 @@ current = _Current()
 """The deadline of this thread's current exchange."""
 
 
-LONGEST_WAIT = 120.0
-"""Longest wait in seconds; if a server asks for more, the request fails."""
-_MAX_PAUSE_SECONDS = 30.0
-"""Longest pause in seconds between two attempts."""
+LONGEST_WAIT = 120.0  # seconds; if a server asks for more, the request fails
+_MAX_PAUSE_SECONDS = 30.0  # between two attempts
 _TOO_MANY = 429  # HTTP: too many requests
 
 
@@ -244,14 +218,10 @@ class Retries:
 
 ACCEPT = {"Accept-Encoding": "gzip"}
 """The request header with the encoding that this module can decode."""
-MOST_LAYERS = 2
-"""The most layers of compression: a server that compresses a compressed file makes two; no server makes three."""
-_BLOCK_BYTES = 1 << 16
-"""Bytes that are decompressed at a time."""
+_BLOCK_BYTES = 1 << 16  # that are decompressed at a time
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
-_MAX_EVENT_LINES = 1000
-"""The most lines of one event: the event is parsed again at each line, and a pretty-printed object has some dozens."""
+_MAX_EVENT_LINES = 1000  # of one event, which is parsed again at each line; a pretty-printed object has some dozens
 
 
 class BodyError(HttpError):
@@ -267,63 +237,42 @@ class TooLargeError(BodyError):
 
 
 class Body:
-    """A decoder that decompresses a reply's body while it arrives."""
+    """A decoder that decompresses a reply's body while it arrives, so that a small body cannot fill the memory."""
 
     def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
-        """Read the reply's headers; raise if there are too many encodings or an unknown one."""
-        named = headers.get("content-encoding", "")
-        encodings = [
-            name for name in (part.strip().lower() for part in named.split(",")) if name not in ("", "identity")
-        ]
-        if len(encodings) > MOST_LAYERS:
-            raise BodyError(f"the reply is compressed {len(encodings)} times, more than {MOST_LAYERS}")
-        for name in encodings:
-            if name not in ("gzip", "x-gzip"):
-                raise BodyError(f"the reply is compressed as {name!r:.40}, which the request did not accept")
-        self._layers = [_Layer(most) for _ in encodings]
-        self._most, self._size = most, 0
+        encoding = headers.get("content-encoding", "").strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip"):
+            raise BodyError(f"the reply is compressed as {encoding!r:.40}, which the request did not accept")
+        self._stream = zlib.decompressobj(31) if encoding.endswith("gzip") else None  # 31: gzip
+        self._most, self._size, self._begun = most, 0, False
 
     def feed(self, block: bytes) -> bytes:
         """Return the decompressed bytes of a block of the body."""
-        for layer in self._layers:
-            block = layer.feed(block)
-        self._size += len(block)
-        if self._size > self._most:
-            raise TooLargeError(self._most)
-        return block
+        pieces = []
+        while block:
+            piece, block = self._decompress(block)
+            pieces.append(piece)
+            self._size += len(piece)
+            if self._size > self._most:
+                raise TooLargeError(self._most)
+        return b"".join(pieces)
+
+    def _decompress(self, block: bytes) -> tuple[bytes, bytes]:
+        if self._stream is None:
+            return block, b""
+        self._begun = True
+        try:
+            return self._stream.decompress(block, _BLOCK_BYTES), self._stream.unconsumed_tail
+        except zlib.error as error:
+            raise BodyError(f"the compressed reply is damaged ({error})") from error
 
     def close(self) -> None:
         """Raise if the compressed body ended too early."""
-        if any(layer.open for layer in self._layers):
+        if self._stream and self._begun and not self._stream.eof:
             raise BodyError("the compressed reply ended too early")
 
 
-class _Layer:
-    def __init__(self, most: int) -> None:
-        self._stream = zlib.decompressobj(31)  # 31: gzip
-        self._most, self._size, self._begun = most, 0, False
-
-    @property
-    def open(self) -> bool:
-        return self._begun and not self._stream.eof
-
-    def feed(self, block: bytes) -> bytes:
-        pieces = []
-        while block:
-            try:
-                pieces.append(self._stream.decompress(block, _BLOCK_BYTES))
-            except zlib.error as error:
-                raise BodyError(f"the compressed reply is damaged ({error})") from error
-            self._begun = True
-            self._size += len(pieces[-1])
-            if self._size > self._most:
-                raise TooLargeError(self._most)
-            block = self._stream.unconsumed_tail
-        return b"".join(pieces)
-
-
-# ---------------------------------------------------------------- streams: server-sent events, or one JSON object per
-# line
+# ---------------------------------------------------------------- streams of events
 
 
 class Event(NamedTuple):
@@ -336,64 +285,52 @@ class Event(NamedTuple):
     """Whether the event only marks the end of the stream (`[DONE]`)."""
 
 
-def read_events(lines: Iterable[str]) -> Iterator[Event]:  # noqa: C901, PLR0912 - a line decides at once
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
     """Yield the JSON objects of a stream; an object is one line, with or without `data:`, or several `data:` lines."""
-    name, held, pieces = "", "", 0
+    name, held = "", list[str]()
     for line in lines:
-        text = line.strip()
-        if text.startswith("data:"):
-            text = text.removeprefix("data:").strip()
-        elif text.startswith("event:"):
-            name = text.removeprefix("event:").strip()
-            # some events have only a name
-            if name == "end":
+        field, colon, rest = line.strip().partition(":")
+        text = rest.strip() if field in ("data", "event") else line.strip()
+        if field == "event":
+            name = text
+            if name == "end":  # some events have only a name
                 yield Event(name, None, done=True)
-            continue
-        elif text.startswith((":", "id:", "retry:")):
-            continue
-        elif not text:
-            if held:
-                raise HttpError("a line of the stream is not JSON")
-            name = ""
-            continue
-        if text == "[DONE]":
+        elif text == "[DONE]":
             yield Event(name, None, done=True)
-            continue
-        held, pieces = (f"{held}\n{text}", pieces + 1) if held else (text, 1)
-        if pieces > _MAX_EVENT_LINES:
-            raise HttpError(f"an event of the stream has more than {_MAX_EVENT_LINES} lines")
-        try:
-            data = json.loads(held)
-        except (ValueError, RecursionError):
-            if not line.lstrip().startswith("data:"):
-                raise HttpError("a line of the stream is not JSON") from None
-            continue
-        if text:
-            held = ""
-            yield Event(name, data)
+        elif not line.strip():
+            if held:
+                break
+            name = ""
+        elif text and not (colon and field in ("", "id", "retry")):
+            held.append(text)
+            try:
+                data = json.loads("\n".join(held))
+            except (ValueError, RecursionError):
+                if field != "data" or len(held) > _MAX_EVENT_LINES:
+                    break
+            else:
+                held = []
+                yield Event(name, data)
     if held:
         raise HttpError("a line of the stream is not JSON")
+
+
+# ---------------------------------------------------------------- requests and replies
 
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
 """Status codes for which a retry may help; after 501 and 505 it never does."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-LARGEST = 16 << 20
-"""Default size limit of a reply in bytes."""
+LARGEST = 16 << 20  # bytes of a reply, where no other limit is set
 
 
 class HttpClient:
     """An HTTP client with pooled connections, deadlines and size limits."""
 
     def __init__(
-        self,
-        headers: Mapping[str, str] | None = None,
-        *,
-        connections: int = 4,
-        secrets: Secrets | None = None,
-        policy: "AddressPolicy | None" = None,
-        pool: Any = None,
-    ) -> None:
+        self, headers: Mapping[str, str] | None = None, *, connections: int = 4, secrets: Secrets | None = None,
+        policy: "AddressPolicy | None" = None, pool: Any = None,
+    ) -> None:  # fmt: skip
         """Store the headers that every request sends, and the largest number of simultaneous connections."""
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
         self._connections, self._policy, self._given = connections, policy, pool
@@ -405,17 +342,10 @@ class HttpClient:
 
     @contextmanager
     def send(
-        self,
-        method: str,
-        url: str,
-        body: Any = None,
-        *,
-        deadline: Deadline,
-        content: bytes | Iterator[bytes] | None = None,
-        headers: Mapping[str, str] | None = None,
-        most: int = LARGEST,
-        follow: int = 0,
-    ) -> "Iterator[Response]":
+        self, method: str, url: str, body: Any = None, *, deadline: Deadline,
+        content: bytes | Iterator[bytes] | None = None, headers: Mapping[str, str] | None = None,
+        most: int = LARGEST, follow: int = 0,
+    ) -> "Iterator[Response]":  # fmt: skip
         """Send a request and yield the response as soon as its headers arrive."""
         sent = {**self._headers, **(headers or {})}
         if content is None and body is not None:
@@ -433,7 +363,7 @@ class HttpClient:
                 url = urljoin(url, target)
 
     def _without_secrets(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers that another server may see: none with a key, whatever its name is."""
+        """Return the headers that another server may see: none with a key, whatever its name."""
         return {
             name: value
             for name, value in headers.items()
@@ -583,8 +513,7 @@ class Response:
 # ---------------------------------------------------------------- a deadline for the whole exchange
 
 AddressPolicy = Callable[[str, int], Sequence[str]]
-"""A function that returns the addresses to connect to for a host and a port; it raises HttpError for a forbidden host.
-"""
+"""Returns the addresses to connect to for a host and a port; raises HttpError for a forbidden host."""
 
 
 class BoundedBackend(httpcore.SyncBackend):
@@ -594,12 +523,7 @@ class BoundedBackend(httpcore.SyncBackend):
         self._policy = policy
 
     def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Any = None,
+        self, host: str, port: int, timeout: float | None = None, local_address: Any = None, socket_options: Any = None
     ) -> httpcore.NetworkStream:
         """Open a TCP connection to the first address of the host that accepts it."""
         error: Exception = httpcore.ConnectError("no address")

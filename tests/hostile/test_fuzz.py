@@ -163,7 +163,7 @@ def fuzz_json(chance: random.Random) -> None:
 
 def fuzz_body(chance: random.Random) -> None:
     data = damaged(chance, gzip.compress(chance.randbytes(50) * chance.randrange(1, 20_000)))
-    body = Body({"content-encoding": chance.choice(["gzip", "gzip, gzip", "br", ""])}, most=100_000)
+    body = Body({"content-encoding": chance.choice(["gzip", "br", ""])}, most=100_000)
     for start in range(0, len(data), 777):
         body.feed(data[start : start + 777])
     body.close()

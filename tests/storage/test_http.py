@@ -160,6 +160,7 @@ def test_read_events_parses_json_lines_with_and_without_names():
         "",
         '{"b": 2}',
         "id: 3",
+        "data:",
         "data: [DONE]",
         "event: end",
     ]
@@ -178,24 +179,21 @@ def test_robots_rules_give_delay_and_allowed_paths():
 
 
 @pytest.mark.parametrize(("size", "fits"), [(1000, True), (1001, False)])
-def test_body_compressed_twice_has_the_size_limit_at_each_step(size, fits):
-    inner = gzip.compress(b"x").ljust(size, b"\0")
-    body = Body({"content-encoding": "gzip, gzip"}, most=1000)
+def test_compressed_body_has_the_size_limit_when_it_is_decompressed(size, fits):
+    body = Body({"content-encoding": "gzip"}, most=1000)
     if fits:
-        assert body.feed(gzip.compress(inner)) == b"x"
+        assert body.feed(gzip.compress(b"x" * size)) == b"x" * size
     else:
         with pytest.raises(TooLargeError, match="larger than 1000 bytes"):
-            body.feed(gzip.compress(inner))
+            body.feed(gzip.compress(b"x" * size))
 
 
-def test_body_error_names_the_size_and_the_number_of_encodings():
+def test_body_error_names_the_size():
     with pytest.raises(TooLargeError, match="larger than 1 MB$"):
         Body({}, most=1 << 20).feed(b"x" * ((1 << 20) + 1))
     with pytest.raises(TooLargeError, match="larger than 1048575 bytes"):
         Body({}, most=(1 << 20) - 1).feed(b"x" * (1 << 20))
-    with pytest.raises(BodyError, match="compressed 3 times, more than 2"):
-        Body({"content-encoding": "gzip, x-gzip, gzip"}, most=9)
-    assert Body({"content-encoding": "identity, , identity"}, most=9).feed(b"x") == b"x"
+    assert Body({"content-encoding": "Identity"}, most=9).feed(b"x") == b"x"
 
 
 @pytest.mark.parametrize(
