@@ -10,7 +10,7 @@ from exhibit.evidence import Span
 from exhibit.law.editions import without_version
 from exhibit.law.language import list_content_words
 from exhibit.law.sentences import CITATION, split_sentences
-from exhibit.law.values import find_figures, has_missing_figures, has_other_qualifier
+from exhibit.law.values import has_missing_figures, read_statement
 
 OVERLAP = 0.4
 """The share of a claim's content words that its sources must contain."""
@@ -121,7 +121,7 @@ def claims_of(text: str) -> list[Claim]:
         cited = [*citations, *find_citations(inside)]
         numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
         malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
-        if not list_content_words(words) and not find_figures(words).numbers:
+        if not list_content_words(words) and not read_statement(words).numbers:
             # the citation belongs to the claim before it: "… two years.\n\n[1]", or "Yes. [1]" after a claim
             if claims and numbers:
                 last = claims[-1]
@@ -207,12 +207,8 @@ def _find_supporting(
     together = frozenset[str]().union(*(evidence[number].words for number in holding))
     if not holding or _compute_share(own, together) < OVERLAP:
         return []
-    claimed = find_figures(claim.text)
-    if not claimed.loose and not claimed.dates:  # true for half of all claims: then the sources' numbers are not needed
-        return holding
     stated = "\n\n".join([given, *(evidence[number].text for number in holding)])
-    missing = has_missing_figures(claimed, find_figures(stated)) or has_other_qualifier(claim.text, stated)
-    return [] if missing else holding
+    return [] if has_missing_figures(claim.text, stated) else holding
 
 
 def _has_own_part(number: int, cited: Sequence[int], evidence: dict[int, _Evidence], claim: str) -> bool:

@@ -25,8 +25,13 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _ABBREVIATED_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9, "tn": 10**12}
 _WORD_VALUES = dict(zip(_SMALL, range(20), strict=True)) | dict(zip(_TENS, range(20, 100, 10), strict=True))
-_NUMBER_WORD = rf"(?:{make_word_pattern([*_WORD_VALUES, 'hundred', *_SCALES])})"
-NUMBER_WORDS = rf"{_NUMBER_WORD}(?:(?:\s+and\s+|\s+|-\s?){_NUMBER_WORD}){{0,11}}"
+_ONES = make_word_pattern(_SMALL[1:10])
+_WORDS_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]\s?(?:{_ONES})\b)?|{make_word_pattern(_SMALL)})\b"
+_WORDS_BELOW_1000 = rf"{_WORDS_BELOW_100}(?:\s{{1,3}}hundred\b(?:\s{{1,3}}(?:and\s{{1,3}})?{_WORDS_BELOW_100})?)?"
+_SCALE_WORD = rf"\s{{1,3}}(?:{'|'.join(_SCALES)})\b"
+NUMBER_WORDS = (
+    rf"(?:(?:{_WORDS_BELOW_1000}{_SCALE_WORD}\s{{1,3}}(?:and\s{{1,3}})?){{0,3}}{_WORDS_BELOW_1000}(?:{_SCALE_WORD})?)"
+)
 """A pattern for a number in words, to use in a longer pattern that ignores case."""
 
 
@@ -502,15 +507,9 @@ _SPACED = re.compile(
 _APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")  # Swiss: `250'000`
 _SCANNED = re.compile(r"(?<!\w)\d(?=[\d,.]{0,20}O)[\dO]*(?:[.,][\dO]{3})*(?!\w)")
 """A number in which a scanner read the letter O for a zero: `25O,OOO`."""
-_DIGIT_NUMBER = re.compile(
+_FIGURE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|mn|billion|"
-    r"bn|trillion|tn|m|k)\b)?"
-)
-_SMALL_WORDS = (
-    rf"(?:(?:{make_word_pattern(_TENS)})(?:[\s-](?:{make_word_pattern(_SMALL[1:10])}))?|{make_word_pattern(_SMALL)})"
-)
-_SPELT_NUMBER = re.compile(
-    rf"\b{_SMALL_WORDS}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL_WORDS})?)?(?:\s+(?:{'|'.join(_SCALES)}))?\b"
+    rf"bn|trillion|tn|m|k)\b)?|\b{NUMBER_WORDS}"
 )
 
 
@@ -524,68 +523,11 @@ def write_plain_numbers(text: str) -> str:
     return _SPACED.sub(lambda match: re.sub(r"(?<=\d)[ .](?=\d)", "", match[0]), text)
 
 
-@dataclass(frozen=True)
-class Figures:
-    """The numbers and dates of a text."""
-
-    numbers: frozenset[str]
-    """Every number, including those inside dates."""
-    loose: frozenset[str]
-    """Numbers outside dates; the word `one` is a pronoun, not a number."""
-    dates: tuple[frozenset[Day], ...]
-    """Each date with its possible readings: 1/2/2020 has two."""
-    rest: str = ""
-    """The text without its dates, in lower case."""
-
-
-def find_figures(text: str) -> Figures:
-    """Return the numbers and dates of a text; dates may be incomplete, such as `May 2020`."""
-    plain = write_plain_numbers(text)
-    dates, pieces, end = [], [], 0
-    for match, readings in _find_dates(plain):
-        dates.append(frozenset(readings))
-        pieces += [plain[end : match.start()], " " * len(match[0])]
-        end = match.end()
-    plain, rest = plain.lower(), "".join([*pieces, plain[end:]]).lower()
-    loose = {
-        *map(_write_digits, _DIGIT_NUMBER.finditer(rest)),
-        *(_write_spelt(match) for match in _SPELT_NUMBER.finditer(rest) if match[0] != "one"),
-    }
-    numbers = {*map(_write_digits, _DIGIT_NUMBER.finditer(plain)), *map(_write_spelt, _SPELT_NUMBER.finditer(plain))}
-    return Figures(frozenset(numbers), frozenset(loose), tuple(dates), rest)
-
-
-def has_missing_figures(claim: Figures, evidence: Figures) -> bool:
-    """Return whether the claim has a number or a date that the evidence lacks."""
-    return bool(claim.loose - evidence.numbers) or not _has_dates(claim.dates, evidence.dates)
-
-
-def has_other_qualifier(claim: str, evidence: str) -> bool:
-    """Return whether a claim states a period that the evidence has only with another qualifier: 10 business days."""
-    wanted = _list_periods(claim)
-    stated = _list_periods(evidence) if wanted else frozenset()
-    lengths = {length for length, _ in stated}
-    return any(period not in stated and period[0] in lengths for period in wanted)
-
-
-def _list_periods(text: str) -> frozenset[tuple[str, str]]:
-    """Return the length and the qualifier of each period in a text: `10 day` and `business` for ten business days."""
-    periods = (value for value in find_values(text) if value.kind == "period")
-    return frozenset((value.key.replace(value.qualifier, "").replace("  ", " "), value.qualifier) for value in periods)
-
-
-def _has_dates(wanted: tuple[frozenset[Day], ...], stated: tuple[frozenset[Day], ...]) -> bool:
-    known = [day for readings in stated for day in readings]
-    return all(any(day.is_within(other) for day in readings for other in known) for readings in wanted)
-
-
-def write_in_digits(plain: str) -> str:
-    """Return a lower-case text with every number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
-    return _DIGIT_NUMBER.sub(lambda match: f"{_write_digits(match)} ", _SPELT_NUMBER.sub(_write_spelt, plain))
-
-
-def _write_digits(match: re.Match[str]) -> str:
+def _write_figure(match: re.Match[str]) -> str:
+    """Return a number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
     whole, fraction, scale = match.groups()
+    if whole is None:
+        return str(read_words(match[0]))
     whole = whole.replace(",", "").lstrip("0") or "0"
     if set(fraction) <= {".", "0"}:  # 5.00 is 5; but section 5.10 is not section 5.1
         fraction = ""
@@ -593,12 +535,6 @@ def _write_digits(match: re.Match[str]) -> str:
         return f"{(Decimal(whole + fraction) * (_SCALES | _ABBREVIATED_SCALES)[scale]).normalize():f}"
     return whole + fraction
 
-
-def _write_spelt(match: re.Match[str]) -> str:
-    return str(read_words(match[0]))
-
-
-# ---------------------------------------------------------------- expected answers
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")  # l.l.c.
@@ -619,21 +555,82 @@ _YES_NO = frozenset({"yes", "no"})
 
 
 @dataclass(frozen=True)
-class _Statement:
+class Statement:
     """The words, numbers and dates of a text in normal form, so that two texts can be compared."""
 
     tokens: tuple[str, ...]
-    """Every word and number in order."""
+    """Every word and number outside dates, in order."""
     terms: frozenset[str]
     """Numbers, and the stems of content words; company names without their legal form."""
     measures: frozenset[tuple[str, str]]
     """Numbers with their unit of time or per cent; the unit of business days is another than that of days."""
     dates: tuple[frozenset[Day], ...]
+    """Each date with its possible readings: 1/2/2020 has two; a date may be incomplete, such as `May 2020`."""
+    numbers: frozenset[str]
+    """Every number, including those inside dates."""
+    loose: frozenset[str]
+    """Numbers outside dates; the word `one` is a pronoun, not a number."""
+
+
+@lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
+def read_statement(text: str) -> Statement:
+    """Return the words, numbers and dates of a text in normal form."""
+    plain = write_plain_numbers(text)
+    dates, pieces, end = [], [], 0
+    for match, readings in _find_dates(plain):
+        dates.append(frozenset(readings))
+        pieces += [plain[end : match.start()], " " * len(match[0])]
+        end = match.end()
+    rest = "".join([*pieces, plain[end:]]).lower()
+    loose = {_write_figure(match) for match in _FIGURE.finditer(rest) if match[0] != "one"}
+    numbers = map(_write_figure, _FIGURE.finditer(plain.lower()))
+    words = _FIGURE.sub(lambda match: _write_figure(match) + " " * (match[1] is not None), rest)
+    for word, pattern in _WRITTEN.items():
+        words = pattern.sub(f" {word} ", words)
+    words = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", words)
+    found = _TOKEN.findall(words)
+    # thirty (30) is one number
+    tokens = [token for at, token in enumerate(found) if not (at and token[0].isdigit() and token == found[at - 1])]
+    stems = [token if token[0].isdigit() else stem(token) for token in tokens]
+    terms = frozenset(
+        word
+        for token, word in zip(tokens, stems, strict=True)
+        if token[0].isdigit() or (is_content(token) and token not in _COMPANY_FORMS)
+    )
+    measures = frozenset(_find_measures(stems))
+    return Statement(tuple(tokens), terms, measures, tuple(dates), frozenset(numbers), frozenset(loose))
+
+
+def _find_measures(words: list[str]) -> Iterator[tuple[str, str]]:
+    for at, word in enumerate(words):
+        following = words[at + 1 : at + 3]
+        if word[0].isdigit() and following:
+            qualified = following[0] in _UNIT_KINDS and len(following) > 1
+            unit = following[1] if qualified else following[0]
+            if unit in _ANSWER_UNITS:
+                yield word, f"{_UNIT_KINDS[following[0]] if qualified else ''} {unit}".strip()
+
+
+def _has_dates(wanted: Statement, stated: Statement) -> bool:
+    known = [day for readings in stated.dates for day in readings]
+    return all(any(day.is_within(other) for day in readings for other in known) for readings in wanted.dates)
+
+
+def has_missing_figures(claim: str, evidence: str) -> bool:
+    """Return whether a claim has a number, a date or a unit that the evidence lacks: 10 business days for 10 days."""
+    wanted = read_statement(claim)
+    if not wanted.loose and not wanted.dates:  # true for half of all claims: the evidence need not be read
+        return False
+    stated = read_statement(evidence)
+    if wanted.loose - stated.numbers or not _has_dates(wanted, stated):
+        return True
+    known = {(number, unit.split()[-1]) for number, unit in stated.measures}
+    return any((number, unit.split()[-1]) in known for number, unit in wanted.measures - stated.measures)
 
 
 def stands_in(expected: str, text: str) -> bool | None:
     """Return whether a text states an expected answer, by words, numbers and dates; None if that cannot be decided."""
-    wanted, stated = _read_statement(expected), _read_statement(text)
+    wanted, stated = read_statement(expected), read_statement(text)
     if not wanted.tokens and not wanted.dates:
         return None
     if wanted.tokens[:1] and wanted.tokens[0] in _YES_NO:
@@ -648,33 +645,4 @@ def stands_in(expected: str, text: str) -> bool | None:
     terms = wanted.terms if stated.terms & currencies else wanted.terms - currencies
     if _DENIALS.intersection(wanted.tokens) and not _DENIALS.intersection(stated.tokens):
         return False
-    return _has_dates(wanted.dates, stated.dates) and terms <= stated.terms and wanted.measures <= stated.measures
-
-
-@lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
-def _read_statement(text: str) -> _Statement:
-    figures = find_figures(text)
-    plain = write_in_digits(figures.rest)
-    for word, pattern in _WRITTEN.items():
-        plain = pattern.sub(f" {word} ", plain)
-    plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
-    found = _TOKEN.findall(plain)
-    # thirty (30) is one number
-    tokens = [token for at, token in enumerate(found) if not (at and token[0].isdigit() and token == found[at - 1])]
-    words = [token if token[0].isdigit() else stem(token) for token in tokens]
-    terms = [
-        word
-        for token, word in zip(tokens, words, strict=True)
-        if token[0].isdigit() or (is_content(token) and token not in _COMPANY_FORMS)
-    ]
-    return _Statement(tuple(tokens), frozenset(terms), frozenset(_find_measures(words)), figures.dates)
-
-
-def _find_measures(words: list[str]) -> Iterator[tuple[str, str]]:
-    for at, word in enumerate(words):
-        following = words[at + 1 : at + 3]
-        if word[0].isdigit() and following:
-            qualified = following[0] in _UNIT_KINDS and len(following) > 1
-            unit = following[1] if qualified else following[0]
-            if unit in _ANSWER_UNITS:
-                yield word, f"{_UNIT_KINDS[following[0]] if qualified else ''} {unit}".strip()
+    return _has_dates(wanted, stated) and terms <= stated.terms and wanted.measures <= stated.measures

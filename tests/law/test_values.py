@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from exhibit.law.profile import find_own_date
 from exhibit.law.values import (
     find_days,
-    find_figures,
     find_values,
     keys_of,
+    read_statement,
     read_words,
     stands_in,
     takes_an,
@@ -152,7 +152,7 @@ def test_date_is_read_in_any_case_and_language(text):
     ],
 )
 def test_invalid_date_is_read_as_numbers(text):
-    found = find_figures(text)
+    found = read_statement(text)
     assert found.dates == () and found.loose
 
 
@@ -160,5 +160,5 @@ def test_invalid_date_is_read_as_numbers(text):
 def test_every_reader_reads_a_date_in_any_case(text):
     assert find_days(text) == [date(2024, 1, 5)]
     assert keys_of(text) == {("date", "2024-01-05")}
-    assert [{day.month for day in readings} for readings in find_figures(text).dates] == [{1}]
+    assert [{day.month for day in readings} for readings in read_statement(text).dates] == [{1}]
     assert find_own_date(f"This lease is dated {text}.", "contract")
