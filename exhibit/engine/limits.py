@@ -114,8 +114,7 @@ def make_limits(seconds: float, mebibytes: int) -> Limits:
 # ---------------------------------------------------------------- limits inside a worker
 
 
-_serving: list[Limits] = []
-"""The limits of the current item if this process is a worker, else empty."""
+_serving: list[Limits] = []  # the limits of the current item if this process is a worker, else empty
 
 
 def serve_within(limits: Limits) -> None:

@@ -18,8 +18,7 @@ Out = TypeVar("Out")
 AHEAD = 4  # items in flight per worker: enough to keep all workers busy, few enough that memory stays flat
 TRIES = 3  # attempts for an item that kills its worker, or that fails with a transient disk or network error
 DIED = f"died {TRIES} times"
-_RETRY_SECONDS = (0.2, 1.0)
-"""Seconds before the second and the third attempt after a transient error."""
+_RETRY_SECONDS = (0.2, 1.0)  # seconds before the second and the third attempt after a transient error
 _TRANSIENT = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}

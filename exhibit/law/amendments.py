@@ -15,8 +15,7 @@ _SUFFIX = re.compile(
     r"(?i)[\W_]+(?:(?:first|second|third|fourth|fifth|\d+(?:st|nd|rd|th))[\W_]+)?(?:amend|addend|variation|restate)"
 )
 """Matches the end of an amendment's file name, behind the contract's: ` - Amendment No. 1`, `_second_amendment`."""
-_MIN_SCORE = 3
-"""Evidence that links an amendment to its contract: title and party, date and party, or title and date."""
+_MIN_SCORE = 3  # evidence that links an amendment to its contract: title and party, date and party, or title and date
 _ISSUER_CHARS = 12  # characters that the file names of one issuer share: `GluMobileInc`
 
 _ORDINALS = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"

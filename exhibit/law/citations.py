@@ -12,13 +12,10 @@ from exhibit.law.language import list_content_words
 from exhibit.law.sentences import CITATION, split_sentences
 from exhibit.law.values import has_missing_figures, read_statement
 
-OVERLAP = 0.4
-"""The share of a claim's content words that its sources must contain."""
+OVERLAP = 0.4  # the share of a claim's content words that its sources must contain
 
-BRACKETED = re.compile(r"\[([^\[\]]+)\]")
-"""Any text in square brackets: a source by name, a number, an editor's word."""
-SOURCES = "Sources:"
-"""The line above the list of sources of an answer."""
+BRACKETED = re.compile(r"\[([^\[\]]+)\]")  # any text in square brackets: a source by name, a number, an editor's word
+SOURCES = "Sources:"  # the line above the list of sources of an answer
 _LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")

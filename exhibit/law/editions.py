@@ -1,7 +1,7 @@
 """Laws as documents, and references to laws."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -137,7 +137,7 @@ def _read_heading_below(text: str, at: int) -> str:
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _MAX_TITLE_CHARS else ""
 
 
-# ---------------------------------------------------------------- references to provisions
+# ---------------------------------------------------------------- the names of laws
 
 
 _MIN_STEM_LETTERS, _MAX_ENDING_LETTERS = 4, 3
@@ -145,21 +145,6 @@ _MIN_STEM_LETTERS, _MAX_ENDING_LETTERS = 4, 3
 `občanského`.
 """
 _MAX_WORDS_TO_LAW = 4  # words between a provision and the title of its law, such as `des` or `zákona č. …, o`
-_MAX_CHARS_TO_LAW = 90  # characters after a provision in which its law is named
-_NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
-
-
-@dataclass(frozen=True)
-class Provision:
-    """A provision of a law to which a text refers."""
-
-    span: Span
-    label: str
-    """The unit as the law's own heading writes it: `§ 2079`, `Art. 5`."""
-    below: tuple[tuple[str, str], ...] = ()
-    """The parts below the unit with their numbers, outermost first: paragraph 1, letter b."""
-    law: str | None = None
-    """The key of the law that the reference names; None if it names no known law."""
 
 
 @dataclass(frozen=True)
@@ -198,51 +183,6 @@ def _are_inflected(one: str, other: str) -> bool:
     return len(long) - len(short) <= _MAX_ENDING_LETTERS and long.startswith(
         short[: max(_MIN_STEM_LETTERS, len(short) - _MAX_ENDING_LETTERS)]
     )
-
-
-def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
-    """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
-    for match in _make_head_pattern(system).finditer(text):
-        below, end = _read_parts(text, match.end(), system)
-        after = text[end : end + _MAX_CHARS_TO_LAW]
-        own = next(_make_head_pattern(system).finditer(after), None)
-        clause = re.split(r"[;:?!“”„]", after[: own.start()] if own else after)[0]
-        named = ((law.find_end(clause), law.key) for law in laws)
-        length, law = max(((taken, key) for taken, key in named if taken), default=(0, None))
-        yield Provision(Span(match.start(), end + length), _label(match), below, law)
-
-
-@cache
-def _make_head_pattern(system: LegalSystem) -> re.Pattern[str]:
-    words = [
-        word for level in system.levels if level.unit or (not system.units and level.rank >= 4) for word in level.words
-    ]
-    forms = "|".join(sorted((re.escape(word) for word in words), key=len, reverse=True))
-    return re.compile(rf"(?<!\w)(?P<word>(?i:{forms}))[ \xa0]?(?P<number>{_NUMBER})(?!\w)")
-
-
-def _label(match: re.Match[str]) -> str:
-    return f"{match['word'].replace('§§', '§')} {match['number'].rstrip('.')}"
-
-
-def _read_parts(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
-    """Return the parts that a reference names after its unit, such as `odst. 1`, and the end of the reference."""
-    names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
-    if not names:
-        return (), at
-    forms = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    part = re.compile(
-        rf",?[ \xa0](?P<word>{forms})[ \xa0]?"
-        r"(?P<number>\d{1,3}(?:[ºª°]|[a-z])?(?!\w)|[IVXLC]+(?!\w)|[a-z]{1,2}(?!\w)\)?)"
-        r"|,[ \xa0](?P<roman>[IVXLC]{1,7})(?!\w)"
-    )
-    below: list[tuple[str, str]] = []
-    while match := part.match(text, at):
-        below.append(
-            (names[match["word"]], match["number"].rstrip(")")) if match["word"] else ("clause", match["roman"])
-        )
-        at = match.end()
-    return tuple(below), at
 
 
 @cache

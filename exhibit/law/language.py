@@ -18,8 +18,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-"""A faster pattern of a word, for texts without other letters or digits."""
+_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # A faster pattern of a word, for texts without other letters or digits
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 PART = "#"
@@ -125,8 +124,7 @@ def list_word_runs(text: str) -> list[str]:
     return _RUN.findall(text)
 
 
-FREE = 3.001
-"""The rank of a part whose level differs from law to law."""
+FREE = 3.001  # the rank of a part whose level differs from law to law
 FOLDER = Path(__file__).with_name("systems")
 _DIGITS = (
     r"(?:[LRD]\.? ?)?\d{1,4}(?:[-.]\d{1,4})*(?:[ -]?(?:bis|ter|quater))?(?:\.?[ºª°]|er(?!\w)|o(?!\w))?"

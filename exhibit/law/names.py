@@ -11,12 +11,10 @@ from urllib.parse import unquote
 
 from exhibit.law.language import list_word_runs, load_systems, replace_typography
 
-ENDINGS = "pdf|txt|json|html?|md|docx?"
-"""The extensions of document files, as a part of a regular expression."""
+ENDINGS = "pdf|txt|json|html?|md|docx?"  # the extensions of document files, as a part of a regular expression
 _ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
 
-_ANY_ENDING = re.compile(r"(?<=.)\.[a-z][a-z0-9]{1,4}$")
-"""Any extension in lower case; `v1.2` has none."""
+_ANY_ENDING = re.compile(r"(?<=.)\.[a-z][a-z0-9]{1,4}$")  # any extension in lower case; `v1.2` has none
 _MAX_ENCODINGS = 3  # levels of percent-encoding, for a name in a URL inside another URL
 
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
@@ -183,10 +181,8 @@ _CAPITAL = re.compile(r"[^\W\d_a-z]")
 _FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
 """A word that may have its capital only because it begins a sentence or a line."""
 _NON = re.compile(r"non(?=[a-z]{5})")
-_MAX_GAP_CHARS = 2
-"""Most characters between two words of one name: a full stop or a comma, and a space."""
-_FORMAL = frozenset("of and the for in de du e & to a an by".split())
-"""Words that an acronym leaves out."""
+_MAX_GAP_CHARS = 2  # most characters between two words of one name: a full stop or a comma, and a space
+_FORMAL = frozenset("of and the for in de du e & to a an by".split())  # words that an acronym leaves out
 
 
 class Word(NamedTuple):
@@ -289,8 +285,7 @@ _SPACES = re.compile(r"\s+")
 _LOWER_CASE_WORDS = frozenset("a an and as at by for from in of on or the to under with".split())
 _SHORT_CAPITALS = frozenset("dba ii iii iv uk us usa".split())
 _CAPITALISED = frozenset("ltd mr mrs dr st jr sr".split())
-_STAY_CAPITAL = SHOUTED | _SHORT_CAPITALS
-"""Legal forms, numbers and countries that always stay in capitals."""
+_STAY_CAPITAL = SHOUTED | _SHORT_CAPITALS  # legal forms, numbers and countries that always stay in capitals
 
 
 def tidy(name: str) -> str:

@@ -67,8 +67,7 @@ _KINDS: dict[str, re.Pattern[str]] = {
 
 _PROFILE_CHARS = 6000  # characters: two pages, which state the kind of the document and its parties
 _MAX_TITLE_CHARS = 120  # characters: a longer line is a sentence
-_FULL_LINE_CHARS = 60
-"""Characters of a full line: after a shorter line a new paragraph begins."""
+_FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new paragraph begins
 
 
 @dataclass(frozen=True)
@@ -288,8 +287,7 @@ not its other us both represented registration number
 """.split()
 )
 _TITLE_LINES = 40  # lines of a first page that contain the title
-_OPENING_CHARS = 3000
-"""Characters at the start of the text that are examined."""
+_OPENING_CHARS = 3000  # characters at the start of the text that are examined
 
 
 # ---------------------------------------------------------------- the kind of document

@@ -8,7 +8,8 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
-from exhibit.law.language import load_systems
+from exhibit.law.editions import LawName
+from exhibit.law.language import LegalSystem, load_systems
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.labels import parse_roman
@@ -20,12 +21,11 @@ _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "":
 _LOWEST_HEIGHT = 4  # lower than every unit
 _KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
 """The units of this module for each kind of part in the legal systems."""
-_MAX_RANGE_NUMBERS = 60
-"""Most numbers of a list or a range; of a longer one only the ends are read."""
-_MAX_NAME_CHARS = 400
-"""Most characters of the name of a provision."""
+_MAX_RANGE_NUMBERS = 60  # most numbers of a list or a range; of a longer one only the ends are read
+_MAX_CHARS_TO_LAW = 90  # characters after a provision in which its law is named
+_MAX_NAME_CHARS = 400  # most characters of the name of a provision
 
-_NUMBER = r"(?:\d{1,4}[a-z]{0,2}(?:[.\-–]\d{1,4}[a-z]{0,2}){0,4}|[IVXLC]{1,7}|[A-Z]|[a-z]{1,2})(?!\w)[ºª°]?"
+_NUMBER = r"(?:\d{1,4}[a-z]{0,2}(?:[.\-–]\d{1,4}[a-z]{0,2}){0,4}|[IVXLC]{1,7}|[A-Z]|[a-z]{1,2})(?:\.?[ºª°])?(?!\w)"
 _BRACKETS = r"(?:[ ]?\([0-9A-Za-z]{1,5}\)){0,5}"
 _NEXT = re.compile(r"\s?(?P<range>bis|to|through|až|–|-)\s?|\s?(?:,|und|and|or|oder|sowie|a|&|/)\s?")
 _LISTED = re.compile(rf"\d{{1,4}}[a-z]{{0,2}}(?:\.\d{{1,4}}[a-z]{{0,2}}){{0,4}}(?![\w.]\w|\w){_BRACKETS}")
@@ -34,6 +34,7 @@ _GLUE = re.compile(
     r"od|vom|see|vgl\.|gemäß|nach|et seq\.?)(?!\w))+"
 )
 _OUTWARD = re.compile(r"\s*+,?\s*+(?:of|to|in|zu|zum|zur|des|der|k|ke)\s++(?:the\s++|this\s++)?")
+_CLAUSE = re.compile(r",[ \xa0]([IVXLC]{1,7})(?!\w)")  # Portuguese: `art. 5º, XXXV`
 _SLUG = re.compile(
     r"(?P<source>[^\W\d][^\d]{0,60}?|SR \d{3}(?:\.\d+)*)[\s\-/]{1,3}"
     r"(?P<number>\d{1,4}[a-z]{0,2}(?:\.\d{1,4}[a-z]{0,2}){0,3})"
@@ -80,9 +81,19 @@ def list_unit_sorts() -> dict[str, str]:
 
 
 @cache
-def _make_unit_pattern() -> re.Pattern[str]:
-    words = "|".join(re.escape(word) for word in list_unit_sorts())
-    return re.compile(rf"(?<![\w§])(?P<word>(?i:{words}))[ \xa0]?(?P<number>{_NUMBER})(?P<brackets>{_BRACKETS})")
+def _make_unit_pattern(system: LegalSystem | None = None) -> re.Pattern[str]:
+    """Return the pattern for a unit's word and its number: in all languages, or in those that a legal system uses."""
+    words = list(list_unit_sorts())
+    if system is not None:
+        below = (word for words in system.data.get("below", {}).values() for word in words.split())
+        words = sorted({*_list_unit_words(system), *map(str.lower, below)}, key=len, reverse=True)
+    forms = "|".join(map(re.escape, words))
+    return re.compile(rf"(?<![\w§])(?P<word>(?i:{forms}))[ \xa0]?(?P<number>{_NUMBER})(?P<brackets>{_BRACKETS})")
+
+
+def _list_unit_words(system: LegalSystem) -> frozenset[str]:
+    levels = (level for level in system.levels if level.unit or (not system.units and level.rank >= 4))
+    return frozenset(form for level in levels for word in level.words for form in (word, word.replace("§", "§§", 1)))
 
 
 def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
@@ -143,19 +154,29 @@ def _find_source(gap: str) -> str:
     return words if re.search(r"\w", words) else ""
 
 
-def _group_steps(text: str) -> Iterator[_Cited]:
-    """Yield the provisions that a text cites; `§ 535 Abs. 1` and `para 3 of Schedule 2` are one provision each."""
+def _group_steps(text: str, system: LegalSystem | None = None) -> Iterator[_Cited]:
+    """Yield the provisions that a text cites; `§ 535 Abs. 1` and `para 3 of Schedule 2` are one provision each.
+
+    In a law of a given legal system only the first number of a list is read: `§§ 664 bis 670` begins at § 664.
+    """
     open_: _Cited | None = None
-    for match in _make_unit_pattern().finditer(text):
+    for match in _make_unit_pattern(system).finditer(text):
         if open_ is not None and match.start() < open_.end:
             continue
         sort = list_unit_sorts()[match["word"].lower()]
         if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
             continue  # "Section a" has no number
-        numbers, end = _read_numbers(text, match, below=sort not in _HEIGHTS)
+        if system is None:
+            numbers, end = _read_numbers(text, match, below=sort not in _HEIGHTS)
+        else:
+            numbers, end = [(match["number"], _read_brackets(match["brackets"]))], match.end()
+            if clause := _CLAUSE.match(text, end):
+                numbers, end = [(match["number"], (ProvisionStep("point", "", clause[1]),))], clause.end()
+            end += sort == "letter" and text.startswith(")", end)  # Czech: `písm. b)`
         paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
         gap = text[open_.end : match.start()] if open_ is not None else ""
-        if open_ is not None and len(open_.paths) == 1 and _goes_on(open_.paths[0][-1], sort, gap):
+        new = system is not None and sort in _HEIGHTS  # a law cites no unit within another
+        if open_ is not None and not new and len(open_.paths) == 1 and _goes_on(open_.paths[0][-1], sort, gap):
             outer = open_.paths[0]
             open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths])
             continue
@@ -206,6 +227,33 @@ def _read_brackets(brackets: str) -> tuple[ProvisionStep, ...]:
     return tuple(ProvisionStep("bracket", "", part) for part in re.findall(r"\(([^()]+)\)", brackets))
 
 
+@dataclass(frozen=True)
+class Provision:
+    """A provision of a law to which a text refers."""
+
+    span: Span
+    label: str
+    """The unit as the law's own heading writes it: `§ 2079`, `Art. 5`."""
+    below: tuple[str, ...] = ()
+    """The numbers of the parts below the unit, outermost first: paragraph 1, letter b."""
+    law: str | None = None
+    """The key of the law that the reference names; None if it names no known law."""
+
+
+def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
+    """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
+    units = _list_unit_words(system)
+    cited = [each for each in _group_steps(text, system) if each.paths[0][0].word.lower() in units]
+    for at, citation in enumerate(cited):
+        following = cited[at + 1].start if at + 1 < len(cited) else len(text)
+        clause = re.split(r"[;:?!“”„]", text[citation.end : min(following, citation.end + _MAX_CHARS_TO_LAW)])[0]
+        named = ((law.find_end(clause), law.key) for law in laws)
+        length, law = max(((taken, key) for taken, key in named if taken), default=(0, None))
+        unit, *below = citation.paths[0]
+        label = f"{unit.word.replace('§§', '§')} {unit.number.rstrip('.')}"
+        yield Provision(Span(citation.start, citation.end + length), label, tuple(s.number for s in below), law)
+
+
 def list_number_forms(number: str) -> frozenset[str]:
     """Return the equivalent forms of a number: `ix` and `9` for `IX`, `8.03` and `8.3` for `8.03`."""
     plain = number.casefold().strip(" .()º°ª:-–—")
@@ -219,8 +267,7 @@ _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.
 """Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
 _OPENING_SHARE = 0.1
 """Share of a document, from its start, in which an exhibit's number names the document itself: `Exhibit 10.1`."""
-_RECITALS_SHARE = 0.5
-"""Share of a document, from its start, that contains its recitals."""
+_RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
 
 _BARE_SORTS = ("unit", "article", "", "paragraph", "point")

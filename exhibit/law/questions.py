@@ -38,8 +38,7 @@ _EXCEPTS = re.compile(
 _LIMITS = re.compile(r"(?i)\b(?:limit|restrict|restrain|bar|prohibit|prevent|forbid|refrain|non)")
 """Matches a question for a limit, to which `non-exclusive` may say yes."""
 _DASH = "[-\u2010-\u2015 ]"
-_MAX_QUESTION_CHARS = 2_000
-"""Most characters of a question that are read: a longer text is not a question."""
+_MAX_QUESTION_CHARS = 2_000  # most characters of a question that are read: a longer text is not a question
 
 
 def asks_yes_or_no(question: str) -> bool:

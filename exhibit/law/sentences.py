@@ -37,8 +37,7 @@ _BEFORE_NUMBER = frozenset(
 _MAY_END = frozenset("bros jr sr dept assn est etc cie st".split())
 _NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
 _MAYBE_END = STOPPED | _MAY_END
-_MAX_LIST_CHARS = 600
-"""The most characters of a sentence together with the list that it announces."""
+_MAX_LIST_CHARS = 600  # the most characters of a sentence together with the list that it announces
 
 
 def split_sentences(text: str) -> list[Span]:

@@ -89,8 +89,7 @@ def _load(point: EntryPoint) -> ModuleType:
     return module
 
 
-_loaded: dict[str, EntryPoint] = {}
-"""The entry points of the loaded plug-ins from other distributions, by file."""
+_loaded: dict[str, EntryPoint] = {}  # the entry points of the loaded plug-ins from other distributions, by file
 
 
 def find_failed_plugin(trace: str) -> str:

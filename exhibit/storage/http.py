@@ -156,8 +156,7 @@ class _Current(threading.local):
     deadline: Deadline | None = None
 
 
-current = _Current()
-"""The deadline of this thread's current exchange."""
+current = _Current()  # the deadline of this thread's current exchange
 
 
 LONGEST_WAIT = 120.0  # seconds; if a server asks for more, the request fails
@@ -216,8 +215,7 @@ class Retries:
 # ---------------------------------------------------------------- bodies
 
 
-ACCEPT = {"Accept-Encoding": "gzip"}
-"""The request header with the encoding that this module can decode."""
+ACCEPT = {"Accept-Encoding": "gzip"}  # the request header with the encoding that this module can decode
 _BLOCK_BYTES = 1 << 16  # that are decompressed at a time
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""

@@ -6,11 +6,12 @@ from datetime import date
 
 import pytest
 
-from exhibit.law.editions import Edition, LawName, find_provisions, find_units, read_edition
+from exhibit.law.editions import Edition, LawName, find_units, read_edition
 from exhibit.law.language import choose_system, language_of
+from exhibit.law.provisions import find_provisions
 from exhibit.law.references import ReferenceCorpus, find_references
 from exhibit.law.refusals import is_refusal
-from exhibit.law.values import find_days, find_figures, write_day
+from exhibit.law.values import find_days, read_statement, write_day
 
 LAWS = [
     LawName("oz", ("89/2012 Sb.",), "občanský zákoník"),
@@ -22,12 +23,12 @@ LAWS = [
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
-        ("cs", "podle § 2079 odst. 1 občanského zákoníku", ("§ 2079", (("paragraph", "1"),), "oz")),
-        ("cs", "podle § 5 písm. b) zákona č. 89/2012 Sb.", ("§ 5", (("letter", "b"),), "oz")),
-        ("cs", "podle čl. II odst. 3", ("čl. II", (("paragraph", "3"),), None)),
-        ("de", "nach § 433 Abs. 1 Satz 2 BGB", ("§ 433", (("paragraph", "1"), ("sentence", "2")), "bgb")),
-        ("de", "nach § 75 Abs. 1 nach Bundesrecht", ("§ 75", (("paragraph", "1"),), None)),
-        ("pt", "o art. 5º, XXXV, da Constituição Federal", ("art. 5º", (("clause", "XXXV"),), "cf")),
+        ("cs", "podle § 2079 odst. 1 občanského zákoníku", ("§ 2079", ("1",), "oz")),
+        ("cs", "podle § 5 písm. b) zákona č. 89/2012 Sb.", ("§ 5", ("b",), "oz")),
+        ("cs", "podle čl. II odst. 3", ("čl. II", ("3",), None)),
+        ("de", "nach § 433 Abs. 1 Satz 2 BGB", ("§ 433", ("1", "2"), "bgb")),
+        ("de", "nach § 75 Abs. 1 nach Bundesrecht", ("§ 75", ("1",), None)),
+        ("pt", "o art. 5º, XXXV, da Constituição Federal", ("art. 5º", ("XXXV",), "cf")),
     ],
 )
 def test_references_are_read_with_their_law(language, text, expected):
@@ -81,8 +82,8 @@ def test_the_language_of_a_question_is_known_in_every_system(question, language)
     [("1.500,50 EUR", "1500.50"), ("1 500,50 Kč", "1500.50"), ("2.500.000 Kč", "2500000"), ("1,500.50", "1500.50")],
 )
 def test_numbers_are_one_number_however_thousands_are_parted(text, number):
-    assert find_figures(text).numbers == {number}
-    assert find_figures("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
+    assert read_statement(text).numbers == {number}
+    assert read_statement("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
 
 
 @pytest.mark.parametrize(

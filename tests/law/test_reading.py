@@ -25,7 +25,7 @@ from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.labels import is_prose, is_shout, is_title, is_title_case
 from exhibit.law.structure.lines import find_contents, is_entry, read_lines
-from exhibit.law.values import find_figures
+from exhibit.law.values import read_statement
 
 HERE = Path(__file__).parent
 SAMPLES = HERE.parent.parent / "samples"
@@ -134,7 +134,7 @@ def test_an_answer_is_taken_apart_as_ever(golden):
     ]
     told += [f"{claim.text!r} {claim.citations} {claim.malformed}" for claim in claims_of(text)]
     for line in text.splitlines():
-        said = find_figures(line)
+        said = read_statement(line)
         told.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")
         told.append(f"{list(list_content_words(line))} {search_terms(line)}")
     golden("law/answer-parts.txt", "\n".join([*told, normalise(text)]) + "\n")

@@ -13,8 +13,9 @@ from itertools import islice, pairwise
 from exhibit.converters.core.benchmark import Label, Quote, RawRow
 from exhibit.converters.laws.files import Version
 from exhibit.converters.laws.markdown import Law, Paragraph
-from exhibit.law.editions import LawName, find_provisions, label_key, list_english_names, make_law_name
+from exhibit.law.editions import LawName, label_key, list_english_names, make_law_name
 from exhibit.law.language import LegalSystem
+from exhibit.law.provisions import find_provisions
 from exhibit.law.values import write_day
 
 _SHORTEST = 40  # fewest characters of a §: a shorter one was repealed, or only refers to another

@@ -8,8 +8,9 @@ from functools import cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.editions import LawName, find_provisions, find_units, label_key, make_law_name, read_edition
+from exhibit.law.editions import LawName, find_units, label_key, make_law_name, read_edition
 from exhibit.law.language import LegalSystem, choose_system, language_of, load_systems, system_of
+from exhibit.law.provisions import find_provisions
 from exhibit.law.references import courts
 from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank_spans, is_same_source
@@ -75,9 +76,7 @@ def _find_provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
     last = ""
     for provision in find_provisions(text, system, [LawName(code, (code,)) for code in codes]):
         last = provision.law or last
-        yield Reference(
-            "statute", last, (label_key(provision.label)[1], *(number for _, number in provision.below)), provision.span
-        )
+        yield Reference("statute", last, (label_key(provision.label)[1], *provision.below), provision.span)
 
 
 def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
@@ -93,8 +92,7 @@ def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
 
 # ---------------------------------------------------------------- the provisions of a corpus
 
-_OPENING_CHARS = 1500
-"""Characters of the first pages, on which a guide states its name."""
+_OPENING_CHARS = 1500  # characters of the first pages, on which a guide states its name
 
 
 class _Place(NamedTuple):

@@ -56,12 +56,9 @@ _OF_AGAIN = re.compile(rf",?\s{{1,3}}(?:of|to|in|under)\s{{1,3}}{_AGAIN.pattern}
 _LIST = re.compile(r",?\s{1,3}(?:and|or)\s{1,3}|,\s{1,3}")
 _ALIAS = re.compile(r"\s{0,3}\((?:[Tt]he\s{1,3})?['\"“‘]?(?:the\s{1,3})?")
 _AFTER = re.compile(r"(?:\s{1,3}\([^()\n]{1,60}\))?(?:,|:|\s{0,3}[-–—])?\s{0,3}(?:\(|(?:at|in|under)\s{1,3})?")
-_OLDEST, _NEWEST = 1952, 2099
-"""Years of acts: the first are those of the Coal and Steel Community."""
-_YEAR_FIRST_FROM = 2015
-"""The first year in which regulations have the year first; `No 44/2001` has it last."""
-_MAX_EARLIER_ACTS = 100
-"""Most earlier acts that `the Directive` may refer to: this limits the time for a hostile text."""
+_OLDEST, _NEWEST = 1952, 2099  # years of acts: the first are those of the Coal and Steel Community
+_YEAR_FIRST_FROM = 2015  # the first year in which regulations have the year first; `No 44/2001` has it last
+_MAX_EARLIER_ACTS = 100  # most earlier acts that `the Directive` may refer to: this limits the time for a hostile text
 
 
 def find_european(text: str) -> Iterator[Mention]:

@@ -12,8 +12,7 @@ from exhibit.law.values import MONTH
 Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]
 
-COARSER = 0.5
-"""The credit for Part 3 if rule 3.4 is expected: it is correct, but the reader has to search."""
+COARSER = 0.5  # the credit for Part 3 if rule 3.4 is expected: it is correct, but the reader has to search
 
 _AFTER_A = (
     r"and|or|but|to|of|in|on|for|by|is|are|was|were|be|as|at|if|when|where|which|that|unless|without|with|"
@@ -50,10 +49,8 @@ _ROMAN = re.compile(r"[IVX]{1,6}[A-Z]?\b")
 _DATED = re.compile(r"(?s)(.*?) ?(\d{4})?")
 # Words that initials leave out.
 _SMALL = frozenset("of and the for in to on by with etc".split())
-_NOWHERE = Span(0, 0)
-"""The span of a reference that was not read from a text."""
-_MAX_RANGE_NUMBERS = 60
-"""Most numbers of a range; of a longer range only the ends count."""
+_NOWHERE = Span(0, 0)  # the span of a reference that was not read from a text
+_MAX_RANGE_NUMBERS = 60  # most numbers of a range; of a longer range only the ends count
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,7 @@ _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.sp
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
 """The instruments whose usual unit this is: such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
-_MAX_CHARS_TO_ACT = 400
-"""Greatest distance in characters from a bare `section 33` back to its Act."""
+_MAX_CHARS_TO_ACT = 400  # greatest distance in characters from a bare `section 33` back to its Act
 
 
 def sort_of(name: str) -> str:

@@ -37,12 +37,10 @@ _ENTRY = re.compile(
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _SPACES = " \t\xa0"
-_WIDE_SPACE = 3 * " "
-"""The space between two pieces of a line: some text files separate paragraphs only by wide spaces."""
+_WIDE_SPACE = 3 * " "  # the space between two pieces of a line: some text files separate paragraphs only by wide spaces
 _MAX_WRAPPED_CHARS = 160
 """If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
-_MAX_LINE_CHARS = 800
-"""A longer line contains whole sections: some text files have lost the ends of their paragraphs."""
+_MAX_LINE_CHARS = 800  # A longer line contains whole sections: some text files have lost the ends of their paragraphs
 _TITLE_CHARS = 140  # characters within which a title ends and its list begins
 _SHORT_LINE_SHARE = 0.6  # share of the usual width: a shorter line ends a paragraph
 
@@ -179,8 +177,7 @@ def find_full_width(lengths: Iterator[int]) -> int:
 # ---------------------------------------------------------------- the table of contents
 
 _CONTENTS_CHARS = 60_000  # characters: a table of contents is at the start
-_MAX_ENTRY_CHARS = 320
-"""Most characters between two entries of one table."""
+_MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
 _MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
 _MAX_CONTENTS_WORDS = 20  # occurrences of the word `contents` that are examined: a hostile text may be full of it
 

@@ -41,11 +41,9 @@ class Section:
 _MAX_LEVELS = 9  # levels: lists may be nested more deeply, headings are not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
 """Styles of lists; each document decides which of them is above which."""
-_CLOSED = frozenset({"title", "agreement", "signature"})
-"""Parts that contain no numbered section."""
+_CLOSED = frozenset({"title", "agreement", "signature"})  # parts that contain no numbered section
 _UNIT = 4.9  # every unit of a law has a lower rank
-_MAX_MISSING_NUMBERS = 3
-"""Most numbers that may be missing from a count: text files lose some."""
+_MAX_MISSING_NUMBERS = 3  # most numbers that may be missing from a count: text files lose some
 
 
 def read_structure(document: Document, outline: Outline | None = None) -> Section:
