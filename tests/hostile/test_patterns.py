@@ -32,15 +32,15 @@ AT_ONE_POSITION = {"match", "fullmatch"}
 
 
 def find_methods() -> dict[str, set[str]]:
-    """Return the methods that the product calls on each name; a name that is used in another way is searched for."""
+    """Return the methods that are called on each name, private ones by module; any other use counts as a search."""
     methods: dict[str, set[str]] = defaultdict(set)
     for path in Path(exhibit.__path__[0]).rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         called = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         for node in ast.walk(tree):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-            if name and not isinstance(getattr(node, "ctx", None), ast.Store):
-                methods[name].add(called.get(id(node), "search"))
+            if name and not isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
+                methods[f"{path}:{name}" if name.startswith("_") else name].add(called.get(id(node), "search"))
     return methods
 
 
@@ -57,7 +57,8 @@ def find_expressions() -> dict[str, tuple[re.Pattern[Any], bool]]:
             continue
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern) and f"{info.name}.{name}" not in SHORT_TEXTS:
-                found.setdefault(f"{info.name}.{name}", (value, methods[name] - {"pattern"} <= AT_ONE_POSITION))
+                used = methods[f"{module.__file__}:{name}" if name.startswith("_") else name]
+                found.setdefault(f"{info.name}.{name}", (value, used - {"pattern"} <= AT_ONE_POSITION))
     return found
 
 
