@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TextIO, TypeVar, cast
+from typing import Any, Generic, Protocol, TextIO, TypeVar, cast
 
 from exhibit.engine.limits import Limits, limit_memory
 from exhibit.runtime.command import is_quiet
@@ -118,8 +118,8 @@ def track(
         now = time.monotonic()
         if now - shown >= _LOG_SECONDS:
             shown = now
-            line = tqdm.format_meter(count, total, now - started, prefix=label, unit=unit, bar_format=_LOG_LINE)
-            print(line, file=out, flush=True)
+            rest: Any = {"total": total, "prefix": label, "unit": unit, "bar_format": _LOG_LINE}
+            print(tqdm.format_meter(count, elapsed=now - started, **rest), file=out, flush=True)
 
 
 _LOG_LINE = "{desc}: {n_fmt}/{total_fmt} {unit}s, {rate_fmt}, {remaining} left"

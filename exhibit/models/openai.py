@@ -151,7 +151,7 @@ def _parse_address(text: str) -> httpx.URL | None:
 
 # ---------------------------------------------------------------- chat completions
 
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)  # the reasoning that some models put before their reply
+_THOUGHTS = re.compile(r"(?<!\s)\s*<think>.*?</think>", re.DOTALL)  # reasoning before a reply
 _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": ""}
 """Parameters that some models or servers reject, and the alternatives that they accept."""
 

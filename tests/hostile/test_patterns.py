@@ -23,6 +23,8 @@ QUADRATIC_RATIO = 24.0
 """Eight times the text takes eight times as long where time is linear, and 64 times where it is quadratic."""
 PUMPS = (" ", "a", "1", "A", ".", "(", "<", "-", ",", "\n", "a ", "A a ", "1.", "a.", "(a)", "<a ", " -", "1 ")
 SHORT_TEXTS = {
+    "exhibit.law.profile._BETWEEN": "reads the first 3,000 characters of a document",
+    "exhibit.law.profile._NEXT": "reads at most 700 characters of a paragraph that names parties",
     "exhibit.law.references.statutes._TOKEN": "reads at most the 160 characters before a name's end",
     "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
 }
@@ -32,15 +34,23 @@ AT_ONE_POSITION = {"match", "fullmatch"}
 
 
 def find_methods() -> dict[str, set[str]]:
-    """Return the methods that are called on each name, private ones by module; any other use counts as a search."""
+    """Return the methods that the product calls on each name of a module; any other use of it counts as a search."""
     methods: dict[str, set[str]] = defaultdict(set)
-    for path in Path(exhibit.__path__[0]).rglob("*.py"):
+    package = Path(exhibit.__path__[0])
+    for path in package.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+        imported = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
         called = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         for node in ast.walk(tree):
-            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-            if name and not isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
-                methods[f"{path}:{name}" if name.startswith("_") else name].add(called.get(id(node), "search"))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                place = imported.get(node.id, f"{own}.{node.id}")
+                methods[place].add(called.get(id(node), "search"))
     return methods
 
 
@@ -57,8 +67,8 @@ def find_expressions() -> dict[str, tuple[re.Pattern[Any], bool]]:
             continue
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern) and f"{info.name}.{name}" not in SHORT_TEXTS:
-                used = methods[f"{module.__file__}:{name}" if name.startswith("_") else name]
-                found.setdefault(f"{info.name}.{name}", (value, used - {"pattern"} <= AT_ONE_POSITION))
+                used = methods[f"{info.name}.{name}"] - {"pattern"}
+                found.setdefault(f"{info.name}.{name}", (value, bool(used) and used <= AT_ONE_POSITION))
     return found
 
 

@@ -93,7 +93,7 @@ _CURRENCIES = {
     "euro": "EUR", "swiss francs": "CHF", "francs": "CHF", "czech crowns": "CZK", "kronor": "SEK", "yen": "JPY",
 }  # fmt: skip
 _SPELT_AMOUNT = re.compile(
-    rf"(?i)(?P<number>\b{NUMBER_WORDS}|\b\d[\d,.]*(?:\s(?:thousand|million|billion))?)\s+(?P<unit>{'|'.join(_CURRENCIES)})\b(?!\s+cents?\b)"
+    rf"(?i)(?P<number>\b{NUMBER_WORDS}|\b(?<![,.])\d[\d,.]*(?:\s(?:thousand|million|billion))?)\s+(?P<unit>{'|'.join(_CURRENCIES)})\b(?!\s+cents?\b)"
 )
 _SIGNS = {"HK$": "HKD ", "A$": "AUD ", "C$": "CAD ", "NZ$": "NZD ", "S$": "SGD ", "R$": "BRL "}
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")

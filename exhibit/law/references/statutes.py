@@ -267,8 +267,7 @@ def _find_owner(
         return Named(others.start(), head.end, name), head.end
     if following := _find_outer(text, head, by_start):
         return owners.get(following.start)
-    for pattern, joined in ((_OF, True), (_THEN, False)):
-        gap = pattern.match(text, head.end)
+    for gap, joined in ((_OF.match(text, head.end), True), (_THEN.match(text, head.end), False)):
         instrument = instruments.find_at(gap.end(), joined=joined) if gap else None
         if instrument and (head.unit != "rule" or sort_of(instrument.name) not in {"act", "order", "regulations"}):
             return instrument, instrument.end
