@@ -14,7 +14,6 @@ from pathlib import Path
 
 from exhibit.conversion import convert
 from exhibit.converters.pages.chromium import HERE, find_browser
-from exhibit.converters.pages.print import share_printer
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note
@@ -50,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     names = choose_samples(options.only)
-    with share_printer():
-        bundles = [str(_convert_sample(name, options.out / "datasets_out" / name)) for name in names]
+    bundles = [str(_convert_sample(name, options.out / "datasets_out" / name)) for name in names]
     # with --json only the run's figures go to stdout
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         code = validate(bundles) or check(bundles)

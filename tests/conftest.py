@@ -20,7 +20,6 @@ from hypothesis import settings
 from playwright.sync_api import Browser
 
 from exhibit.conversion import main
-from exhibit.converters.pages.print import share_printer
 from tests.browser import browsing, taking_turns
 from tests.rag.models import link_models
 
@@ -99,13 +98,6 @@ def cache_of_run(shared_folder: Path) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(link_models(shared_folder / "cache")))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_browser() -> Iterator[None]:
-    """Print all conversions of this process with one browser, as the demo does."""
-    with share_printer():
         yield
 
 

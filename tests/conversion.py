@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from types import ModuleType
 
 from exhibit.converters import Benchmark, Tally
@@ -15,6 +16,13 @@ def options_of(converter: ModuleType, *flags: object) -> Namespace:
     return make_parser(converter).parse_args(["--out", "unused", *map(str, flags)])
 
 
-def chosen(benchmark: Benchmark, tally: Tally, *, limit: int | None = None, answerable_only: bool = False) -> Benchmark:
-    """Return a benchmark reduced as `--limit` and `--answerable-only` would do it."""
-    return choose(benchmark, Namespace(max_documents=limit, answerable_only=answerable_only), tally)
+def read_source(converter: ModuleType, source: Path, *flags: object, strict: bool = False) -> tuple[Benchmark, Tally]:
+    """Read a source and choose from it by flags, without making a bundle of it."""
+    tally = Tally(strict=strict)
+    options = options_of(converter, *flags)
+    return choose(converter.read(source, options, tally), options, tally), tally
+
+
+def chosen(benchmark: Benchmark, tally: Tally) -> Benchmark:
+    """Return a benchmark as it is chosen without flags."""
+    return choose(benchmark, Namespace(max_documents=None, answerable_only=False), tally)

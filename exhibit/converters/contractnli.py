@@ -3,20 +3,20 @@
 python -m converters.contractnli --out datasets_out/contractnli
 """
 
-import hashlib
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, ValidationError
 
 from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one, key_by_name, read_json
-from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.core.source import Release, key_by_name
+from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.converters.pages.print import split_filed_text, strip_filing
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
@@ -35,10 +35,8 @@ INFO = DatasetInfo(
         url="https://creativecommons.org/licenses/by/4.0/",
         redistributable=False,
         note=(
-            "The dataset is released under CC BY 4.0 together with TERMS that every user of it agrees to, and "
-            "that say how a copyright owner has a document taken out. The agreements in it were written by third "
-            "parties and collected from the web and from SEC filings: pass them on only where you have the right "
-            "to."
+            "Released together with TERMS that every user agrees to. The agreements were written by third parties and "
+            "collected from the web and from SEC filings: pass them on only where you have the right to."
         ),
     ),
     url="https://stanfordnlp.github.io/contract-nli/",
@@ -61,16 +59,15 @@ INFO = DatasetInfo(
     headline="recall@10",
     tags=("legal", "contracts", "nda", "contractnli"),
     derived="contract-nli",
-    questions="""One question per hypothesis, worded for this conversion, in the form "Consider the {title};
-        {question}". Entailment is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made
-        by rule from the heading and the parties on the first page; where two agreements would share one, or no
-        party is named, the date or the file's name tells them apart.""",
+    splits=("train", "dev", "test"),
+    questions="""One question per hypothesis, worded for this conversion: "Consider the {title}; {question}".
+        Entailment is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made of the heading
+        and the parties on the first page, and where needed the date or the file's name.""",
     limits="""
-        - A document's PDF is the source's own where its raw/ folder has it. HTML and plain text from there are
-          printed without scripts, and without pictures that are not in the file; where the folder or a file is
-          missing, the source's extracted text is printed instead.
+        - A document's PDF is the source's own where its raw/ folder has it; HTML and plain text from there are
+          printed without scripts and foreign pictures, else the source's extracted text is printed.
         - The source's offsets carry over exactly into what is printed from its text; in official files its words
-          are searched, and every place they stand in is kept as an alternative.
+          are searched, and their other places are alternatives.
         - Many agreements are forms with blanks, and a few are in the release twice under two names.""",
 )
 
@@ -113,20 +110,6 @@ SPLITS = {"train": 423, "dev": 61, "test": 123}  # the release's files, and the 
 ANSWERS = {"Entailment": "Yes", "Contradiction": "No", "NotMentioned": ""}
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flag that only ContractNLI has."""
-    what = "which of the source's files to take: train, dev, test, or all that are there (default: all)"
-    parser.add_argument("--split", type=_parse_splits, default="all", metavar="NAME[,NAME]", help=what)
-
-
-def _parse_splits(text: str) -> str:
-    names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in {*SPLITS, "all"}]
-    if unknown:
-        raise ArgumentTypeError(f"no split {unknown[0]!r}; there are {', '.join(SPLITS)}, all")
-    return "all" if "all" in names else ",".join(name for name in SPLITS if name in names)
-
-
 class _Annotation(BaseModel):
     choice: str
     spans: list[int]
@@ -151,101 +134,78 @@ class _Record(BaseModel):
         return PurePosixPath(self.file_name).name
 
 
-@dataclass(frozen=True)
-class _Contract:
-    """A document and its position in the release."""
-
+class _Contract(NamedTuple):
     split: str
-    index: int
+    number: int  # in the full release
     record: _Record
     filename: str
 
 
-def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: ARG001
     """Read the splits and pair their documents with the files in raw/."""
-    names = [f"{split}.json" for split in SPLITS]
-    first = next((name for name in names if any(source.rglob(name))), names[0])
-    root = find_one(source, INFO, first).parent
-    paths = [root / name for name in names if (root / name).is_file()]
-    chosen = list(SPLITS) if options.split == "all" else options.split.split(",")
-    for split in chosen:
-        if root / f"{split}.json" not in paths:
-            if options.split != "all":
-                raise SourceError(f"{root}: no {split}.json in it; expected {INFO.expects}, from {INFO.url}")
-            tally.note("split that the source does not have", f"{split}.json")
-    data = {path.stem: path.read_bytes() for path in paths}
-    contracts = list(_read_contracts(root, data, chosen, tally))
-    # make titles unique over the whole source, so that neither a split nor a limit changes a title
-    titles = choose_unique_titles({c.filename: list(_list_titles(c.record)) for c in contracts})
-    contracts = [c for c in contracts if c.split in chosen][: options.max_documents]
-    sha256 = {f"{split}.json": hashlib.sha256(content).hexdigest() for split, content in data.items()}
+    release = Release(source, INFO)
+    root = release.find(*(f"{split}.json" for split in SPLITS)).parent
+    contracts = list(_read_contracts(release, root, tally))
+    titles = choose_unique_titles({c.filename: _list_titles(c.record) for c in contracts})
     files = key_by_name(sorted(path for path in (root / "raw").rglob("*") if path.is_file()))
     if not files:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
     return Benchmark(
-        documents=[_make_document(c, titles[c.filename], files, sha256, tally) for c in contracts],
+        documents=[_make_document(c, titles[c.filename], files, release, tally) for c in contracts],
         rows=[row for c in contracts for row in _make_rows(c, titles[c.filename], tally)],
-        sha256=sha256,
+        sha256=release.sha256,
     )
 
 
-def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of all splits, numbered as in the full release; count faults of chosen splits."""
+def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Contract]:
+    """Yield the valid documents of all splits."""
     start = 0
     taken: dict[str, str] = {}
     for split, size in SPLITS.items():
-        records = _read_split(root / f"{split}.json", data[split]) if split in data else []
-        report = tally if split in chosen else Tally()
-        for index, raw in enumerate(records, start):
-            place = f"{split}.json: document {index - start}"
+        path = root / f"{split}.json"
+        if not path.is_file():
+            tally.note("split that the source does not have", path.name)
+            start += size
+            continue
+        content = release.read_json(path, lists="documents")
+        if set(content.get("labels") or ()) != set(QUESTIONS):
+            raise SourceError(f"{path}: its labels are not the 17 hypotheses; is this ContractNLI's release of 2021?")
+        records = content["documents"]
+        for index, raw in enumerate(records):
+            place = f"{path.name}: document {index}"
             try:
                 record = _Record.model_validate(raw)
             except ValidationError as error:
                 fault = error.errors()[0]
-                report.fault("document that is not in the release's form", f"{place}: {fault['loc']}: {fault['msg']}")
+                tally.fault("document that is not in the release's form", f"{place}: {fault['loc']}: {fault['msg']}")
                 continue
             filename = record.name if record.name.lower().endswith(".pdf") else f"{record.name}.pdf"
-            if len(filename.encode()) > 255:
-                report.fault("file name that is too long for a file", f"{place}: {filename}")
-            elif taken.setdefault(filename, place) != place:
-                report.fault("second document of one file name", f"{place}: {filename}")
+            if taken.setdefault(filename, place) != place:
+                tally.fault("second document of one file name", f"{place}: {filename}")
             else:
-                yield _Contract(split, index, record, filename)
+                yield _Contract(split, start + index, record, filename)
         start += max(size, len(records))
 
 
-def _read_split(path: Path, data: bytes) -> list[object]:
-    content = read_json(path, data, INFO, lists="documents")
-    labels = content.get("labels")
-    labels = list(labels) if isinstance(labels, dict) else []
-    missing = [key for key in QUESTIONS if key not in labels]
-    unknown = [key for key in labels if key not in QUESTIONS]
-    if missing or unknown:
-        what = f"lack the hypothesis {missing[0]!r}" if missing else f"have an unknown hypothesis {unknown[0]!r}"
-        raise SourceError(f"{path}: its labels {what}; is this ContractNLI's release of 2021?")
-    return list(content["documents"])
-
-
 def _make_document(
-    contract: _Contract, title: str, files: dict[str, Path], sha256: dict[str, str], tally: Tally
+    contract: _Contract, title: str, files: dict[str, Path], release: Release, tally: Tally
 ) -> RawDocument:
     """Return a contract's PDF in raw/, else its HTML or text in raw/ to print, else the text in the JSON to print."""
-    record, filename = contract.record, contract.filename
+    record = contract.record
     path = files.get(record.name)
     if path is None and files:
         tally.note("no file in raw/, so its text is printed", record.name)
+    document = RawDocument(contract.filename, title, text=record.text, source=record.url)
     if path is None or path.suffix.lower() == ".pdf":
-        return RawDocument(filename, title, path, text=record.text, source=record.url)
-    data = path.read_bytes()
-    sha256[f"raw/{path.name}"] = hashlib.sha256(data).hexdigest()
-    page = strip_filing(data)
+        return replace(document, path=path)
+    page = strip_filing(release.read(path, name=f"raw/{path.name}"))
     if path.suffix.lower() in {".htm", ".html"}:
-        return RawDocument(filename, title, text=record.text, html=page, source=record.url)
-    return RawDocument(filename, title, text=record.text, blocks=split_filed_text(page), source=record.url)
+        return replace(document, html=page)
+    return replace(document, blocks=split_filed_text(page))
 
 
 def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
-    record = contract.record
+    record, filename = contract.record, contract.filename
     if len(record.annotation_sets) > 1:
         tally.note("more than one set of annotations; the first counts", record.name)
     for column, (key, question) in enumerate(QUESTIONS.items()):
@@ -258,21 +218,17 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
         quotes = [] if impossible else list(_read_evidence(contract, annotation, place, tally))
         if not impossible and not quotes:
             tally.note("answer without evidence: only its document is named", place)
-            quotes = [Quote(contract.filename, None)]
+            quotes = [Quote(filename, None)]
+        labels = {"hypothesis": key, "label": annotation.choice, "split": contract.split}
         yield RawRow(
-            id=contract.index * len(QUESTIONS) + column,
+            id=contract.number * len(QUESTIONS) + column,
             question=f"Consider the {title}; {question}",
             answer=ANSWERS[annotation.choice],
             quotes=tuple(quotes),
-            filename=contract.filename,
+            filename=filename,
             is_impossible=impossible,
             place=place,
-            labels={
-                "hypothesis": key,
-                "label": annotation.choice,
-                "split": contract.split,
-                "document_type": record.document_type,
-            },
+            labels={**labels, "document_type": record.document_type},
         )
 
 
@@ -281,32 +237,22 @@ def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tal
     text, spans = contract.record.text, contract.record.spans
     for index in dict.fromkeys(annotation.spans):
         start, end = spans[index] if 0 <= index < len(spans) else (0, 0)
-        if not 0 <= start < end <= len(text):
-            tally.fault("evidence that is no span of the document", f"{place}: span {index}")
-            continue
-        words = text[start:end].strip()
+        words = text[start:end].strip() if 0 <= start < end <= len(text) else ""
         if not words:
-            tally.leave_out("blank evidence", f"{place}: span {index}")
+            tally.leave_out("evidence without words of the document", f"{place}: span {index}")
             continue
         start = text.index(words, start)
         yield Quote(contract.filename, words, ((start, start + len(words)),), (("span", index),))
 
 
-def _list_titles(record: _Record) -> Iterator[str]:
-    """Yield candidate titles of a contract, from the shortest to the most precise."""
+def _list_titles(record: _Record) -> list[str]:
     text, stem = record.text, unquote(Path(record.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)
     if not parties:
         # a form that names no party is distinguished only by its file
-        yield f"{kind} ({stem})" if kind else stem
-        return
+        return [f"{kind} ({stem})" if kind else stem]
     title = f"{kind or 'Agreement'} {'between' if len(parties) > 1 else 'of'} {join_names(parties)}"
-    yield title
-    date = date_of(text)
-    if date:
-        title += f" dated {date}"
-        yield title
-    yield f"{title} ({stem})"
+    return list_titles(title, date=date_of(text), stem=stem)
 
 
 if __name__ == "__main__":

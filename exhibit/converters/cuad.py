@@ -4,12 +4,10 @@ python -m converters.cuad --out datasets_out/cuad
 """
 
 import ast
-import hashlib
 import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +23,8 @@ from exhibit.converters import (
     list_questions,
 )
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one, key_by_name, read_csv
-from exhibit.converters.core.titles import ask_titles, choose_unique_titles, join_names, pair_files
+from exhibit.converters.core.source import Release, key_by_name
+from exhibit.converters.core.titles import ask_titles, choose_unique_titles, join_names, list_titles, pair_files
 from exhibit.evidence.read import read_within
 from exhibit.law.names import tidy
 from exhibit.schemas.errors import SourceError
@@ -58,17 +56,16 @@ INFO = DatasetInfo(
     tags=("legal", "contracts", "cuad"),
     annotations=("expert-generated",),
     derived="cuad",
-    questions="""One question per clause, worded for this conversion, in the form "Consider the {title};
-        {question}". The title is made by rule from the source's Document Name and Parties; where two contracts
-        would share one, the date and then the file's name tell them apart.""",
+    questions="""One question per clause, worded for this conversion: "Consider the {title}; {question}". The title
+        is made of the source's Document Name and Parties, and where needed the date and the file's name.""",
     limits="""
-        - The source gives quotes without offsets: where the same words occur more than once, every place is kept as
-          an alternative.
+        - The source gives quotes without offsets: where the same words occur more than once, the other places are
+          alternatives.
         - Contracts whose file name shows that they are one of several versions or parts are left out unless
           --keep-ambiguous is given.
         - A clause without a quote counts as impossible even where the source has an answer for it; those are listed
           in bundle.json.
-        - The contracts are filings with the SEC, in English, most of them under the law of a state of the US.""",
+        - The contracts are in English, most of them under the law of a state of the US.""",
 )
 
 # worded by us, in the order of the source; an id counts on this order
@@ -143,38 +140,31 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags that only CUAD has."""
     keep = "keep contracts that are one of several versions or parts (agreement2, part1 …)"
     parser.add_argument("--keep-ambiguous", action="store_true", help=keep)
-    titles = (
-        "titles from the source's own fields (rule), or from an OpenAI-compatible server (llm: OPENAI_BASE_URL, "
-        "OPENAI_API_KEY, OPENAI_MODEL), whose replies are kept in the cache for the next run"
-    )
+    titles = "made by rule, or by an OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL)"
     parser.add_argument("--titles", choices=["rule", "llm"], default="rule", help=titles)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read master_clauses.csv and pair its rows with the PDFs."""
-    table = find_one(source, INFO, "master_clauses.csv")
-    data = table.read_bytes()
+    release = Release(source, INFO)
+    table = release.find("master_clauses.csv")
     wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
     # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
-    records = read_csv(table, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
+    records = release.read_csv(table, wanted, header=lambda name: name.strip().replace("- Answer", "-Answer"))
     contracts = _pair(records, table.parent / "full_contract_pdf", tally)
     # make titles unique over the whole source, so that neither a filter nor a limit changes a title
-    titles = choose_unique_titles({c.path.name: list(_list_titles(c)) for c in contracts})
+    titles = choose_unique_titles({c.path.name: _list_titles(c) for c in contracts})
     if not options.keep_ambiguous:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
     contracts = contracts[: options.max_documents]
     if options.titles == "llm":
-        asked = ask_titles({c.path.name: partial(_read_text, c.path) for c in contracts})
+        asked = ask_titles({c.path.name: read_within(c.path).text for c in contracts})
         titles = choose_unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
         rows=[row for c in contracts for row in _make_rows(c, titles[c.path.name], tally)],
-        sha256={table.name: hashlib.sha256(data).hexdigest()},
+        sha256=release.sha256,
     )
-
-
-def _read_text(path: Path) -> str:
-    return read_within(path).text
 
 
 def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Contract]:
@@ -201,8 +191,7 @@ def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
     return True
 
 
-def _list_titles(contract: _Contract) -> Iterator[str]:
-    """Yield candidate titles of a contract, from the shortest to the most precise."""
+def _list_titles(contract: _Contract) -> list[str]:
     cells = contract.cells
     try:
         first = next(iter(quotes_of(cells["Document Name"])), "")
@@ -211,12 +200,8 @@ def _list_titles(contract: _Contract) -> Iterator[str]:
     name = tidy(cells["Document Name-Answer"]) or tidy(first) or contract.path.stem
     parties = join_names(split_party_names(cells["Parties-Answer"]))
     title = f"{name} between {parties}" if " and " in parties else f"{name} of {parties}" if parties else name
-    yield title
     date = cells["Agreement Date-Answer"].strip() or cells["Effective Date-Answer"].strip()
-    if date and "[" not in date:
-        title += f" dated {date}"
-        yield title
-    yield f"{title} ({contract.path.stem})"
+    return list_titles(title, date="" if "[" in date else date, stem=contract.path.stem)
 
 
 def split_party_names(answer: str) -> list[str]:

@@ -3,19 +3,18 @@
 python -m converters.legalbenchrag --source legalbenchrag/data --out datasets_out/legalbenchrag
 """
 
-import hashlib
 import random
 import sys
 import unicodedata
 from argparse import ArgumentParser, Namespace
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one, read_json
+from exhibit.converters.core.source import Release
 from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
@@ -62,7 +61,7 @@ MINI = 194  # tests of each benchmark in the published sample: the size of the s
 class _Snippet(NamedTuple):
     """A gold passage as published; `span` is None if the release gives no pair of offsets for it."""
 
-    path: str
+    key: str  # of its file: the path below corpus/
     span: tuple[int, int] | None
     answer: str | None
 
@@ -77,43 +76,42 @@ class _Test(NamedTuple):
     snippets: tuple[_Snippet, ...]
 
 
-_Words = dict[str, dict[_Snippet, str]]  # for every readable file, the text at each valid span
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags that only LegalBench-RAG has."""
     mini = "only LegalBench-RAG-mini: 194 tests of each benchmark by the published rule, and their files"
     parser.add_argument("--mini", action="store_true", help=mini)
-    as_what = "the corpus as published, or printed with the gold carried over (default: text)"
-    parser.add_argument("--as", choices=["text", "pdf"], default="text", help=as_what)
+    form = "the corpus as published, or printed with the gold carried over (default: text)"
+    parser.add_argument("--as", choices=["text", "pdf"], default="text", help=form)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read benchmarks/*.json and the corpus, and compare the text at each span with the stored answer."""
-    root = find_one(source, INFO, "benchmarks").parent
+    release = Release(source, INFO)
+    root = release.find("benchmarks").parent
     as_pdf = vars(options)["as"] == "pdf"
-    tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
+    tests = list(_read_tests(release, root / "benchmarks", tally))
     files = _list_corpus(root / "corpus", tally)
     # over the whole corpus, so that neither a filter nor a limit changes a name
     names = _make_unique_names(files, ".pdf" if as_pdf else "", tally)
     if options.mini:
         tests = _choose_mini(tests, tally)
-        used = {_make_key(snippet.path) for test in tests for snippet in test.snippets}
+        used = {snippet.key for test in tests for snippet in test.snippets}
         for key in sorted(files.keys() - used):
             tally.leave_out("file that the published sample does not use (--mini)", key)
         files = {key: path for key, path in files.items() if key in used}
-    if options.max_documents:
-        files = dict(list(files.items())[: options.max_documents])
-        tests = [test for test in tests if all(_make_key(snippet.path) in files for snippet in test.snippets)]
-    words = _read_words(files, tests, tally)
+    texts: dict[str, str] = {}
+    for key, path in files.items():
+        try:
+            texts[key] = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts, with their BOM
+        except UnicodeDecodeError as error:
+            tally.fault("document cannot be read", f"{key}: not UTF-8 (byte {error.start})")
     return Benchmark(
         documents=[
-            RawDocument(names[key], Path(names[key]).stem, None if as_pdf else path, text_path=path, source=key)
-            for key, path in files.items()
-            if key in words
+            RawDocument(names[key], Path(names[key]).stem, None if as_pdf else files[key], text=text, source=key)
+            for key, text in texts.items()
         ],
-        rows=[row for test in tests for row in _make_row(test, words, names, tally)],
-        sha256=sha256,
+        rows=[row for test in tests for row in _make_row(test, texts, names, tally)],
+        sha256=release.sha256,
     )
 
 
@@ -122,25 +120,19 @@ def _make_key(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
-def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str, str]]:
-    """Return the valid tests of all benchmark files, in the order of the file names, and the files' checksums."""
-    tests: list[_Test] = []
-    sha256: dict[str, str] = {}
-    first = 0
+def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]:
+    """Yield the valid tests of all benchmarks, in the order of the file names."""
+    number = 0
     for path in sorted(folder.glob("*.json")):
-        data = path.read_bytes()
-        records: list[Any] = read_json(path, data, INFO, lists="tests")["tests"]
-        for index, record in enumerate(records):
+        for index, record in enumerate(release.read_json(path, lists="tests")["tests"]):
             name = f"{path.stem} {index}"
             problem = _find_problem(record)
             if problem:
                 tally.fault(problem, name)
             else:
-                snippets = tuple(_read_snippet(item) for item in record["snippets"])
-                tests.append(_Test(first + index, path.stem, name, record["query"], snippets))
-        first += len(records)
-        sha256[path.name] = hashlib.sha256(data).hexdigest()
-    return tests, sha256
+                snippets = tuple(map(_read_snippet, record["snippets"]))
+                yield _Test(number, path.stem, name, record["query"], snippets)
+            number += 1
 
 
 def _find_problem(record: Any) -> str:
@@ -154,11 +146,12 @@ def _find_problem(record: Any) -> str:
 
 
 def _read_snippet(item: dict[str, Any]) -> _Snippet:
+    key = _make_key(item["file_path"])
     answer = item["answer"] if isinstance(item.get("answer"), str) else None
     match item.get("span"):
         case [int(start), int(end)]:
-            return _Snippet(item["file_path"], (start, end), answer)
-    return _Snippet(item["file_path"], None, answer)
+            return _Snippet(key, (start, end), answer)
+    return _Snippet(key, None, answer)
 
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
@@ -167,9 +160,9 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     for benchmark in dict.fromkeys(test.benchmark for test in tests):
         group = [test for test in tests if test.benchmark == benchmark]
         if len(group) > MINI:
-            # One number for all tests of a document keeps them together, so that the sample needs few documents.
+            # The published rule: one number for all tests of a document, so that the sample needs few documents.
             # Random(seed) gives the same numbers as random.random() after random.seed(seed).
-            group.sort(key=lambda test: random.Random(test.snippets[0].path).random())
+            group.sort(key=lambda test: random.Random(test.snippets[0].key).random())
         kept.update(test.id for test in group[:MINI])
     for test in tests:
         if test.id not in kept:
@@ -178,7 +171,7 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
 
 
 def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
-    """Return the text files of the corpus, keyed by their path below corpus/, which is how `file_path` names them."""
+    """Return the text files of the corpus, by their path below corpus/, which is how `file_path` names them."""
     files: dict[str, Path] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         inside = path.relative_to(folder).as_posix()
@@ -195,51 +188,34 @@ def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dic
     """Return the name in the bundle of each file; files of the same name get their folders as a prefix."""
     counts = Counter(path.name for path in files.values())
     names: dict[str, str] = {}
-    owner: dict[str, str] = {}
     for key, path in files.items():
         name = " - ".join(PurePosixPath(key).parts) if counts[path.name] > 1 else path.name
-        names[key] = f"{name[:-4]}{ending}" if ending else name
+        name = f"{name[:-4]}{ending}" if ending else name
+        if name in names.values():
+            raise SourceError(f"corpus/{key}: a second document would be {name!r}; rename one")
         if counts[path.name] > 1:
-            tally.note("two files of one name, told apart by their folder", f"{key} -> {names[key]}")
-        if owner.setdefault(names[key], key) != key:
-            raise SourceError(f"corpus/{owner[names[key]]} and corpus/{key} would both be {names[key]!r}; rename one")
+            tally.note("two files of one name, told apart by their folder", f"{key} -> {name}")
+        names[key] = name
     return names
 
 
-def _read_words(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
-    wanted: dict[str, set[_Snippet]] = defaultdict(set)
-    for test in tests:
-        for snippet in test.snippets:
-            wanted[_make_key(snippet.path)].add(snippet)
-    words: _Words = {}
-    for key, path in files.items():
-        try:
-            text = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts
-        except UnicodeDecodeError as error:
-            fault = f"{key}: not UTF-8 (byte {error.start}); convert it with iconv first"
-            tally.fault("document cannot be read", fault)
-            continue
-        spans = {snippet: snippet.span for snippet in wanted[key] if snippet.span}
-        words[key] = {s: text[start:end] for s, (start, end) in spans.items() if 0 <= start < end <= len(text)}
-    return words
-
-
-def _make_row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
+def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
     quotes: list[Quote] = []
-    for snippet in test.snippets:
-        key, place = _make_key(snippet.path), f"{test.name}: {snippet.path} {snippet.span}"
-        if key not in words:
+    for key, span, answer in test.snippets:
+        place = f"{test.name}: {key} {span}"
+        if key not in texts:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return
-        there = words[key].get(snippet)
-        text = there if snippet.answer is None else snippet.answer
+        start, end = span or (0, 0)
+        words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else None
+        text = words if answer is None else answer
         if text is None or not text.strip():
             tally.fault("test with a snippet that says nothing", place)
             return
-        if there != text:
+        if words != text:
             tally.fault("span whose text is not the stored answer: the answer was located instead", place)
-        quotes.append(Quote(names[key], text, (snippet.span,) if snippet.span and there == text else ()))
+        quotes.append(Quote(names[key], text, (span,) if span and words == text else ()))
     answer = "\n".join((quote.text or "").strip() for quote in quotes)
     yield RawRow(test.id, test.query, answer, tuple(quotes), labels={"benchmark": test.benchmark})
 

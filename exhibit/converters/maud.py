@@ -3,12 +3,11 @@
 python -m converters.maud --source maud-main --out datasets_out/maud
 """
 
-import hashlib
 import re
 import sys
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,8 +16,8 @@ from typing import NamedTuple
 
 from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one, read_csv, unpack
-from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.core.source import Release, unpack
+from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
 from exhibit.law.names import DESCRIBED, tidy, to_title_case
@@ -51,11 +50,10 @@ INFO = DatasetInfo(
     tags=("legal", "contracts", "mergers", "maud"),
     annotations=("expert-generated",),
     derived="maud",
-    questions="""One question per deal point, worded for this conversion, in the form "Consider the {title};
-        {question}". The title is read from the agreement's first page by rule: its name and parties; where two
-        agreements would share one, the date and then the file's name tell them apart. The answer is the text of the
-        excerpt, since the questions ask what the agreement provides; what the experts ticked for finer questions on
-        the same excerpt is in gold.jsonl as `answers`.""",
+    questions="""One question per deal point, worded for this conversion: "Consider the {title}; {question}". The
+        title is made of the name and parties on the agreement's first page, and where needed the date and the file's
+        name. The answer is the text of the excerpt, since the questions ask what the agreement provides; what the
+        experts ticked for finer questions on the same excerpt is in gold.jsonl as `answers`.""",
     limits="""
         - The source gives agreements as text, which is printed to PDF here: pages are not those of the filing.
         - A passage of several excerpts has one context for each. Where an excerpt's words occur more than once and
@@ -63,7 +61,7 @@ INFO = DatasetInfo(
           as alternatives.
         - A deal point without an excerpt is left out, not counted as impossible.
         - The source's users report that contract_88 is cut short and that contract_149 is another agreement than
-          its row says.""",
+          its row says; --patch shipped leaves both out.""",
 )
 
 # worded by us, in the order of the source; an id counts on this order
@@ -111,10 +109,8 @@ QUESTIONS = list_questions("""
     Specific Performance = may a party have the agreement specifically enforced by a court?
 """)
 
-KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}
 MAE = "MAE Definition"  # material adverse effect: the deal point by which a row is assigned to its agreement
 
-_MAIN = "main.csv"
 _LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
 _LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
 _MADE_UP = frozenset({"abridged", "rare_answers"})  # label rows on shortened or invented texts
@@ -173,55 +169,35 @@ class _Contract:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read main.csv, pair its rows with the agreements, and locate each excerpt in its agreement's text."""
-    rows, labels, texts, sha256 = _read_release(source, tally)
+    with ExitStack() as stack:
+        release = Release(source, INFO)
+        if not any(source.rglob("raw/main.csv")) and any(source.rglob("data.zip")):
+            archive, release.source = release.find("data.zip"), stack.enter_context(make_scratch_folder())
+            unpack(archive, release.source)
+        rows, labels, texts = _read_release(release)
     contracts = _pair(rows, labels, texts, tally)
     # make titles unique over the whole source, so that a limit changes no title
-    titles = choose_unique_titles({c.filename: list(titles_of(c.text, deal=c.deal, stem=c.name)) for c in contracts})
-    kept = [c for c in contracts[: options.max_documents] if not _leave_wrong(c, tally)]
+    titles = choose_unique_titles({c.filename: titles_of(c.text, deal=c.deal, stem=c.name) for c in contracts})
+    kept = []
+    for contract in contracts[: options.max_documents]:
+        if contract.excerpts and not contract.located:
+            tally.fault("none of the excerpts is in the agreement's text: it is another one's", f"{contract.name}.txt")
+        else:
+            kept.append(contract)
     return Benchmark(
         documents=[RawDocument(c.filename, titles[c.filename], text=c.text) for c in kept],
         rows=[row for c in kept for row in _make_rows(c, titles[c.filename], labels, tally)],
-        sha256=sha256,
+        sha256=release.sha256,
     )
 
 
-# ---------------------------------------------------------------- the release
-
-
-def _read_release(source: Path, tally: Tally) -> tuple[list[dict[str, str]], Labels, dict[str, str], dict[str, str]]:
-    """Return the rows of main.csv, the labels, the agreements' texts and the checksums.
-
-    The release is maud-main/, its data/, or data.zip in either of them.
-    """
-    with ExitStack() as stack:
-        if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):
-            archive, source = find_one(source, INFO, "data.zip"), stack.enter_context(make_scratch_folder())
-            unpack(archive, source)
-        table = find_one(source, INFO, f"raw/{_MAIN}")
-        data = table.parent.parent
-        files = {_MAIN: table.read_bytes()} | {name: find_one(data, INFO, name).read_bytes() for name in _LABEL_FILES}
-        agreements = {path.name: path.read_bytes() for path in sorted((data / "contracts").glob("contract_*.txt"))}
-    if not agreements:
-        raise SourceError(f"{data / 'contracts'}: no contract_N.txt in it; expected {INFO.expects}, from {INFO.url}")
-
-    def read_table(name: str, wanted: Collection[str]) -> list[dict[str, str]]:
-        # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
-        return read_csv(Path(name), files[name], wanted, INFO, header=lambda cell: " ".join(cell.split()))
-
-    texts: dict[str, str] = {}
-    for name, content in agreements.items():
-        try:
-            texts[Path(name).stem] = content.decode("utf-8")  # unchanged: offsets also count the BOM
-        except UnicodeDecodeError as error:
-            tally.fault("agreement is not UTF-8", f"{name}: byte {error.start}")
-    rows = read_table(_MAIN, ["Filename", *QUESTIONS])
-    labels = _read_labels([row for name in _LABEL_FILES for row in read_table(name, _LABEL_COLUMNS)])
-    return rows, labels, texts, {n: hashlib.sha256(content).hexdigest() for n, content in (files | agreements).items()}
-
-
-def _read_labels(records: Sequence[dict[str, str]]) -> Labels:
+def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[str, str]]:
+    """Return the rows of main.csv, the labels, and the texts of the agreements."""
+    table = release.find("raw/main.csv")
+    # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
+    rows = release.read_csv(table, ["Filename", *QUESTIONS], header=lambda cell: " ".join(cell.split()))
     labels = Labels()
-    for record in records:
+    for record in (row for name in _LABEL_FILES for row in release.read_csv(release.find(name), _LABEL_COLUMNS)):
         if record.get("data_type") in _MADE_UP:
             continue
         contract = Path(record["contract_name"]).stem
@@ -229,10 +205,16 @@ def _read_labels(records: Sequence[dict[str, str]]) -> Labels:
         if point == MAE:
             labels.owners[make_definition_key(record["text"])].add(contract)
             labels.verbatim.add(record["text"])
-        asked = [record["question"], record.get("subquestion", "")]
-        question = ", ".join(part for part in asked if part and part != "<NONE>")
+        question = ", ".join(
+            part for part in (record["question"], record.get("subquestion", "")) if part and part != "<NONE>"
+        )
         labels.answers[contract, point][question] = record["answer"]
-    return labels
+    folder = table.parent.parent / "contracts"
+    # decoded without a change: offsets also count the BOM
+    texts = {path.stem: release.read_text(path, encoding="utf-8") for path in sorted(folder.glob("contract_*.txt"))}
+    if not texts:
+        raise SourceError(f"{folder}: no contract_N.txt in it; expected {INFO.expects}, from {INFO.url}")
+    return rows, labels, texts
 
 
 # ---------------------------------------------------------------- rows and their agreements
@@ -256,7 +238,16 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
             pairs[name].append(_Contract(row, cells, name, texts[name]))
     for name in sorted(texts.keys() - pairs.keys()):
         tally.leave_out("no row for the agreement", f"{name}.txt")
-    return sorted((_choose_best(rows, labels, tally) for rows in pairs.values()), key=lambda contract: contract.row)
+    contracts = []
+    for name, (first, *more) in pairs.items():
+        # of the two rows for Soliton's agreement, one is damaged
+        best = first
+        if more:
+            best = max([first, *more], key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
+        contracts.append(best)
+        for other in (other for other in [first, *more] if other is not best):
+            tally.fault("second row for an agreement that another row has", f"{other.deal}: {name}.txt")
+    return sorted(contracts, key=lambda contract: contract.row)
 
 
 def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
@@ -265,34 +256,9 @@ def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str |
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
         parts = [fold(part, loose=True) for part in read_cell(definition)[0]]
-        owners = {name for name, text in texts.items() if parts and _has(text, parts)}
+        folded = {name: fold(text, loose=True) for name, text in texts.items()} if parts else {}
+        owners = {name for name, text in folded.items() if all(part in text for part in parts)}
     return next(iter(owners)) if len(owners) == 1 else None
-
-
-def _has(text: str, parts: list[str]) -> bool:
-    folded = fold(text, loose=True)
-    return all(part in folded for part in parts)
-
-
-def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
-    """Return the most complete row for an agreement: of the two for Soliton's, one is damaged."""
-    if len(rows) == 1:
-        return rows[0]
-    best = max(rows, key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
-    for other in rows:
-        if other is not best:
-            tally.fault("second row for an agreement that another row has", f"{other.deal}: {other.name}.txt")
-    return best
-
-
-def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Return whether to leave out an agreement because its text contains none of the excerpts in its row."""
-    if contract.name in KNOWN_BAD:
-        tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")
-    if contract.located or not contract.excerpts:
-        return False
-    tally.fault("none of the excerpts stands in the agreement's text: it is another one's", f"{contract.name}.txt")
-    return True
 
 
 def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:
@@ -441,25 +407,21 @@ _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|
 _MAX_PARTIES = 3  # if there are more, companies formed for the merger (`_SHELL`) are left out
 
 
-def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
-    """Yield possible titles of a merger agreement, each longer and more specific than the one before."""
+def titles_of(text: str, *, deal: str, stem: str) -> list[str]:
+    """Return candidate titles of a merger agreement, from the shortest to the most precise."""
     page = "".join(c for c in text[:_FIRST_PAGE_CHARS] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)
     kind = to_title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
     names = [_as_usual(party, text[:_PREAMBLE_CHARS]) for party in _find_parties(page[name.end() :])] if name else []
     if len(names) > 1:
-        title = f"{kind} {'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MAX_PARTIES)}"
+        between = f"{'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MAX_PARTIES)}"
     else:
         # a deal's file is named `Target_Buyer.pdf`
         parties = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
         between = f"between {parties[0]} and {parties[1]}" if len(parties) == 2 else f"of {' '.join(parties)}"
-        title = f"{kind} {between}"
-    yield title
-    date = _DATE.search(page, name.end() if name else 0)
-    if date:
-        title = f"{title} dated {to_title_case(' '.join(date.group().upper().split()))}"
-        yield title
-    yield f"{title} ({stem})"
+    match = _DATE.search(page, name.end() if name else 0)
+    date = to_title_case(" ".join(match.group().upper().split())) if match else ""
+    return list_titles(f"{kind} {between}", date=date, stem=stem)
 
 
 def _find_parties(page: str) -> list[str]:

@@ -3,10 +3,9 @@
 python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
 """
 
-import hashlib
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +14,11 @@ from typing import NamedTuple
 
 from exhibit.converters import Benchmark, Block, DatasetInfo, Download, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one, refuse_pointer
+from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
-from exhibit.converters.tables.records import decode_table, split_cells
 from exhibit.schemas.errors import SourceError
+
+_FILES = "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP"
 
 INFO = DatasetInfo(
     name="privacyqa",
@@ -28,12 +28,7 @@ INFO = DatasetInfo(
         and some of them beyond what any policy says; experts with legal training marked the sentences that answer
         them.""",
     expects="policy_train_data.csv and policy_test_data.csv (or one of them), tab-separated",
-    licence=Licence(
-        id="mit",
-        name="MIT",
-        url="https://opensource.org/license/mit",
-        redistributable=True,
-    ),
+    licence=Licence(id="mit", name="MIT", url="https://opensource.org/license/mit", redistributable=True),
     url="https://github.com/AbhilashaRavichander/PrivacyQA_EMNLP",
     version="EMNLP 2019",
     citation="""@inproceedings{ravichander-etal-2019-question,
@@ -46,16 +41,12 @@ INFO = DatasetInfo(
 }""",
     downloads=(
         Download(
-            (
-                "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP/3b66816de3e2d116bbd743c5545d449f1dcc298c/policy_train_data.csv"
-            ),
+            f"{_FILES}/3b66816de3e2d116bbd743c5545d449f1dcc298c/policy_train_data.csv",
             "81aa674452fc822a49d7d96aead91fc85199ec99b6a56c7a862bb9deb02f004a",
             62_602_240,
         ),
         Download(
-            (
-                "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP/909da99c1f95f74b7c0830d411caee8fa452c38a/data/policy_test_data.csv"
-            ),
+            f"{_FILES}/909da99c1f95f74b7c0830d411caee8fa452c38a/data/policy_test_data.csv",
             "afae1bb7a6b9d728b6633603821f2036569827de89ef468088ee4b70870eaaa2",
             22_409_449,
         ),
@@ -65,9 +56,9 @@ INFO = DatasetInfo(
     annotations=("expert-generated",),
     accepts=(".csv", ".tsv"),
     derived="privacyqa",
+    splits=("train", "test"),
     questions="""Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is
-        made of the app's name in the source's DocID; where two policies would share one, the app's package tells
-        them apart.""",
+        made of the app's name in the source's DocID, and where needed the app's package.""",
     limits="""
         - The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and is not
           the page its users saw.
@@ -111,76 +102,31 @@ class _Policy:
     questions: dict[str, _Question] = field(default_factory=dict)
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flag that only PrivacyQA has."""
-    what = "which of the source's two sets to take (default: all that is there)"
-    parser.add_argument("--split", choices=["train", "test", "all"], default="all", help=what)
-
-
-def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: ARG001
     """Read the tables, rebuild each policy from its sentences, and derive the gold from the annotators' marks."""
-    tables = _find_tables(source)
-    sha256: dict[str, str] = {}
-    policies: list[_Policy] = []
-    for path in tables:
-        data = path.read_bytes()
-        sha256[path.name] = hashlib.sha256(data).hexdigest()
-        rows, marks = _read_table(path, data, tally)
-        split = "train" if marks == ["Label"] else "test"
-        asked = sum(len(policy.questions) for policy in policies)
-        report = tally if options.split in (split, "all") else Tally()
-        policies += _read_policies(rows, marks, split, asked, report)
-    # make names unique over the whole source, so that neither a split nor a limit changes a name
-    names = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}
-    titles = choose_unique_titles(names)
-    stems = choose_unique_titles({key: [_UNSAFE.sub("_", name) for name in choices] for key, choices in names.items()})
-    named = zip(policies, titles.values(), stems.values(), strict=True)
-    chosen = [parts for parts in named if options.split in (parts[0].split, "all")][: options.max_documents]
-    if not chosen:
-        raise SourceError(f"{source}: no {options.split} set in it; expected {INFO.expects}, from {INFO.url}")
-    if options.split == "all" and len(tables) == 1:
+    release = Release(source, INFO)
+    names = [f"policy_{split}_data.csv" for split in INFO.splits]
+    tables = [source] if source.is_file() else [release.find(name) for name in names if any(source.rglob(name))]
+    if len(tables) == 1:
         tally.note("half of the release: the other table is not there", tables[0].name)
-    benchmark = Benchmark([], [], sha256)
-    for policy, title, stem in chosen:
+    policies: list[_Policy] = []
+    for path in tables or [release.find(names[0])]:
+        rows = release.read_csv(path, _COLUMNS, delimiter="\t")
+        marks = [name for name in rows[0] if _ANNOTATOR.fullmatch(name)]
+        split = "test" if marks else "train"
+        if not marks and "Label" not in rows[0]:
+            raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is this PrivacyQA's?")
+        asked = sum(len(policy.questions) for policy in policies)
+        policies += _read_policies(rows, marks or ["Label"], split, asked, tally)
+    candidates = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}
+    titles = choose_unique_titles(candidates)
+    stems = choose_unique_titles({key: [_UNSAFE.sub("_", name) for name in names] for key, names in candidates.items()})
+    benchmark = Benchmark([], [], release.sha256)
+    for policy, title, stem in zip(policies, titles.values(), stems.values(), strict=True):
         document, spans = _make_document(policy, title, stem)
         benchmark.documents.append(document)
         benchmark.rows.extend(_make_rows(policy, document, spans, tally))
     return benchmark
-
-
-def _find_tables(source: Path) -> list[Path]:
-    """Return the training table and then the test table; one of them may be missing."""
-    if source.is_file():
-        return [source]
-    names = [f"policy_{split}_data.csv" for split in ("train", "test")]
-    tables = [find_one(source, INFO, name) for name in names if any(source.rglob(name))]
-    return tables or [find_one(source, INFO, "policy_*_data.csv")]
-
-
-def _read_table(path: Path, data: bytes, tally: Tally) -> tuple[list[dict[str, str]], list[str]]:
-    """Return a table's rows, and the columns with marks: one in the training set, six in the test set."""
-    refuse_pointer(path, data, INFO)
-    header, *records = split_cells(decode_table(path, data, tally), "\t") or [[]]
-    header = [name.strip() for name in header]
-    missing = [name for name in _COLUMNS if name not in header]
-    marks = [name for name in header if _ANNOTATOR.fullmatch(name)] or [name for name in header if name == "Label"]
-    if missing or not marks:
-        what = repr(missing[0]) if missing else "'Ann1' … 'Ann6' (test) or 'Label' (train)"
-        raise SourceError(
-            f"{path}: no column {what} (its columns: {', '.join(header) or 'none'}); is this PrivacyQA's table?"
-        )
-    for number, record in enumerate(records, 2):
-        # an editor that removes trailing white space also removes trailing empty cells
-        if len(record) > len(header) or (record and len(record) < len(header) - len(marks)):
-            raise SourceError(
-                f"{path}: line {number} has {len(record)} cells, but the header has {len(header)}; "
-                f"get the file again from {INFO.url}"
-            )
-        record += [""] * (len(header) - len(record)) if record else []
-    rows = [dict(zip(header, record, strict=True)) for record in records if record]
-    if not rows:
-        raise SourceError(f"{path}: the table has no rows; get it again from {INFO.url}")
-    return rows, marks
 
 
 def _read_policies(

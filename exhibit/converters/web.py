@@ -3,11 +3,9 @@
 python -m converters.web --source urls.txt --out datasets_out/web
 """
 
-import hashlib
 import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, RawDocument, Tally
 from exhibit.converters.core.benchmark import BEYOND
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one
+from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages import refresh
 from exhibit.converters.pages.download import flaw_of
@@ -28,7 +26,6 @@ from exhibit.converters.pages.fetch import (
     read_policy,
     report,
 )
-from exhibit.converters.tables.records import Record, columns_of, decode_table, read_records
 from exhibit.law.names import tidy
 from exhibit.schemas.errors import SourceError
 
@@ -39,10 +36,7 @@ INFO = DatasetInfo(
     summary="""Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one,
         else the page as Chromium prints it, with its pictures and its print style. There are no questions in it:
         train.json is empty until somebody asks some.""",
-    expects=(
-        "a list of URLs: urls.txt (one a line, # comments), or a table (.csv, .tsv, .jsonl, .json, .parquet) with"
-        " a column of them"
-    ),
+    expects="a list of URLs: urls.txt (one a line, # comments)",
     licence=Licence(
         id="other",
         name="the terms of each page's publisher",
@@ -53,11 +47,11 @@ INFO = DatasetInfo(
   note = {Cite each page by its own address: documents[].source in bundle.json}
 }""",
     tags=("legal", "web"),
-    accepts=(".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet"),
+    accepts=(".txt",),
     corpus_only=True,
     questions="There are none: this bundle is a corpus.",
-    limits="""The same address may give other bytes on another day; what was fetched is kept, so that running the
-        same list again gives the same bundle (--refetch asks anew). A printed page is what a visitor without
+    limits="""The same address may give other bytes on another day; what was fetched is stored, so that running the
+        same list again gives the same bundle (--refetch requests all again). A printed page is what a visitor without
         cookies sees, consent banners included. A file is named after the last segment of its address's path, and
         its fragment, exactly as written there.""",
 )
@@ -66,130 +60,75 @@ _EPILOG = """\
 example, with a small site of this project served from this machine:
   python -m http.server 8765 --bind 127.0.0.1 --directory samples/web/site &
   python -m converters.web --source samples/web/urls.txt --out datasets_out/web --allow-private
-  exhibit validate datasets_out/web
 
 Has a page changed since, and which questions does that touch?
   python -m converters.web --refresh datasets_out/web --allow-private
-
-A second run asks only for what is missing or failed. Each run writes a manifest, one line per URL, and says where.
 """
-_USUAL_COLUMNS = ("url", "link", "href", "uri", "source_url", "address")
 _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags for fetching pages, and examples."""
     add_fetch_arguments(parser)
-    column = "the column of a table that holds the URLs (default: guessed)"
-    parser.add_argument("--column", metavar="NAME", help=column)
-    refresh_help = "convert nothing; say what changed on a bundle's pages since, and exit 4 (more: --refresh --help)"
+    refresh_help = "convert nothing; report what changed on a bundle's pages since, and exit 4 (more: --refresh --help)"
     parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
     parser.epilog = _EPILOG
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Fetch every URL of the list; each page becomes a document, and there are no questions."""
-    path = find_one(source, INFO, "urls.txt")
-    data = path.read_bytes()
+    release = Release(source, INFO)
+    path = release.find("urls.txt")
     listed: dict[str, list[Item]] = {}
-    for url, item in _read_urls(path, data, options.column, tally):
-        tally.take([item])
-        listed.setdefault(url, []).append(item)
-    urls = list(listed)
-    for url in urls:
-        if len(listed[url]) > 1:
-            tally.note("listed more than once, fetched once", url)
-    if not urls:
+    for number, line in enumerate(release.read_text(path).splitlines(), 1):
+        # a line that starts with # is a comment; inside a line # begins a fragment
+        if line.strip() and not line.strip().startswith("#"):
+            listed.setdefault(line.strip(), []).append(Item("rows", f"line {number}"))
+    if not listed:
         raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
-    make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever --limit is
+    for url, items in listed.items():
+        tally.take(items)
+        if len(items) > 1:
+            tally.note("listed more than once, fetched once", url)
+    urls = list(listed)
+    make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever the limit is
     fetched = fetch_all(urls[: options.max_documents], folder=fetch_folder(), policy=read_policy(options))
     report(fetched, tally, items=listed)
-    for url in urls if options.max_documents else ():
-        if url not in fetched:
-            for item in listed[url]:
-                tally.leave_out(BEYOND, url, item=item)
-    by_name = {one.filename: listed[url] for url, one in fetched.items() if one.path is not None}
-    pages = [one for one in fetched.values() if one.path is not None]
-    titles = choose_unique_titles({one.filename: _list_titles(one) for one in pages})
+    for url in (url for url in urls if url not in fetched):
+        tally.leave_out_all(BEYOND, listed[url])
+    pages = {url: page for url, page in fetched.items() if page.path is not None}
+    titles = choose_unique_titles({page.filename: _list_titles(page) for page in pages.values()})
+    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in map(urlsplit, pages)}
     return Benchmark(
         documents=[
-            RawDocument(name, titles[name], one.path, source=one.url, printer=one.printer, items=tuple(by_name[name]))
-            for one in pages
-            for name in [one.filename]
+            RawDocument(
+                page.filename, titles[page.filename], page.path,
+                source=url, printer=page.printer, items=tuple(listed[url]),
+            )
+            for url, page in pages.items()
         ],
         rows=[],
-        sha256={path.name: hashlib.sha256(data).hexdigest()},
-        info=replace(INFO, url=_find_site(pages)),
-    )
+        sha256=release.sha256,
+        info=replace(INFO, url=sites.pop() if len(sites) == 1 else ""),
+    )  # fmt: skip
 
 
-# ---------------------------------------------------------------- the list
-
-
-def _read_urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
-    """Yield each URL of a list or table, without surrounding spaces, and the line or row that contains it."""
-    if path.suffix.lower() == ".txt":
-        lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
-        for number, line in enumerate(lines, 1):
-            # a line that starts with # is a comment; inside a line # begins a fragment
-            if line and not line.startswith("#"):
-                yield line, Item("rows", f"line {number}")
-        return
-    records = read_records(path, data, tally)
-    seen = columns_of(records)
-    column = column or _guess(path, records)
-    if column not in seen:
-        raise SourceError(f"{path}: no column {column!r}; there are {', '.join(seen) or 'none'}")
-    for record in records:
-        url = str(record.cells.get(column) or "").strip()
-        if url:
-            yield url, record.item
-        else:
-            tally.leave_out("no URL in the row", f"{path.name}: {record.place}", item=record.item)
-
-
-def _guess(path: Path, records: list[Record]) -> str:
-    """Return the column with a common name for URLs, or the only column that contains nothing but URLs."""
-    columns = columns_of(records)
-    for name in _USUAL_COLUMNS:
-        for column in columns:
-            if column.strip().lower() == name:
-                return column
-    links = []
-    for column in columns:
-        cells = filter(None, (str(record.cells.get(column) or "").strip() for record in records))
-        flaws = list(map(flaw_of, cells))
-        links += [column] if flaws and not any(flaws) else []
-    if len(links) != 1:
-        raise SourceError(f"{path}: which column holds the URLs? Pass --column, one of {', '.join(columns) or 'none'}")
-    return links[0]
-
-
-# ---------------------------------------------------------------- titles
-
-
-def _list_titles(one: UrlLine) -> list[str]:
+def _list_titles(page: UrlLine) -> list[str]:
     """Return candidate titles of a page: the title in the document, then the same title with the file's name."""
-    stem = unquote(one.filename[:-4])
-    own = tidy(_MADE_BY.sub("", read_own_title(one.path) if one.path else ""))
+    stem = unquote(page.filename[:-4])
+    own = tidy(_MADE_BY.sub("", read_own_title(page.path) if page.path else ""))
     # Chromium uses the address as the title of a page without one
-    if not own or own.startswith(urlsplit(one.final_url).netloc) or own.lower() == "untitled":
+    if not own or own.startswith(urlsplit(page.final_url).netloc) or own.lower() == "untitled":
         return [stem]
     return [own, f"{own} ({stem})"]
 
 
-def _find_site(pages: Sequence[UrlLine]) -> str:
-    """Return the address of the web site that all pages belong to; "" if they belong to several sites."""
-    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
-    return sites.pop() if len(sites) == 1 else ""
-
-
 def run(argv: list[str] | None = None) -> int:
     """Convert a list of URLs to a bundle; with `--refresh`, compare an existing bundle with its web pages."""
-    given = sys.argv[1:] if argv is None else argv
-    if any(flag.partition("=")[0] == "--refresh" for flag in given):
-        return refresh.main(given)
-    return main(sys.modules[__name__], given)
+    words = sys.argv[1:] if argv is None else argv
+    if any(word.partition("=")[0] == "--refresh" for word in words):
+        return refresh.main(words)
+    return main(sys.modules[__name__], words)
 
 
 if __name__ == "__main__":

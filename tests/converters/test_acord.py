@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from exhibit.converters import Benchmark, Tally, acord
+from exhibit.converters import acord
 from exhibit.hub.card import CardText, Example, render_card
 from exhibit.hub.tables import HubConfig
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Gold, Row
 from exhibit.schemas.validate import validate
+from tests.conversion import read_source
 from tests.converters.account import account_of
 
 ASIS = "bc785f7fb7"
@@ -31,13 +31,6 @@ def bundle(converted) -> Path:
 def source(samples: Path, tmp_path: Path) -> Path:
     """A copy of the sample for tests that damage it."""
     return Path(shutil.copytree(samples / "acord", tmp_path / "acord"))
-
-
-def read(source: Path, *, strict: bool = False, **options: object) -> tuple[Benchmark, Tally]:
-    """Read a source without making a bundle of it, which needs a browser."""
-    tally = Tally(strict=strict)
-    chosen = {"split": "all", "max_documents": None, "answerable_only": False, **options}
-    return acord.read(source, Namespace(**chosen), tally), tally
 
 
 def gold_of(bundle: Path) -> list[dict]:
@@ -77,20 +70,18 @@ def test_the_card_has_licence_and_citation_and_shows_a_line_without_its_thousand
 
 @pytest.mark.parametrize(("split", "ids"), [("train", [0, 1, 2]), ("valid", [3]), ("test", [4, 5]), ("all", range(6))])
 def test_a_split_keeps_ids_and_the_whole_library(source, split, ids):
-    benchmark, _ = read(source, split=split)
+    benchmark, _ = read_source(acord, source, "--split", split)
     assert [row.id for row in benchmark.rows] == list(ids)
     assert len(benchmark.documents) == 42
 
 
-def test_a_split_that_is_not_there_is_said(source):
+def test_a_release_without_some_grades_is_noted_and_without_all_an_error(source):
     (source / "qrels" / "test.tsv").unlink()
-    with pytest.raises(SourceError, match="no grades for split 'test' in qrels/"):
-        read(source, split="test")
-    _, tally = read(source)
+    _, tally = read_source(acord, source)
     assert tally.noted == {"part of the release: grades of a split are not there": ["test"]}
     shutil.rmtree(source / "qrels")
-    with pytest.raises(SourceError, match="no grades for any split"):
-        read(source)
+    with pytest.raises(SourceError, match="no grades in qrels/"):
+        read_source(acord, source)
 
 
 # ---------------------------------------------------------------- what is wrong with a source
@@ -113,19 +104,19 @@ def test_a_split_that_is_not_there_is_said(source):
 )
 def test_a_bad_line_is_counted_or_with_strict_an_error(source, file, line, reason):
     append(source / file, line)
-    _, tally = read(source)
+    _, tally = read_source(acord, source)
     assert sum(len(names) for told, names in tally.left_out.items() if told.startswith(reason)) == 1
     with pytest.raises(SourceError):
-        read(source, strict=True)
+        read_source(acord, source, strict=True)
 
 
 def test_a_query_whose_best_clause_is_below_gold_is_kept_for_its_grades(source):
     append(source / "qrels" / "valid.tsv", f"clause that requires notice to end automatic renewal\t{ASIS}\t2")
-    benchmark, tally = read(source)
+    benchmark, tally = read_source(acord, source)
     (row,) = [row for row in benchmark.rows if row.id == 6]
     assert row.quotes == () and not row.is_impossible
     assert row.labels["grades"] == f'{{"{ASIS}.pdf": 2}}'
     assert list(tally.noted) == ["best clause below grade 3: graded metrics alone apply"]
-    benchmark, tally = read(source, answerable_only=True)
+    benchmark, tally = read_source(acord, source, "--answerable-only")
     assert 6 not in [row.id for row in benchmark.rows]
     assert "no clause of grade 3 or 4 in the library" in tally.left_out

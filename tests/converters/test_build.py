@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from exhibit.conversion import main
 from exhibit.converters.civil_procedure.documents import restore_full_name
 from exhibit.converters.laws.files import OUT_OF_RANGE, SAME_DAY
-from exhibit.converters.pages.refresh import group_gold
 from exhibit.converters.squad import _Context, _make_names
 from exhibit.converters.tables.documents import Shelf
 
@@ -99,13 +97,6 @@ def test_shelf_reads_two_underscores_as_characters_that_were_replaced(name, file
         (tmp_path / known).write_bytes(b"%PDF-")
     found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)
     assert (found[0] if found else None) == file
-
-
-def test_refresh_reads_the_questions_once():
-    questions = iter([SimpleNamespace(id=at, contexts=[SimpleNamespace(text=f"words {at}")]) for at in range(3)])
-    gold = [SimpleNamespace(id=at, context=0, filename="a.pdf") for at in range(3)]
-    listed = group_gold(SimpleNamespace(questions=questions, gold=gold))
-    assert [quote for _, quote in listed["a.pdf"]] == ["words 0", "words 1", "words 2"]
 
 
 def test_the_name_of_an_export_is_restored_in_linear_time():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from typing import Any
 import pytest
 
 from exhibit.conversion import main
-from exhibit.converters import Benchmark, Tally, contractnli
+from exhibit.converters import contractnli
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
-from tests.conversion import chosen
+from tests.conversion import read_source
 from tests.converters.account import account_of
 from tests.converters.site import Site, serve
 
@@ -56,14 +55,6 @@ def bundle(samples: Path, elsewhere: Site, tmp_path_factory: pytest.TempPathFact
 def copy(samples: Path, tmp_path: Path) -> Path:
     """A copy of the sample for tests that damage it."""
     return shutil.copytree(samples / "contractnli" / "contract-nli", tmp_path / "contract-nli")
-
-
-def read(source: Path, *, strict: bool = False, **options: object) -> tuple[Benchmark, Tally]:
-    """Read a source without making a bundle of it, which needs a browser."""
-    tally = Tally(strict=strict)
-    wanted = {"max_documents": None, "answerable_only": False, **options}
-    benchmark = contractnli.read(source, Namespace(**{"split": "all", **wanted}), tally)
-    return chosen(benchmark, tally, limit=wanted["max_documents"], answerable_only=wanted["answerable_only"]), tally
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -126,33 +117,22 @@ def test_a_sentence_over_the_end_of_a_typewritten_page_is_found_in_parts(bundle)
     assert "<PAGE>" not in document.text
 
 
-# ---------------------------------------------------------------- splits and ids
-
-
-def test_an_unknown_split_is_a_usage_error(capsys):
-    parser = ArgumentParser()
-    contractnli.add_arguments(parser)
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--split", "valid"])
-    assert "no split 'valid'; there are train, dev, test, all" in capsys.readouterr().err
-
-
 # ---------------------------------------------------------------- what can be wrong
 
 
 def test_a_bad_document_is_counted_and_moves_no_id(copy):
     edit(copy / "train.json", lambda content: content["documents"][0].pop("text"))
-    benchmark, tally = read(copy, split="train")
+    benchmark, tally = read_source(contractnli, copy, "--split", "train")
     [name] = tally.left_out["document that is not in the release's form"]
     assert name.startswith("train.json: document 0: ('text',)")
-    assert {row.id // 17 for row in benchmark.rows} == {1}
+    assert {row.id // 17 for row in benchmark.rows} == {1} and len(benchmark.documents) == 1
     with pytest.raises(SourceError, match="--strict"):
-        read(copy, strict=True)
+        read_source(contractnli, copy, strict=True)
 
 
 def test_without_raw_every_text_is_printed_with_its_offsets(copy):
     shutil.rmtree(copy / "raw")
-    benchmark, tally = read(copy)
+    benchmark, tally = read_source(contractnli, copy)
     assert all(document.path is None and document.html is None for document in benchmark.documents)
     assert tally.noted["no raw/ folder in the source, so texts are printed"] == ["contract-nli"]
     texts = {document.filename: document.text for document in benchmark.documents}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from exhibit.conversion import main
-from exhibit.converters import Benchmark, Tally, legalbenchrag
+from exhibit.converters import legalbenchrag
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
+from tests.conversion import read_source
 from tests.converters.account import account_of
 
 WRONG_SPAN = "span whose text is not the stored answer: the answer was located instead"
@@ -35,13 +35,6 @@ def printed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("legalbenchrag") / "bundle"
     assert main(["legalbenchrag", "--source", str(source), "--as", "pdf", "--out", str(folder), "--jobs", "1"]) == 0
     return folder
-
-
-def read(source: Path, *, strict: bool = False, **options: object) -> tuple[Benchmark, Tally]:
-    """Read a source without making a bundle of it."""
-    tally = Tally(strict=strict)
-    chosen = {"engine": "serial", "jobs": 1, "mini": False, "as": "text", "max_documents": None, **options}
-    return legalbenchrag.read(source, Namespace(**chosen), tally), tally
 
 
 def make(folder: Path, texts: dict[str, str], **benchmarks: list[tuple[str, list[dict]]]) -> Path:
@@ -86,9 +79,9 @@ def test_the_sample_becomes_the_golden_bundle(convert, golden, source):
 def test_printed_gold_is_carried_over_to_the_same_occurrence(printed, source, golden):
     assert validate(printed) == []
     bundle = open_bundle(printed)
-    texts, _ = read(source)
+    texts, _ = read_source(legalbenchrag, source)
     assert [question.question for question in bundle.questions] == [row.question for row in texts.rows]
-    originals = {raw.filename: raw.text_path for raw in texts.documents}
+    originals = {raw.filename: raw.text for raw in texts.documents}
     quotes = [quote for row in texts.rows for quote in row.quotes]
     for line, quote in zip(bundle.gold, quotes, strict=True):
         document = read_document(bundle.files[line.filename])
@@ -97,7 +90,7 @@ def test_printed_gold_is_carried_over_to_the_same_occurrence(printed, source, go
         assert line.pages == [1]
         if quote.spans:  # all but the one whose span is wrong
             assert line.alternatives == []
-            before = read_document(originals[quote.filename]).text[: quote.spans[0][0]]
+            before = originals[quote.filename][: quote.spans[0][0]]
             # most machines have no font for the shell
             assert fold(document.text[:start]).replace("🐚", "") == fold(before).replace("🐚", "")
     golden("legalbenchrag/train.pdf.json", (printed / TRAIN).read_text(encoding="utf-8"))
@@ -133,11 +126,11 @@ def test_a_wrong_span_is_a_fault_and_its_answer_is_located(tmp_path, convert, ca
 def test_a_bad_test_is_counted_and_the_others_keep_their_ids(tmp_path, tests, reason):
     good = ("good?", [snippet("a/x.txt", 0, 3, "The")])
     root = make(tmp_path / "s", {"a/x.txt": "The end."}, a=[*tests, good])
-    benchmark, tally = read(root)
+    benchmark, tally = read_source(legalbenchrag, root)
     assert [(row.id, row.question) for row in benchmark.rows] == [(1, "good?")]
     assert list(tally.left_out) == [reason]
     with pytest.raises(SourceError, match="--strict"):
-        read(root, strict=True)
+        read_source(legalbenchrag, root, strict=True)
 
 
 # ---------------------------------------------------------------- the published sample
@@ -165,7 +158,7 @@ def test_mini_keeps_the_tests_of_the_published_rule(tmp_path):
         for name, count in (("big", 400), ("small", 194))
     }
     root = make(tmp_path / "s", texts, **tests)
-    benchmark, tally = read(root, mini=True)
+    benchmark, tally = read_source(legalbenchrag, root, "--mini")
     expected = []
     for name in ("big", "small"):
         data = json.loads((root / "benchmarks" / f"{name}.json").read_text(encoding="utf-8"))

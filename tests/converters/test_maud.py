@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from exhibit.converters import Benchmark, Tally, maud
+from exhibit.converters import maud
 from exhibit.converters.maud import find_excerpts, read_cell, titles_of
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
+from tests.conversion import read_source
 from tests.converters.account import account_of
 
 NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3
@@ -33,12 +33,6 @@ def bundle(converted) -> Path:
 def source(samples: Path, tmp_path: Path) -> Path:
     """A copy of the sample for tests that damage it."""
     return shutil.copytree(samples / "maud" / "maud-main", tmp_path / "maud-main")
-
-
-def read(source: Path, *, limit: int | None = None, strict: bool = False) -> tuple[Benchmark, Tally]:
-    """Read a source without making a bundle of it, which needs a browser."""
-    tally = Tally(strict=strict)
-    return maud.read(source, Namespace(max_documents=limit), tally), tally
 
 
 def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
@@ -164,7 +158,7 @@ def test_excerpts_with_nothing_between_them_are_one():
     ],
 )
 def test_the_title_is_read_from_the_first_page(page, title):
-    assert next(titles_of(page, deal="Birch_Acme.pdf", stem="contract_0")) == title
+    assert (titles_of(page, deal="Birch_Acme.pdf", stem="contract_0"))[0] == title
 
 
 # ---------------------------------------------------------------- sources
@@ -176,7 +170,7 @@ def test_the_repository_with_its_packed_data_is_a_source(samples, tmp_path):
     with zipfile.ZipFile(tmp_path / "maud-main/data.zip", "w") as packed:
         for path in sorted(p for p in data.rglob("*") if p.is_file()):
             packed.write(path, Path("data") / path.relative_to(data))
-    assert read(tmp_path)[0] == read(data)[0] == read(samples / "maud")[0]
+    assert read_source(maud, tmp_path)[0] == read_source(maud, data)[0] == read_source(maud, samples / "maud")[0]
 
 
 # ---------------------------------------------------------------- on real data
@@ -185,7 +179,7 @@ def test_the_repository_with_its_packed_data_is_a_source(samples, tmp_path):
 @pytest.mark.data
 @pytest.mark.slow
 def test_spans_equal_those_of_legalbenchrag(data):
-    benchmark, _ = read(data / "maud")
+    benchmark, _ = read_source(maud, data / "maud")
     names = {document.text: document.filename for document in benchmark.documents}
     ours = Counter(
         (row.filename, tuple(span for q in row.quotes for span in map(tuple, q.spans))) for row in benchmark.rows

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from exhibit.converters import RawRow, Tally, privacyqa
+from exhibit.converters import privacyqa
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
-from tests.conversion import chosen
+from tests.conversion import read_source
 from tests.converters.account import account_of
 
 HEADER = "Folder\tDocID\tQueryID\tSentID\tSplit\tQuery\tSegment"
@@ -26,16 +25,6 @@ UNSURE = "a sentence with more than 2 annotators blank, or with no mark at all"
 def bundle(converted) -> Path:
     """The sample, converted once."""
     return converted("privacyqa")
-
-
-def read_rows(source: Path, **options: object) -> tuple[list[RawRow], Tally]:
-    """Read a source without making a bundle of it, which needs a browser."""
-    tally = Tally()
-    wanted = {"max_documents": None, "answerable_only": False, **options}
-    benchmark = privacyqa.read(source, Namespace(**{"split": "all", **wanted}), tally)
-    return chosen(
-        benchmark, tally, limit=wanted["max_documents"], answerable_only=wanted["answerable_only"]
-    ).rows, tally
 
 
 def rows_of(bundle: Path) -> dict[int, dict]:
@@ -111,7 +100,7 @@ def test_marks_that_contradict_are_counted_and_strict_stops_at_them(convert, tmp
         sentence(0, "It is free.", "Relevant", query="what does it cost?", question=1),
     ]
     source = write(tmp_path / "raw", "policy_train_data.csv", *lines)
-    rows, tally = read_rows(source)
+    benchmark, tally = read_source(privacyqa, source)
     place = "App _1: question App _1_0"
     assert tally.left_out == {
         "sentence with other words than before under its id": [f"{place}, sentence App _1_0"],
@@ -119,7 +108,7 @@ def test_marks_that_contradict_are_counted_and_strict_stops_at_them(convert, tmp
         "mark 'perhaps' that is neither Relevant nor Irrelevant, counted as blank": [f"{place}, sentence App _1_1"],
         UNSURE: [place],
     }
-    assert [(row.id, row.answer) for row in rows] == [(1, "It is free.")]
+    assert [(row.id, row.answer) for row in benchmark.rows] == [(1, "It is free.")]
     convert("privacyqa", "--source", source, "--strict", expect=1)
     assert "other words than before" in capsys.readouterr().err
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ import pypdf
 import pytest
 
 from exhibit.conversion import main
-from exhibit.converters import Tally, web
+from exhibit.converters import Tally
 from exhibit.converters.pages import download
-from exhibit.converters.pages.download import Downloader, FetchError, Resource, flaw_of
-from exhibit.converters.pages.fetch import Policy, fetch_all, filename_of
+from exhibit.converters.pages.download import Downloader, FetchError, flaw_of
+from exhibit.converters.pages.fetch import Policy, UrlLine, fetch_all, filename_of, report
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
@@ -32,7 +31,7 @@ from tests.converters.site import Site, serve
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("--delay", "0", "--per-host", "4", "--jobs", "1")
+QUICK = ("--delay", "0", "--jobs", "1")
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,6 @@ class Run:
     site: Site
     bundle: Path
     cache: Path
-
-    @property
-    def manifest(self) -> dict[str, dict[str, object]]:
-        """The manifest's lines, keyed by the path and query of their URL."""
-        [path] = (self.cache / "web").glob("manifest-*.jsonl")
-        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return {str(line["url"]).partition(f":{self.site.port}")[2] or str(line["url"]): line for line in lines}
 
     def text(self, name: str) -> str:
         return read_document(self.bundle / "corpus" / name).text
@@ -150,12 +142,11 @@ def test_a_second_run_asks_only_for_what_failed(sample, monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """A conversion of a list with every kind of faulty URL.
+def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, dict[str, UrlLine]]]:
+    """A site, and the result for every kind of faulty URL.
 
     Host names in `.example` resolve to the local site; `inside.example` counts as a private address.
     """
-    folder = tmp_path_factory.mktemp("hostile")
     real = socket.getaddrinfo
     looked_up: Counter[str] = Counter()
 
@@ -170,16 +161,14 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         return real("::ffff:127.0.0.1" if private else "127.0.0.1", port, *rest, **more)
 
     with serve(site_folder) as site:
-        urls = [f"http://{host}.example:{site.port}{path}" for host, path, *_ in (*PRINTED, *REFUSED)]
-        flags = ["--source", str(list_of(folder / "urls.txt", *urls)), "--out", str(folder / "bundle"), *QUICK]
+        urls = {path: f"http://{host}.example:{site.port}{path}" for host, path, *_ in (*PRINTED, *REFUSED)}
         # a long time-out: what shall be printed must be, however busy this machine is
-        flags += ["--per-host", "8", "--timeout", "30", "--retries", "1", "--max-bytes", "1000000"]
+        policy = Policy(delay=0, timeout=30, retries=1, max_bytes=1_000_000)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setattr(socket, "getaddrinfo", look_up)
             patch.setattr(download, "is_public", lambda address: address == "127.0.0.1")
-            assert main(["web", *flags]) == 0
-        yield Run(site, folder / "bundle", folder / "cache")
+            lines = fetch_all(list(urls.values()), folder=tmp_path_factory.mktemp("hostile"), policy=policy)
+        yield site, {path: lines[url] for path, url in urls.items()}
 
 
 PRINTED = [
@@ -215,24 +204,26 @@ REFUSED = [
 
 @pytest.mark.parametrize(("host", "path", "outcome", "words"), PRINTED)
 def test_a_page_is_had_in_spite_of_its_server(hostile, host, path, outcome, words):
-    line = hostile.manifest[path]
-    assert (line["outcome"], line["reason"]) == (outcome, "")
-    assert words in hostile.text(filename_of(str(line["url"])))
+    line = hostile[1][path]
+    assert (line.outcome, line.reason) == (outcome, "")
+    assert words in read_document(line.path).text
 
 
 @pytest.mark.parametrize(("host", "path", "outcome", "reason"), REFUSED)
 def test_what_cannot_be_had_is_reported_with_its_reason(hostile, host, path, outcome, reason):
-    line = hostile.manifest[path]
-    assert (line["outcome"], line["reason"]) == (outcome, reason)
-    left_out = json.loads((hostile.bundle / INFO).read_text(encoding="utf-8"))["left_out"]
-    assert any(name.startswith(f"http://{host}.example:{hostile.site.port}{path}") for name in left_out[reason])
+    site, lines = hostile
+    assert (lines[path].outcome, lines[path].reason) == (outcome, reason)
+    report(lines, tally := Tally())
+    assert any(name.startswith(f"http://{host}.example:{site.port}{path}") for name in tally.left_out[reason])
 
 
 def test_nothing_private_is_reached_by_redirect_script_frame_or_picture(hostile):
-    assert hostile.site.hosts["inside.example"] == 0
-    assert hostile.site.asked["/to-inside?image"] == 1  # the browser did try
-    assert "inside only" not in hostile.text("curious.pdf")
-    assert "NOTICE TO THE PROFESSION" not in hostile.text("curious.pdf")  # a frame with a file of this machine
+    site, lines = hostile
+    assert site.hosts["inside.example"] == 0
+    assert site.asked["/to-inside?image"] == 1  # the browser did try
+    text = read_document(lines["/curious"].path).text
+    assert "inside only" not in text
+    assert "NOTICE TO THE PROFESSION" not in text  # a frame with a file of this machine
 
 
 @pytest.mark.slow
@@ -282,9 +273,9 @@ def test_a_killed_run_goes_on_where_it_stopped(site, cache, convert, tmp_path):
 )
 def test_a_page_in_the_browser_is_given_what_may_be_reached_and_nothing_else(site, host, allow_private, reached):
     downloader = Downloader(Policy(allow_private=allow_private))
-    asked = Resource("GET", f"http://{host}:{site.port}/notice.txt", {"user-agent": "a browser"}, None, moves=False)
+    url = f"http://{host}:{site.port}/notice.txt"
     try:
-        status, headers, body = downloader.resource(asked)
+        status, headers, body = downloader.fetch_for_browser("GET", url, {"user-agent": "a browser"}, None, follow=True)
         assert reached and (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
         assert b"NOTICE TO THE PROFESSION" in body and site.agents == {"a browser"}
     except FetchError as error:
@@ -351,46 +342,3 @@ def test_names_that_cannot_be_are_an_error_before_any_download(site, tmp_path, u
     with pytest.raises(SourceError, match=message):
         fetch_all(addresses, folder=tmp_path, policy=Policy(allow_private=True))
     assert not site.asked
-
-
-# ---------------------------------------------------------------- lists
-
-
-@pytest.fixture
-def listed(monkeypatch):
-    """A function that returns the URLs read from a list, without fetching them."""
-
-    def read(source: Path, column: str | None = None, limit: int | None = None) -> tuple[list[str], Tally]:
-        seen: list[str] = []
-        monkeypatch.setattr(web, "fetch_all", lambda urls, **_: seen.extend(urls) or {})
-        monkeypatch.setattr(web, "read_policy", lambda options: Policy())
-        tally = Tally()
-        web.read(source, Namespace(column=column, max_documents=limit), tally)
-        return seen, tally
-
-    return read
-
-
-A, B = "https://a.example/one", "https://a.example/two#part"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "column"),
-    [
-        ("urls.txt", f"\ufeff# a comment\n\n  {A}  \n{B}\n", None),
-        ("t.csv", f"case,URL\n1,{A}\n2,{B}\n", None),
-        ("t.csv", f"case,where\n1,{A}\n2,{B}\n", None),
-        ("t.csv", f"note,where,case\n,{A},\n ,{B},\n", None),
-        ("t.csv", f"first,second\n{B},{A}\n{A},{B}\n", "second"),
-        ("t.tsv", f"link\tcase\n{A}\t1\n{B}\t2\n", None),
-        ("t.jsonl", f'{{"url": "{A}"}}\n{{"url": "{B}"}}\n', None),
-        ("t.csv", f"case;url\n1;{A}\n2;{B}\n", None),
-        ("t.json", json.dumps([{"at": A}, {"at": B}]), "at"),
-    ],
-)
-def test_lists_and_tables_are_read(listed, tmp_path, name, text, column):
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    assert listed(tmp_path / name, column)[0] == [A, B]
-
-
-# ---------------------------------------------------------------- robots.txt

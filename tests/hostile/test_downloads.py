@@ -13,7 +13,7 @@ import pytest
 
 from exhibit.converters.pages.download import MAX_REDIRECTS, Downloader, FetchError, Policy
 
-POLICY = Policy(allow_private=True, ignore_robots=True, delay=0.0, retries=0, backoff=0.0)
+POLICY = Policy(allow_private=True, ignore_robots=True, delay=0.0, retries=0)
 
 
 class Handler(BaseHTTPRequestHandler):

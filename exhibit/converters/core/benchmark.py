@@ -20,6 +20,7 @@ UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
 BEYOND = "beyond --max-documents"
 IMPOSSIBLE = "no answer in the document (--answerable-only)"
+OTHER_SPLIT = "part of another split (--split)"
 
 
 class Block(NamedTuple):
@@ -68,6 +69,7 @@ class DatasetInfo:
     annotations: tuple[str, ...] = ()  # in the Hub's terms: `expert-generated`, `crowdsourced` …
     derived: str = ""  # the dataset that the bundle extends
     accepts: tuple[str, ...] = ()  # suffixes of single files that can be a source, besides folders and archives
+    splits: tuple[str, ...] = ()  # the values of the label `split`, from which --split chooses
     corpus_only: bool = False  # the benchmark has no questions
     command: str = ""  # the command before the flags that makes the bundle again, if it is not a converter's
 
@@ -263,14 +265,20 @@ class Converter(Protocol):
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
-    """Return the benchmark with the documents and questions that --max-documents and --answerable-only leave."""
-    documents = benchmark.documents[: options.max_documents]
+    """Return the benchmark with what --split, --max-documents and --answerable-only leave of it."""
+    split = vars(options).get("split") or "all"
+    ours = [row for row in benchmark.rows if split in ("all", row.labels.get("split"))]
+    aside = {row.filename for row in benchmark.rows} - {row.filename for row in ours}
+    candidates = [document for document in benchmark.documents if document.filename not in aside]
+    documents = candidates[: options.max_documents]
     names = {document.filename for document in documents}
-    for document in benchmark.documents[len(documents) :]:
+    for document in candidates[len(documents) :]:
         tally.leave_out_all(BEYOND, document.items)
     rows = []
     for row in benchmark.rows:
-        if row.is_impossible and options.answerable_only:
+        if split not in ("all", row.labels.get("split")):
+            tally.leave_out_all(OTHER_SPLIT, row.items, name=row.name)
+        elif row.is_impossible and options.answerable_only:
             tally.leave_out_all(IMPOSSIBLE, row.items, name=row.name)
         elif options.max_documents is not None and not names.issuperset(row.files):
             tally.leave_out_all(BEYOND, row.items, name=row.name)

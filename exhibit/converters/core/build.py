@@ -58,7 +58,7 @@ ABOUT_UNREADABLE = "question about a document that cannot be read"
 NOT_LOCATED = "passage not found in the document"
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
-    | {"per_host", "delay", "timeout", "retries", "refetch"}
+    | {"delay", "timeout", "refetch"}
     | {"patch"}  # bundle.json records patches by their content
 )
 

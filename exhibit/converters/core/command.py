@@ -88,6 +88,8 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add("--out", type=parse_location, required=True, metavar="DIR", help="the folder of the new bundle")
     add("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
     add("--max-documents", type=parse_positive, metavar="N", help="only the first N documents")
+    if info.splits:
+        add("--split", choices=[*info.splits, "all"], default="all", help="take one part of the release (default: all)")
     add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
     add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     add("--force", action="store_true", help="replace an existing bundle")

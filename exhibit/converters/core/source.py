@@ -1,6 +1,7 @@
 """Opens raw benchmark files: a folder, an archive that is unpacked safely, or a pinned download."""
 
 import csv
+import hashlib
 import io
 import json
 import stat
@@ -9,10 +10,10 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tqdm import tqdm
@@ -23,12 +24,11 @@ from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import HttpClient, HttpError, download_deadline
+from exhibit.storage.http import HttpClient, HttpError, TooLargeError, download_deadline
 
 MAX_FILES = 100_000  # files: the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # bytes after unpacking: a benchmark of PDFs takes some hundred megabytes
 MAX_CELL_CHARS = 1 << 24  # a covenant quoted in full is longer than the csv module's default limit
-MAX_NAME_BYTES = 255  # that every file system accepts
 
 
 @contextmanager
@@ -66,47 +66,80 @@ def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
     raise SourceError(f"{source}: no {patterns[0]} in it; expected {info.expects}{_from(info)}")
 
 
-def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
-    """Raise if a file is only a Git LFS pointer."""
-    if data.startswith(b"version https://git-lfs"):
-        raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {info.url}")
+class Release:
+    """The raw files of a benchmark; `sha256` has the checksum of every file that was read."""
 
+    def __init__(self, source: Path, info: DatasetInfo) -> None:
+        self.source, self.info = source, info
+        self.sha256: dict[str, str] = {}
 
-def read_csv(
-    path: Path, data: bytes, wanted: Collection[str], info: DatasetInfo, *, header: Callable[[str], str] = str.strip
-) -> list[dict[str, str]]:
-    """Return the rows of a release's CSV table; raise if a column of `wanted` is missing or a row is short."""
-    usual = csv.field_size_limit(MAX_CELL_CHARS)
-    try:
-        records = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path}: not a CSV file in UTF-8: {error}; get it again from {info.url}") from error
-    finally:
-        csv.field_size_limit(usual)
-    if len(records) < 2:
-        raise SourceError(f"{path}: the table has no rows; get it again from {info.url}")
-    names = [header(name) for name in records[0]]
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this {info.benchmark}?")
-    short = next((n for n, record in enumerate(records, 1) if record and len(record) != len(names)), None)
-    if short is not None:
-        raise SourceError(
-            f"{path}: record {short} has {len(records[short - 1])} fields, but the header has {len(names)}; "
-            f"get the file again from {info.url}"
-        )
-    return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
+    def find(self, *patterns: str) -> Path:
+        """Return the only file that matches the first matching pattern; see `find_one`."""
+        return find_one(self.source, self.info, *patterns)
 
+    def read(self, path: Path, *, name: str = "") -> bytes:
+        """Return the bytes of a file; raise if it is only a Git LFS pointer."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise SourceError(f"{path}: cannot be read: {error.strerror}; expected {self.info.expects}") from error
+        if data.startswith(b"version https://git-lfs"):
+            raise SourceError(
+                f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {self.info.url}"
+            )
+        self.sha256[name or path.name] = hashlib.sha256(data).hexdigest()
+        return data
 
-def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict[str, Any]:
-    """Return the object in a release's JSON file; raise unless the field named by `lists` is a list."""
-    try:
-        content = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {info.url}") from error
-    if not isinstance(content, dict) or not isinstance(content.get(lists), list):
-        raise SourceError(f"{path}: no list under the key {lists!r}; is this file from {info.benchmark}?")
-    return content
+    def read_text(self, path: Path, *, encoding: Literal["utf-8", "utf-8-sig"] = "utf-8-sig") -> str:
+        """Return the text of a file in UTF-8, by default without its BOM."""
+        try:
+            return self.read(path).decode(encoding)
+        except UnicodeDecodeError as error:
+            raise self._make_error(path, f"not UTF-8 (byte {error.start})") from error
+
+    def read_csv(
+        self, path: Path, columns: Collection[str], *, header: Callable[[str], str] = str.strip, **dialect: Any
+    ) -> list[dict[str, str]]:
+        """Return the rows of a table; raise if one of `columns` is missing, or a row has not as many cells."""
+        usual = csv.field_size_limit(MAX_CELL_CHARS)
+        try:
+            records = list(csv.reader(io.StringIO(self.read_text(path), newline=""), strict=True, **dialect))
+        except csv.Error as error:
+            raise self._make_error(path, f"not a CSV file: {error}") from error
+        finally:
+            csv.field_size_limit(usual)
+        if len(records) < 2:
+            raise self._make_error(path, "the table has no rows")
+        names = [header(name) for name in records[0]]
+        missing = [name for name in columns if name not in names]
+        if missing:
+            which = f"no column {missing[0]!r} ({len(missing)} missing)"
+            raise SourceError(f"{path}: {which}; is this {self.info.benchmark}?")
+        for number, record in enumerate(records, 1):
+            if record and len(record) != len(names):
+                sizes = f"has {len(record)} fields, but the header has {len(names)}"
+                raise self._make_error(path, f"record {number} {sizes}")
+        return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
+
+    def read_json(self, path: Path, *, lists: str) -> dict[str, Any]:
+        """Return the object in a JSON file; raise unless its field named by `lists` is a list."""
+        content = self._parse(path, self.read_text(path))
+        if not isinstance(content, dict) or not isinstance(content.get(lists), list):
+            raise SourceError(f"{path}: no list under the key {lists!r}; is this file from {self.info.benchmark}?")
+        return content
+
+    def read_json_lines(self, path: Path) -> list[Any]:
+        """Return the values of a file with one JSON value on each line."""
+        return [self._parse(path, line) for line in self.read_text(path).split("\n") if line.strip()]
+
+    def _parse(self, path: Path, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._make_error(path, f"not JSON ({error})") from error
+
+    def _make_error(self, path: Path, problem: str) -> SourceError:
+        return SourceError(f"{path}: {problem}; get it again from {self.info.url}")
 
 
 def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:
@@ -142,28 +175,20 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
         check_sizes(archive, entries, most_bytes=MAX_BYTES, most_parts=MAX_FILES)
     except DocumentError as error:
         raise SourceError(str(error)) from None
-    first: dict[str, str] = {}
+    files: dict[str, str] = {}
     for entry in entries:
-        name = entry.filename
-        path = PurePosixPath(name)
-        key = unicodedata.normalize("NFC", name).casefold()
-        if not entry.is_dir() and key in first:
-            raise SourceError(
-                f"{archive}: {first[key]!r} and {name!r} are the same file name on many systems, such as macOS; "
-                "rename one of the files, and pack the archive again"
-            )
-        if not entry.is_dir():
-            first[key] = name
+        name, path = entry.filename, PurePosixPath(entry.filename)
         if path.is_absolute() or ".." in path.parts or "\\" in name or PureWindowsPath(name).drive:
             raise SourceError(f"{archive}: {name!r} would be written outside the folder; do not trust this file")
-        if (
-            not name
-            or "\0" in name
-            or any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES for part in path.parts)
-        ):
-            raise SourceError(f"{archive}: {name[:80]!r}… is not a valid file name; do not trust this file")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
+        key = unicodedata.normalize("NFC", name).casefold()
+        if key in files and not entry.is_dir():
+            raise SourceError(
+                f"{archive}: {files[key]!r} and {name!r} are the same file name on many systems, such as macOS; "
+                "rename one of the files, and pack the archive again"
+            )
+        files[key] = name
 
 
 # ---------------------------------------------------------------- downloads
@@ -175,70 +200,61 @@ def fetch(info: DatasetInfo) -> Path:
         hand = f" {info.by_hand}" if info.by_hand else ""
         raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
     folder = find_cache_folder() / info.name
-    paths = {folder / Path(urlsplit(one.url).path).name: one for one in info.downloads}
-    missing = {path: one for path, one in paths.items() if not path.is_file()}
+    paths = {folder / Path(urlsplit(file.url).path).name: file for file in info.downloads}
+    missing = {path: file for path, file in paths.items() if not path.is_file()}
     if missing:
         cite = info.citation.strip().replace("\n", "\n           ")
         licence = f"{info.licence.name} {info.licence.url}".rstrip()
         notice = f"Downloading {info.benchmark}\n  from     {info.url}\n  licence  {licence}\n  cite     {cite}"
         tqdm.write(notice, file=sys.stderr)
-    for path, one in missing.items():
-        _fetch_one(one, path)
+    for path, file in missing.items():
+        partial = path.with_name(f"{path.name}.partial")  # a later run continues it
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _download(file, partial)
+            _verify(file, partial)
+            partial.replace(path)
+        except OSError as error:
+            raise SourceError(
+                f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+            ) from error
     return next(iter(paths)) if len(paths) == 1 else folder
-
-
-def _fetch_one(download: Download, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # a fixed name, so that a later run can continue an interrupted download
-        partial = path.with_name(path.name + ".partial")
-        _download(download, partial)
-        _verify(download, partial)
-        partial.replace(path)
-    except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
-        ) from error
 
 
 def _download(download: Download, partial: Path) -> None:
     """Download a file, continuing a partial one; if the server cannot resume, start from the beginning."""
-    have = partial.stat().st_size if partial.exists() else 0
-    if have >= download.bytes:
+    size = partial.stat().st_size if partial.exists() else 0
+    if size >= download.bytes:
         return
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    client = HttpClient()
-    deadline = download_deadline(download.bytes)
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={size}-"} if size else {})
+    deadline, most = download_deadline(download.bytes), download.bytes + 1
     try:
-        # read one byte more than expected, so that the check notices another file
-        most = download.bytes + (1 << 20)
-        with client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response:
+        with (
+            closing(HttpClient()) as client,
+            client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response,
+        ):
             response.check()
-            have = have if response.status == HTTPStatus.PARTIAL_CONTENT else 0
+            size = size if response.status == HTTPStatus.PARTIAL_CONTENT else 0
             with (
-                partial.open("ab" if have else "wb") as file,
-                tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
+                partial.open("ab" if size else "wb") as file,
+                tqdm(total=download.bytes, initial=size, unit="B", unit_scale=True, disable=None) as bar,
             ):
                 for block in response.read_parts():  # write each block as it arrives: bytes before a break are kept
-                    file.write(block[: download.bytes + 1 - have])
-                    have += len(block)
-                    bar.update(len(block))
-                    if have > download.bytes:
-                        break
+                    bar.update(file.write(block))
+    except TooLargeError:
+        partial.unlink()
+        raise SourceError(f"{download.url}: larger than {download.bytes} bytes; check the publisher's page") from None
     except HttpError as error:
         raise ServiceError(
             f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
             "or download the archive yourself and pass it with --source"
         ) from error
-    finally:
-        client.close()
 
 
 def _verify(download: Download, partial: Path) -> None:
-    digest = sha256_of(partial)
+    digest, size = sha256_of(partial), partial.stat().st_size
     if digest == download.sha256:
         return
-    size = partial.stat().st_size
     if size < download.bytes:
         raise ServiceError(f"{download.url}: ended after {size} of {download.bytes} bytes; run the command again")
     partial.unlink()

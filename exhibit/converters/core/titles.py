@@ -1,17 +1,15 @@
 """Pairs the rows of a table with files of slightly different names, and makes a unique title for each document."""
 
-import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exhibit.engine import track
 from exhibit.evidence.fold import edit_distance
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import make_file_key
-from exhibit.models.llms import LLM, Completion, Prompt
+from exhibit.models.llms import LLM, Prompt
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.cache import find_cache_folder
@@ -27,15 +25,6 @@ document, then "between" and the names of the parties. At most 15 words, no quot
 File name: {filename}
 
 {text}"""
-# a schema keeps a model from adding words; a server without schemas returns only the title
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"title": {"type": "string"}},
-        "required": ["title"],
-        "additionalProperties": False,
-    }
-)
 
 
 @dataclass
@@ -114,6 +103,12 @@ def join_names(names: Sequence[str], *, most: int = 3) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else ""
 
 
+def list_titles(title: str, *, date: str, stem: str) -> list[str]:
+    """Return candidate titles, from the shortest to the most precise."""
+    dated = [f"{title} dated {date}"] if date else []
+    return [title, *dated, f"{[title, *dated][-1]} ({stem})"]
+
+
 def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Choose for each document the shortest of its candidate titles, which go from short to precise, that is unique."""
     level = dict.fromkeys(candidates, 0)
@@ -137,28 +132,16 @@ def read_own_title(path: Path) -> str:
         return ""  # the conversion reads the file next, and reports the error
 
 
-def ask_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
+def ask_titles(texts: Mapping[str, str]) -> dict[str, str]:
     """Return a title for each file name from an OpenAI-compatible server; replies are cached."""
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
     llm: LLM = module.open(model, {"retries": 1, "cache": find_cache_folder() / "titles"})
+    prompts = [Prompt(_PROMPT.format(filename=name, text=text[:PROMPT_CHARS])) for name, text in texts.items()]
     titles = {}
-    for name, text in track(texts.items(), total=len(texts), label="titles"):
-        prompt = Prompt(_PROMPT.format(filename=name, text=text()[:PROMPT_CHARS]), schema=_SCHEMA)
-        [reply] = llm.complete([prompt], max_tokens=100, temperature=0.0)
-        titles[name] = _read_title(reply, model)
+    for name, reply in zip(texts, llm.complete(prompts, max_tokens=100, temperature=0.0), strict=True):
+        titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
+        if not titles[name]:
+            reason = reply.error or f"{model} gave an empty one"
+            raise ServiceError(f"no title for {name}: {reason}; run the command again: finished titles are kept")
     return titles
-
-
-def _read_title(reply: Completion, model: str) -> str:
-    if reply.error:
-        raise ServiceError(f"the model gave no title: {reply.error}; run the command again: finished titles are kept")
-    try:
-        content = json.loads(reply.text)
-    except (ValueError, RecursionError):
-        content = None
-    title = content.get("title") if isinstance(content, dict) else None
-    title = " ".join((title if isinstance(title, str) else reply.text).split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
-    if not title:
-        raise ServiceError(f"model {model} gave an empty title; run the command again: finished titles are kept")
-    return title

@@ -1,4 +1,4 @@
-"""Finds a Chromium for printing: the system's, else Playwright's, else Debian's package.
+"""Finds a Chromium for printing: the system's, else Playwright's.
 
 `exhibit doctor --fix browser` finds or installs one and prints its path; `make` calls it during set-up.
 """
@@ -11,13 +11,10 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from tqdm import tqdm
 
 from exhibit.converters.pages.text_pdf import find_font, make_sealed_environment, read_font_hashes
 from exhibit.runtime.command import guarded
@@ -33,7 +30,6 @@ NEEDED = (
     "which is not installed: "
     "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser"
 )
-# whether Playwright, an extra that drives the browser, is installed. It is imported only for printing
 HERE = importlib.util.find_spec("playwright") is not None
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _MAC = (
@@ -53,11 +49,31 @@ def find_browser() -> Path | None:
     chosen = os.environ.get("EXHIBIT_BROWSER")
     if chosen:
         return Path(chosen)
-    for name in _NAMES:
-        path = find_program(name)
-        if path:
-            return Path(path)
-    return next((Path(p) for p in (*_MAC, _find_playwrights()) if p and Path(p).is_file()), None)
+    named = next(filter(None, map(find_program, _NAMES)), None)
+    if named:
+        return Path(named)
+    return next((Path(path) for path in (*_MAC, _find_playwrights()) if path and Path(path).is_file()), None)
+
+
+def _find_playwrights() -> str | None:
+    if not HERE:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    with suppress(Exception), sync_playwright() as playwright:  # any error of the pipe to the driver
+        return playwright.chromium.executable_path
+    return None
+
+
+def require_browser() -> Path:
+    """Return a browser's executable; raise with instructions if there is none."""
+    browser = find_browser()
+    if browser is None:
+        raise ServiceError(
+            "no Chromium found to print documents with; run 'exhibit doctor --fix browser' to fetch one, "
+            "or set EXHIBIT_BROWSER to a browser's executable"
+        )
+    return browser
 
 
 def launch_arguments() -> list[str]:
@@ -76,7 +92,7 @@ def launch_options(folder: Path) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def run_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
+async def run_browser() -> AsyncIterator[Browser]:
     """Yield a running Chromium, which is closed at the end of the `async with` block."""
     if not HERE:
         raise ServiceError(NEEDED)
@@ -92,14 +108,12 @@ async def run_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
             needs = "it needs memory and open files: see ulimit -v and ulimit -n"
             raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
         stack.push_async_callback(driver.stop)
-        for sandbox in (False,) if is_root() else (True, False):
+        for sandbox in (False,) if is_root() else (True, False):  # some systems have no sandbox
             try:
                 browser = await driver.chromium.launch(chromium_sandbox=sandbox, **options)
                 break
             except import_browser_error() as error:
                 problem = error.message.splitlines()[0]
-            if sandbox and tell:
-                tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
         else:
             raise ServiceError(f"Chromium does not start: {problem}")
         stack.push_async_callback(_end_browser, browser)
@@ -123,69 +137,24 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def require_browser() -> Path:
-    """Return a browser's executable; raise with instructions if there is none."""
-    browser = find_browser()
-    if browser is None:
-        raise ServiceError(
-            "no Chromium found to print documents with; run 'exhibit doctor --fix browser' to fetch one, "
-            "or set EXHIBIT_BROWSER to a browser's executable"
-        )
-    return browser
-
-
-def fetch_browser() -> Path:
-    """Find a browser, or install one: from Playwright, then, as root on Debian, from the distribution."""
-    if not HERE:
-        raise ServiceError(NEEDED)
-    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
-    if find_program("apt-get") and is_root():
-        attempts["the distribution's Chromium"] = [
-            ["apt-get", "update", "-qq"],
-            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"],
-        ]
-    failures = []
-    for name, commands in attempts.items():
-        if find_browser() is not None:
-            break
-        started = time.monotonic()
-        problem = _run_commands(commands)
-        took = f"{time.monotonic() - started:.1f} s"
-        print(f"{name}: {'not to be had' if problem else 'fetched'} ({took})", file=sys.stderr)
-        failures += [f"{name}: {problem}"] if problem else []
-    try:
-        return require_browser()
-    except ServiceError as error:
-        raise ServiceError("; ".join([str(error), *failures])) from None
-
-
-def _run_commands(commands: list[list[str]]) -> str:
-    """Run commands in order and hide their output; return the error line of the first that fails, else empty."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in commands:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-        if done.returncode:
-            said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            # later lines are the tool's stack trace
-            return next((line for line in said if re.match(r"E: |(\w*Error): ", line)), f"exit {done.returncode}")
-    return ""
-
-
-def _find_playwrights() -> str | None:
-    if not HERE:
-        return None
-    from playwright.sync_api import sync_playwright
-
-    with suppress(Exception), sync_playwright() as playwright:  # any error of the pipe to the driver
-        return playwright.chromium.executable_path
-    return None
-
-
 @guarded()
 def main() -> int:
     """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
     fonts = list(map(find_font, read_font_hashes()))
-    print(f"{fetch_browser()}, {len(fonts)} fonts")
+    if not HERE:
+        raise ServiceError(NEEDED)
+    if find_browser() is None:
+        command = [sys.executable, "-m", "playwright", "install", "chromium"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            # later lines are the tool's stack trace
+            reason = next((line for line in lines if re.match(r"\w*Error: ", line)), f"exit {done.returncode}")
+            raise ServiceError(
+                f"Playwright's Chromium cannot be installed: {reason}; install Chromium with the system's packages, "
+                "or set EXHIBIT_BROWSER to a browser's executable"
+            )
+    print(f"{require_browser()}, {len(fonts)} fonts")
     return 0
 
 

@@ -9,13 +9,12 @@ import re
 import socket
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Literal
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -46,13 +45,13 @@ USER_AGENT = f"{ROBOT}/{__version__}"
 MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
 MAX_CRAWL_DELAY_SECONDS = 30.0
 MAX_ROBOTS_BYTES = 500 << 10  # as RFC 9309 requires
-SNIFF_BYTES = 1024  # that are enough to recognise the kind of a file
+HEAD_BYTES = 1024  # that are enough to recognise the kind of a file
 
 Kind = Literal["pdf", "html", "text", "file"]  # `file` has a reader, such as a Word document
 # refused: the address is not allowed; disallowed: by robots.txt; unusable: no document; failed: by server or network
 Fate = Literal["refused", "disallowed", "unusable", "failed"]
 
-_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 _CONNECTIONS = 64  # more than the number of threads
 # headers of a reply that are no longer true after its body was read and decoded
@@ -75,30 +74,20 @@ class Policy:
 
     allow_private: bool = False
     ignore_robots: bool = False
-    per_host: int = 2
-    delay: float = 0.5
-    timeout: float = 60.0
+    delay: float = 0.5  # seconds between two requests to one host
+    timeout: float = 60.0  # seconds for one page
     max_bytes: int = 100 << 20
     retries: int = 3
-    backoff: float = 1.0  # seconds before the first retry; each further retry waits twice as long
     refetch: bool = False
-    pages: int = 4  # that are printed at the same time
 
 
 class FetchError(HttpError):
     """The error for a URL that gave no page: its outcome, a short reason, and the details."""
 
     def __init__(
-        self,
-        reason: str,
-        detail: str = "",
-        *,
-        fate: Fate,
-        url: str = "",
-        status: int | None = None,
-        wait: float = 0.0,
-        transient: bool = False,
-    ) -> None:
+        self, reason: str, detail: str = "", *, fate: Fate, url: str = "", status: int | None = None,
+        wait: float = 0.0, transient: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(f"{reason}: {detail}" if detail else reason, status=status, wait=wait, transient=transient)
         self.fate, self.reason, self.detail, self.url = fate, reason, detail, url
 
@@ -165,17 +154,12 @@ class PageReply:
         declared = self.headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")
         return decode_page(self.data, declared)
 
-    @property
-    def target(self) -> str:
-        """The target of a redirect; empty if the reply is not a redirect."""
-        return self.headers.get("location", "") if self.status in REDIRECTS else ""
-
 
 class Host:
     """One server: its robots.txt rules, and the earliest time of the next request."""
 
     def __init__(self, policy: Policy, stopped: threading.Event) -> None:
-        self.retries = Retries(policy.retries, policy.backoff, stopped=stopped)
+        self.retries = Retries(policy.retries, 1.0, stopped=stopped)
         self.robots: dict[str, Rules | FetchError] = {}  # by the address of robots.txt
         self.lock = threading.Lock()  # held while robots.txt is requested
         self.delay = policy.delay
@@ -190,18 +174,8 @@ class Host:
         self._stopped.wait(start - now)
 
 
-class Resource(NamedTuple):
-    """A request that a page in the browser makes; `moves` if it loads a page, whose address redirects may change."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes | None
-    moves: bool
-
-
 class Downloader:
-    """Fetches URLs for any number of threads: one connection pool, and new cookies for every URL."""
+    """Fetches URLs for any number of threads, with one connection pool and without cookies."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy, self._stopped = policy, threading.Event()
@@ -218,36 +192,36 @@ class Downloader:
 
     def get(self, url: str) -> PageReply:
         """Return a server's reply with a PDF, a page, a text or another readable file; raise FetchError otherwise."""
-        return self._follow(url, limit=self._policy.max_bytes, sift=True)
+        reply = self._follow(url, limit=self._policy.max_bytes, robots=not self._policy.ignore_robots)
+        return replace(reply, kind=_kind_of(reply))
 
-    def resource(self, asked: Resource) -> tuple[int, dict[str, str], bytes]:
+    def fetch_for_browser(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, follow: bool
+    ) -> tuple[int, dict[str, str], bytes]:
         """Send a request that a page makes in the browser; return the status, headers and body of the reply."""
         # compare names without case, or our own header would be sent as well
-        headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
-        # longer than a page waits: a late reply is noted, not lost silently
-        deadline = Deadline(self._policy.timeout)
-        follow = 0 if asked.moves else MAX_REDIRECTS
+        sent = {name.title(): value for name, value in headers.items() if name not in _OURS}
+        deadline, most = Deadline(self._policy.timeout), self._policy.max_bytes
+        hops = MAX_REDIRECTS if follow else 0
         with self._http.send(
-            asked.method, asked.url, content=asked.body, headers=headers, deadline=deadline,
-            most=self._policy.max_bytes, follow=follow,
-        ) as response:  # fmt: skip
+            method, url, content=body, headers=sent, deadline=deadline, most=most, follow=hops
+        ) as response:
             kept = {name: value for name, value in response.headers.items() if name not in _UNDONE}
             return response.status, kept, response.read()
 
-    def _follow(self, url: str, *, limit: int, sift: bool) -> PageReply:
-        """Request a URL and follow its redirects one by one; with `sift`, obey robots.txt and refuse non-documents."""
-        # cookies set by one redirect are sent to the next, never for another URL
-        cookies: dict[str, dict[str, str]] = defaultdict(dict)
+    def _follow(self, url: str, *, limit: int, robots: bool) -> PageReply:
+        """Request a URL and follow its redirects one by one, each to an address that is allowed."""
         for _ in range(MAX_REDIRECTS + 1):
             try:
-                host = self._check_host(url, robots=sift and not self._policy.ignore_robots)
-                reply = host.retries(partial(self._ask, url, host, limit, sift, cookies))
+                host = self._check_host(url, robots=robots)
+                reply = host.retries(partial(self._ask, url, host, limit))
             except FetchError as error:
                 error.url = error.url or url
                 raise
-            if not reply.target:
+            target = reply.headers.get("location", "") if reply.status in REDIRECTS else ""
+            if not target:
                 return reply
-            url = urljoin(url, reply.target)
+            url = urljoin(url, target)
         raise FetchError("redirects without end", f"more than {MAX_REDIRECTS}", fate="failed", url=url)
 
     def _check_host(self, url: str, *, robots: bool) -> Host:
@@ -278,77 +252,55 @@ class Downloader:
 
     def _ask_robots(self, url: str) -> Rules:
         try:
-            return Rules(ROBOT, self._follow(url, limit=MAX_ROBOTS_BYTES, sift=False).text)
+            return Rules(ROBOT, self._follow(url, limit=MAX_ROBOTS_BYTES, robots=False).text)
         except FetchError as error:
             # missing, or larger than any robots.txt: it is something else
             if error.fate == "unusable" or (error.status or 500) < 500:
                 return Rules()
-            if error.fate == "failed" and error.status is None:  # the host fails: its pages would fail in the same way
-                raise FetchError(error.reason, error.detail or "robots.txt", fate="failed", url=url) from error
-            raise FetchError("robots.txt cannot be read", str(error), fate="failed", url=url) from error
+            raise FetchError(error.reason, error.detail or "robots.txt", fate="failed", url=url) from error
 
-    def _ask(self, url: str, host: Host, limit: int, sift: bool, cookies: dict[str, dict[str, str]]) -> PageReply:
-        """Send one request; stop reading as soon as the body is too large or clearly not a document."""
+    def _ask(self, url: str, host: Host, limit: int) -> PageReply:
+        """Send one request, and name each failure with one of the fixed reasons by which failures are counted."""
         host.turn()
-        jar = cookies[urlsplit(url).netloc]
-        headers = {"Cookie": "; ".join(jar.values())} if jar else {}
         deadline = Deadline(self._policy.timeout)
         try:
-            with self._http.send(
-                "GET", str(httpx.URL(url)), headers=headers, deadline=deadline, most=limit
-            ) as response:
-                for value in (value for name, value in response.pairs if name == "set-cookie"):
-                    jar[value.partition("=")[0].strip()] = value.partition(";")[0]
-                return _read(url, response, sift)
+            with self._http.send("GET", str(httpx.URL(url)), deadline=deadline, most=limit) as response:
+                _check_status(response)
+                return PageReply(url, response.status, response.headers, data=response.read())
         except FetchError:
             raise
+        except TooLargeError:
+            raise FetchError("too large (--max-bytes)", f"more than {limit} bytes", fate="unusable") from None
+        except BodyError as error:
+            raise FetchError("the reply cannot be decompressed", str(error), fate="unusable") from error
+        except LateError:  # not retried: a page that never ends would take this long every time
+            raise FetchError("timed out", f"after {self._policy.timeout:g} s", fate="failed") from None
         except HttpError as error:
-            raise _make_failure(error, url, limit, self._policy.timeout) from error
+            reason = "no connection, or a broken one"
+            raise FetchError(reason, str(error), fate="failed", transient=error.transient) from error
 
 
-def _read(url: str, response: Response, sift: bool) -> PageReply:
-    reply = PageReply(url, response.status, response.headers)
-    if reply.target:
-        return reply
+def _check_status(response: Response) -> None:
     status = response.status
-    if status >= 400:
-        wait = parse_retry_after(response.headers.get("retry-after", ""))
-        if wait > LONGEST_WAIT and status in TRANSIENT:
-            raise FetchError("the server asks to come back later", f"in {wait:g} s", fate="failed")
-        known = status in {code.value for code in HTTPStatus}
-        reason = f"HTTP {status} {HTTPStatus(status).phrase.lower() if known else ''}".rstrip()
-        raise FetchError(reason, fate="failed", status=status, wait=wait, transient=status in TRANSIENT)
-    data = bytearray()
-    kind: Kind | None = None
-    for block in response.read_parts():
-        data += block
-        if sift and kind is None and len(data) >= SNIFF_BYTES:
-            kind = _kind_of(reply, bytes(data[:SNIFF_BYTES]))
-    if sift and kind is None:
-        kind = _kind_of(reply, bytes(data))
-    return replace(reply, kind=kind, data=bytes(data))
+    if status < 400:
+        return
+    wait, passing = parse_retry_after(response.headers.get("retry-after", "")), status in TRANSIENT
+    if wait > LONGEST_WAIT and passing:
+        raise FetchError("the server asks to come back later", f"in {wait:g} s", fate="failed")
+    known = status in {code.value for code in HTTPStatus}
+    reason = f"HTTP {status} {HTTPStatus(status).phrase.lower() if known else ''}".rstrip()
+    raise FetchError(reason, fate="failed", status=status, wait=wait, transient=passing)
 
 
-def _make_failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
-    """Convert an HTTP error to a FetchError with one of the fixed reasons by which failures are counted."""
-    if isinstance(error, TooLargeError):
-        return FetchError("too large (--max-bytes)", f"more than {limit} bytes", fate="unusable", url=url)
-    if isinstance(error, BodyError):
-        return FetchError("the reply cannot be decompressed", str(error), fate="unusable", url=url)
-    if isinstance(error, LateError):  # do not retry now: a page that never ends would take this long every time
-        return FetchError("timed out", f"after {timeout:g} s", fate="failed", url=url)
-    return FetchError("no connection, or a broken one", str(error), fate="failed", url=url, transient=error.transient)
-
-
-def _kind_of(reply: PageReply, head: bytes) -> Kind:
+def _kind_of(reply: PageReply) -> Kind:
     """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is no document."""
-    declared = reply.declared
+    head, declared = reply.data[:HEAD_BYTES], reply.declared
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
     if not head.strip():
         raise FetchError("the reply is empty", fate="unusable", url=reply.url, status=reply.status)
     if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
-        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_skip_comments(head)):
+        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(head):
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
@@ -357,10 +309,3 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
         return "file"
     shown = declared or "unknown type"
     raise FetchError("neither a page nor a PDF", shown, fate="unusable", url=reply.url, status=reply.status)
-
-
-def _skip_comments(head: bytes) -> bytes:
-    head = head.lstrip()
-    while head.startswith(b"<!--"):
-        head = head[4:].partition(b"-->")[2].lstrip()
-    return head

@@ -7,14 +7,13 @@ so that the next run requests only the missing files.
 import asyncio
 import hashlib
 import json
-import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -22,13 +21,12 @@ from urllib.parse import urldefrag, urlparse, urlsplit
 
 from tqdm import tqdm
 
-from exhibit.converters.core.benchmark import Block, Item, Tally
+from exhibit.converters.core.benchmark import Item, Tally
 from exhibit.converters.pages.download import Downloader, FetchError, PageReply, Policy, flaw_of
-from exhibit.converters.pages.print import read_office_page
-from exhibit.converters.pages.text_pdf import name_printer, needs_browser, pdf_of
-from exhibit.converters.pages.web_printer import PagePrinter
+from exhibit.converters.pages.print import make_html, read_office_page
+from exhibit.converters.pages.web_printer import print_web_page
 from exhibit.engine import run_in_worker, track
-from exhibit.runtime.command import parse_natural, parse_positive, parse_seconds
+from exhibit.runtime.command import parse_positive, parse_seconds
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
@@ -37,14 +35,15 @@ from exhibit.storage.cache import find_cache_folder
 __all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
 
 MAX_NAME_BYTES = 255  # that every common file system accepts
-MAX_DOWNLOADS = 8  # at the same time, over all hosts
+MAX_PAGES = 8  # that are downloaded or printed at the same time
+MAX_PAGES_OF_HOST = 2
 MAX_THREADS = 32  # for these downloads, and for the requests of pages in the browser
-_RECIPE = 3  # increase it when pages are printed differently: cached files of another number are not used
+_RECIPE = 4  # increase it when pages are printed differently: cached files of another number are not used
 
 
 @dataclass(frozen=True)
 class UrlLine:
-    """The result of fetching one URL; the manifest, a JSONL file, has one line for each result."""
+    """The result of fetching one URL."""
 
     url: str
     filename: str  # in the corpus, made from the URL
@@ -54,31 +53,21 @@ class UrlLine:
     detail: str = ""
     final_url: str = ""
     status: int | None = None
-    bytes: int = 0
     sha256: str = ""
     note: str = ""  # for a reader of the PDF
     printer: str = ""
 
 
-def _format_line(line: UrlLine) -> bytes:
-    """Return the line of the manifest, or the record of a stored file."""
-    record = {name: value for name, value in asdict(line).items() if name != "path"}
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-
-
 # ---------------------------------------------------------------- names
 
 
-def stem_of(url: str) -> str:
-    """Return a URL's last path segment, plus `#fragment` if there is one; nothing is unquoted or replaced."""
-    parts = urlparse(url)
-    segment = parts.path.rpartition("/")[2]
-    return f"{segment}#{parts.fragment}" if parts.fragment else segment
-
-
 def filename_of(url: str) -> str:
-    """Return the file name of a URL's PDF in the corpus; raise SourceError if the URL gives none."""
-    stem = stem_of(url)
+    """Return the name of a URL's PDF in the corpus: the last segment of its path, and its fragment, as written there.
+
+    Raise SourceError if the URL gives no name.
+    """
+    parts = urlparse(url)
+    stem = parts.path.rpartition("/")[2] + (f"#{parts.fragment}" if parts.fragment else "")
     if not stem:
         raise SourceError(f"{url}: no file name in it, its path ends in '/'; use the address of one page")
     if "/" in stem or "\0" in stem:
@@ -94,17 +83,15 @@ def filename_of(url: str) -> str:
 
 def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
     """Return the file name of each URL; raise a SourceError that names both URLs if two have the same name."""
-    names: dict[str, str] = {}
     owners: dict[str, str] = {}
     for url in dict.fromkeys(urls):
-        names[url] = filename_of(url)
-        owner = owners.setdefault(names[url], url)
+        owner = owners.setdefault(filename_of(url), url)
         if owner != url:
             raise SourceError(
-                f"{owner} and {url}: both would be {names[url]!r} in the corpus; "
+                f"{owner} and {url}: both would be {filename_of(url)!r} in the corpus; "
                 "leave one of them out, or convert them into two bundles"
             )
-    return names
+    return {url: name for name, url in owners.items()}
 
 
 @dataclass(frozen=True)
@@ -118,26 +105,18 @@ class FetchedStore:
         path, record = self._find_files(url)
         try:
             known = UrlLine(**json.loads(record.read_bytes()))
-            whole = sha256_of(path) == known.sha256
+            unchanged = sha256_of(path) == known.sha256
         except (OSError, ValueError, TypeError):
             return None  # never fetched, or the run was killed between the two files
-        return replace(known, path=path, filename=filename) if whole else None
+        return replace(known, path=path, filename=filename) if unchanged else None
 
     def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
         """Store a PDF and its record."""
         path, record = self._find_files(fetched.url)
-        fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        fetched = replace(fetched, sha256=hashlib.sha256(data).hexdigest())
         write_whole(path, data)
-        write_whole(record, _format_line(fetched))
+        write_whole(record, json.dumps({**asdict(fetched), "path": None}))
         return replace(fetched, path=path)
-
-    def write_manifest(self, fetched: Iterable[UrlLine]) -> Path:
-        """Write the manifest of a list of URLs, one line per URL; return its path, which is different for each list."""
-        lines = list(fetched)
-        key = hashlib.sha256("\n".join(line.url for line in lines).encode()).hexdigest()[:16]
-        path = self.folder / f"manifest-{key}.jsonl"
-        write_whole(path, b"".join(map(_format_line, lines)))
-        return path
 
     def _find_files(self, url: str) -> tuple[Path, Path]:
         key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -150,17 +129,12 @@ class FetchedStore:
 def add_fetch_arguments(parser: ArgumentParser) -> None:
     """Add the flags for fetching pages; `read_policy` reads them."""
     add = parser.add_argument_group("fetching").add_argument
-    hosts = "pages of one host at a time (default: %(default)s)"
-    add("--per-host", type=parse_positive, default=2, metavar="N", help=hosts)
     delay = "seconds between two requests to one host; robots.txt may ask for more (default: %(default)s)"
     add("--delay", type=parse_seconds, default=0.5, metavar="S", help=delay)
-    whole = "seconds for one page, whole (default: %(default)s)"
-    add("--timeout", type=parse_seconds, default=60.0, metavar="S", help=whole)
-    tries = "tries after a passing failure (default: %(default)s)"
-    add("--retries", type=parse_natural, default=3, metavar="N", help=tries)
+    add("--timeout", type=parse_seconds, default=60.0, metavar="S", help="seconds for one page (default: %(default)s)")
     large = "leave out what is larger (default: %(default)s)"
     add("--max-bytes", type=parse_positive, default=100 << 20, metavar="N", help=large)
-    add("--refetch", action="store_true", help="fetch again what an earlier run has kept")
+    add("--refetch", action="store_true", help="fetch again what an earlier run has stored")
     add("--ignore-robots", action="store_true", help="fetch even what robots.txt asks robots to leave")
     private = "allow addresses of this machine, of private networks and of cloud metadata services"
     add("--allow-private", action="store_true", help=private)
@@ -168,8 +142,7 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
 
 def read_policy(options: Namespace) -> Policy:
     """Return the policy that the flags of `add_fetch_arguments` set."""
-    given = {name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__}
-    return Policy(**given, pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4))
+    return Policy(**{name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__})
 
 
 def fetch_folder() -> Path:
@@ -178,13 +151,13 @@ def fetch_folder() -> Path:
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
-    """Count every URL without a PDF by reason, once for each table row that has it; record the notes on PDFs."""
+    """Count every URL without a PDF by reason, once for each line of the source that has it; record the notes."""
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:
             leave = tally.leave_out if line.outcome == "disallowed" else tally.fault
-            rows: Sequence[Item | None] = (items or {}).get(url) or [None]
-            for item in rows:
+            known: Sequence[Item | None] = (items or {}).get(url) or [None]
+            for item in known:
                 leave(line.reason, name, item=item)
         elif line.note:
             tally.note(line.note, name)
@@ -193,36 +166,32 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 # ---------------------------------------------------------------- fetching
 
 
-def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, UrlLine]:
+def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str, UrlLine]:
     """Return the result for each distinct URL, in order; a page that cannot be fetched is a result, too.
 
     Raise SourceError if a URL gives no file name, if two give the same one, or if the folder cannot be written.
     """
     flaws = {url: flaw_of(url) for url in urls}
     names = make_corpus_names(url for url, flaw in flaws.items() if flaw is None)
+    store = FetchedStore(folder)
     pages = {
         # without the user name and password
         url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", "refused", reason=flaw)
         for url, flaw in flaws.items()
         if flaw is not None
     }
+    if not policy.refetch:
+        pages |= {url: known for url, name in names.items() if (known := store.load(url, name)) is not None}
+    missing = {url: name for url, name in names.items() if url not in pages}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        store = FetchedStore(folder)
-        if not policy.refetch:
-            pages |= {url: known for url, name in names.items() if (known := store.load(url, name)) is not None}
-        missing = {url: name for url, name in names.items() if url not in pages}
-        if missing:
-            pages |= asyncio.run(_fetch_missing(missing, store, policy))
-        fetched = {url: pages[url] for url in flaws}
-        manifest = store.write_manifest(fetched.values())
+        pages |= asyncio.run(_fetch_missing(missing, store, policy)) if missing else {}
     except OSError as error:
         raise SourceError(
             f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
         ) from error
-    if tell:
-        tqdm.write(f"{len(missing)} of {len(flaws)} URLs asked for; what became of each: {manifest}", file=sys.stderr)
-    return fetched
+    tqdm.write(f"{len(missing)} of {len(flaws)} URLs requested, the others are in {folder}", file=sys.stderr)
+    return {url: pages[url] for url in flaws}
 
 
 async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
@@ -230,17 +199,21 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)
+    free = asyncio.Semaphore(MAX_PAGES)
+    hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(MAX_PAGES_OF_HOST))
+
+    async def fetch(base: str, urls: Sequence[str]) -> list[UrlLine]:
+        async with hosts[urlsplit(base).netloc.lower()], free:
+            try:
+                reply = await asyncio.to_thread(lambda: _as_page(downloader.get(base)))
+            except FetchError as error:
+                return [_make_failed_line(url, names[url], error) for url in urls]
+            return [await _store_reply(url, names[url], reply, downloader, store, policy) for url in urls]
+
     pages: dict[str, UrlLine] = {}
-    downloader = Downloader(policy)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_THREADS))
-    async with AsyncExitStack() as stack:
-        stack.callback(downloader.close)
-        printer = PagePrinter(downloader, timeout=policy.timeout, pages=policy.pages)
-        stack.push_async_callback(printer.aclose)
-        crew = _Crew(downloader, printer, store, policy)
-        tasks = [
-            asyncio.create_task(crew.fetch(base, {url: names[url] for url in group})) for base, group in groups.items()
-        ]
+    with closing(Downloader(policy)) as downloader:
+        tasks = [asyncio.create_task(fetch(base, urls)) for base, urls in groups.items()]
         try:
             for done in track(asyncio.as_completed(tasks), total=len(tasks), label="fetching", unit="page"):
                 pages |= {line.url: line for line in await done}
@@ -251,53 +224,36 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
     return pages
 
 
-class _Crew:
-    """The downloader, the printer, the store and the limits that all tasks of one run share."""
-
-    def __init__(self, downloader: Downloader, printer: PagePrinter, store: FetchedStore, policy: Policy) -> None:
-        self.downloader, self.printer, self.store = downloader, printer, store
-        self._downloads = asyncio.Semaphore(MAX_DOWNLOADS)
-        self._hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
-
-    async def fetch(self, base: str, names: Mapping[str, str]) -> list[UrlLine]:
-        """Download an address once and return a result for each of its URLs, which differ only in their fragment."""
-        async with self._hosts[urlsplit(base).netloc.lower()], self._downloads:
-            try:
-                reply = await asyncio.to_thread(self.downloader.get, base)
-            except FetchError as error:
-                return [_make_failed_line(url, name, error) for url, name in names.items()]
-            return [await self._store_reply(url, name, reply) for url, name in names.items()]
-
-    async def _store_reply(self, url: str, name: str, reply: PageReply) -> UrlLine:
-        if reply.kind == "pdf":
-            return self.store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
-        fragment = urldefrag(url).fragment
-        try:
-            if reply.kind == "file":
-                reply = await asyncio.to_thread(_as_page, reply)
-            if reply.kind == "text" and not needs_browser(reply.text):
-                data = await asyncio.to_thread(pdf_of, [Block("p", reply.text)], title=name.removesuffix(".pdf"))
-                final, note, printer = reply.url, "", name_printer()
-            else:
-                address = f"{reply.url}#{fragment}" if fragment else reply.url
-                data, final, note = await self.printer.print(reply, address)
-                printer = f"Chromium {self.printer.browser}"
-        except FetchError as error:
-            return _make_failed_line(url, name, error)
-        printed = UrlLine(url, name, "printed", final_url=final, status=reply.status, note=note, printer=printer)
-        return self.store.save(printed, data)
+async def _store_reply(
+    url: str, name: str, reply: PageReply, downloader: Downloader, store: FetchedStore, policy: Policy
+) -> UrlLine:
+    if reply.kind == "pdf":
+        return store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
+    fragment = urldefrag(url).fragment
+    address = f"{reply.url}#{fragment}" if fragment else reply.url
+    try:
+        page = await print_web_page(reply, address, downloader, timeout=policy.timeout)
+    except FetchError as error:
+        return _make_failed_line(url, name, error)
+    line = UrlLine(url, name, "printed", final_url=page.url, status=reply.status, note=page.note, printer=page.printer)
+    return store.save(line, page.data)
 
 
 def _as_page(reply: PageReply) -> PageReply:
-    """Convert a reply that contains a file, such as a Word document, to a reply with an HTML page to print."""
-    with make_scratch_folder() as folder:
-        path = folder / f"document{reply.suffix}"
-        path.write_bytes(reply.data)
-        try:
-            page = run_in_worker(read_office_page, path).html
-        except DocumentError as error:
-            reason = str(error).removeprefix(f"{path}: ")
-            raise FetchError("cannot be read", reason, fate="unusable", url=reply.url, status=reply.status) from error
+    """Return a reply with a text or a file, such as a Word document, as a reply with an HTML page to print."""
+    if reply.kind == "text":
+        page = make_html(reply.text)
+    elif reply.kind == "file":
+        with make_scratch_folder() as folder:
+            path = folder / f"document{reply.suffix}"
+            path.write_bytes(reply.data)
+            try:
+                page = run_in_worker(read_office_page, path).html
+            except DocumentError as error:
+                reason = str(error).removeprefix(f"{path}: ")
+                raise FetchError("cannot be read", reason, fate="unusable", url=reply.url) from error
+    else:
+        return reply
     return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
 
 

@@ -7,8 +7,8 @@ import html
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -80,11 +80,7 @@ class Printer:
 
     def __enter__(self) -> Printer:
         self._runner = asyncio.Runner()
-        try:
-            self._start()
-        except BaseException:
-            self._runner.close()
-            raise
+        self._start()
         return self
 
     def _start(self) -> None:
@@ -208,11 +204,6 @@ class PdfPrinter:
 
     def print(self, raw: RawDocument, corpus: Path) -> Printed:
         """Print a document into the corpus; if it has an original file, print that file."""
-        if _shared and self is not _shared[0] and (self._limits, _describe_surroundings()) == _shared[1]:
-            return _shared[0]._print(raw, corpus)
-        return self._print(raw, corpus)
-
-    def _print(self, raw: RawDocument, corpus: Path) -> Printed:
         if self._worker is None:
             # the files of a killed browser are removed with the folder
             self._folder = self._stack.enter_context(make_scratch_folder())
@@ -220,27 +211,6 @@ class PdfPrinter:
             self._stack.callback(self._worker.close)
             self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
         return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
-
-
-_shared: tuple[PdfPrinter, tuple[Limits, object]] | None = None
-
-
-@contextmanager
-def share_printer() -> Iterator[None]:
-    """Let all conversions in the block print with one browser, unless they have other limits or programs."""
-    global _shared
-    limits = Limits()
-    with PdfPrinter(limits) as printer:
-        _shared = (printer, (limits, _describe_surroundings()))
-        try:
-            yield
-        finally:
-            _shared = None
-
-
-def _describe_surroundings() -> object:
-    """Return what a printing process inherits at its start: working folder, programs, home and browser."""
-    return os.getpid(), Path.cwd(), [os.environ.get(name) for name in ("PATH", "HOME", "EXHIBIT_BROWSER")]
 
 
 _running: list[Printer] = []  # the browser of the printing process, which is reused for all documents
