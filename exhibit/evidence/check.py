@@ -14,7 +14,7 @@ from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
 from exhibit.evidence.locate import MIN_SIMILARITY
-from exhibit.evidence.place import cells_of, letters_of, place_pieces
+from exhibit.evidence.place import place_pieces
 from exhibit.evidence.read import read_within
 from exhibit.runtime.command import Parser, add_json, guarded, rename_commands
 from exhibit.schemas.bundle import Question
@@ -82,14 +82,9 @@ def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Docum
     heads = [line for line in document.furniture if pages.issuperset(document.pages_of(line))]
     ranges = sorted([*((first, last) for first, last in place), *heads])
     with_heads = "".join(document.text[first:last] for first, last in ranges)
-    letters = letters_of(words).text
-    cells = [letters_of(quote[cell.start : cell.end]).text for cell in cells_of(quote)] or [letters_of(quote).text]
-    inside = [piece for piece in (letters_of(part).text for part in quote_parts(quote)) if piece]
     return max(
         likeness,
         compute_similarity(pieces, fold(with_heads, loose=True)),
-        compute_similarity([cell for cell in cells if cell], letters),
-        compute_similarity(inside, letters),
         place_pieces(quote, replace(document, text=words, pages=())).share,
     )
 

@@ -1,4 +1,4 @@
-"""The names that the fields of test sets and replies may have, read from fields.toml."""
+"""The names that the fields of test sets may have, read from fields.toml."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,6 @@ from typing import Any
 from exhibit.schemas.parsing import read_beside
 
 _ENTRIES = read_beside(__file__)
-REPLY: dict[str, list[str]] = _ENTRIES.pop("reply")  # the names of a reply's fields, by their meaning
 FIELDS: dict[str, list[str]] = {field: entry["names"] for field, entry in _ENTRIES.items()}
 HELPS: dict[str, str] = {field: entry["help"] for field, entry in _ENTRIES.items() if "help" in entry}
 """The fields that the command line can name, each with a description."""

@@ -15,12 +15,6 @@ from typing import Any, NamedTuple
 
 from exhibit.schemas.errors import DocumentError, ToolkitError
 
-_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SIGNS = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
 _LETTERS = (
@@ -37,7 +31,7 @@ _LETTERS = (
     ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
 )
 """The letters beyond ASCII of languages, by code page: charset-normalizer reads French Windows-1252 as Windows-1250."""
-_MOST_CONTROLS = 0.01  # the share of control characters above which bytes are not text: a text has at most a few
+_MAX_CONTROLS = 0.01  # the share of control characters above which bytes are not text: a text has at most a few
 
 
 class Decoded(NamedTuple):
@@ -54,28 +48,14 @@ class Decoded(NamedTuple):
 
 def decode_bytes(data: bytes) -> Decoded | None:
     """Return the decoded text of some bytes; None if they are not text."""
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _detect_utf16(data)
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not is_wide and len(_CONTROLS.findall(data)) > _MAX_CONTROLS * len(data):
+        return None
+    encoding = "utf-16" if is_wide else "utf-8"
     try:
-        return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
+        return Decoded(data.decode(encoding), encoding)
     except UnicodeDecodeError:
-        pass
-    if encoding is not None or len(_CONTROLS.findall(data)) > _MOST_CONTROLS * len(data):
-        return None
-    return _detect_code_page(data)
-
-
-def _detect_utf16(data: bytes) -> str | None:
-    """Return `utf-16-le` or `utf-16-be` if bytes without a BOM look like Latin text in UTF-16; else None."""
-    if b"\0" not in data:
-        return None
-    zeros = [data[start::2].count(0) for start in (0, 1)]
-    half = len(data) // 2
-    if len(data) % 2 or half < 2 or max(zeros) < 0.4 * half or min(zeros) > 0.05 * half:
-        return None
-    encoding = "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
-    # the other bytes must be letters and punctuation, or any binary data with zeros would be text
-    other = data[0::2] if zeros[1] > zeros[0] else data[1::2]
-    return encoding if sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in other) > 0.8 * half else None
+        return None if is_wide else _detect_code_page(data)
 
 
 def _detect_code_page(data: bytes) -> Decoded | None:
@@ -133,27 +113,25 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
     """Open a document that is a zip archive."""
     with convert_parser_errors(path, kind):
-        _refuse_what_is_no_archive(path, kind)
+        if head_of(path, kind=kind) == _OLE:
+            raise DocumentError(
+                f"{path}: encrypted, or an old format with a new extension; open it, remove the password, and save it "
+                f"as {kind}"
+            )
+        head_of(path, kind=kind, starts=(b"PK",))
         try:
             with zipfile.ZipFile(path) as archive:
-                check_parts(path, archive.infolist())
+                check_sizes(path, archive.infolist(), most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
+                if any(part.flag_bits & 1 for part in archive.infolist()):
+                    raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
                 yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DocumentError(f"{path}: damaged or incomplete ({error}); download or copy it again") from error
 
 
-def read_part(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return the bytes of one file in a ZIP archive; None if the archive has no file of that name."""
-    try:
-        return archive.read(name)
-    except KeyError:
-        return None
-
-
 def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
     """Return the root of an XML part of an archive; None if there is no part of that name."""
-    data = read_part(archive, name)
-    return None if data is None else parse(data)
+    return parse(archive.read(name)) if name in archive.NameToInfo else None
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
@@ -172,22 +150,6 @@ def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, .
     return head
 
 
-def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
-    if head_of(path, kind=kind) == _OLE:
-        raise DocumentError(
-            f"{path}: encrypted, or an old format with a new extension; open it, remove the password, and save it "
-            f"as {kind}"
-        )
-    head_of(path, kind=kind, starts=(b"PK",))
-
-
-def check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Raise DocumentError if an archive is encrypted or exceeds the default limits (see `check_sizes`)."""
-    check_sizes(path, parts, most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
-    if any(part.flag_bits & 1 for part in parts):
-        raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
-
-
 def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, most_parts: int) -> None:
     """Raise DocumentError if an archive is too large after decompression or has too many parts."""
     total = sum(part.file_size for part in parts)
@@ -204,37 +166,23 @@ def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, mo
 
 _ENTITIES = "it declares entities, which documents of this kind never do"
 _DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
-_OTHER = re.compile(
-    rb"\s*<\?xml[^>]*encoding\s*=\s*[\"'](?!utf-?8|utf-?16|us-ascii|iso-8859-1|windows-125)", re.IGNORECASE
-)
-_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<")
-_BLOCK = 1 << 20  # bytes read at a time
 
 
 def refuse_entities(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError if an XML part of an archive declares entities or has an unusual encoding."""
+    """Raise ValueError if a part of an archive declares entities, which openpyxl's parser would expand."""
     for name in archive.namelist():
-        with archive.open(name) as file:
-            block = file.read(_BLOCK)
-            # a part may have any name: it is XML if it begins like XML
-            if not _XML.match(block):
-                continue
-            before = b""
-            while block:
-                if any(mark in before + block for mark in _DECLARATIONS):
-                    raise ValueError(_ENTITIES)
-                if not before and (_OTHER.match(block) or b"\0\0\0" in block[:8]):
-                    raise ValueError("its XML is in an encoding that is not supported")
-                before, block = block[-40:], file.read(_BLOCK)
+        data = archive.read(name)
+        if data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\0 \r\n").startswith(b"<") and any(m in data for m in _DECLARATIONS):
+            raise ValueError(_ENTITIES)
 
 
 def parse(data: bytes) -> Any:
     """Parse XML, and return its root; raise lxml's own error if it is invalid, ValueError if it declares entities."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    root = etree.fromstring(data, parser)
+    root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
     # office formats forbid entities; here they would only serve to make a small file large
-    if root.getroottree().docinfo.internalDTD is not None and root.getroottree().docinfo.internalDTD.entities():
+    doctype = root.getroottree().docinfo.internalDTD
+    if doctype is not None and doctype.entities():
         raise ValueError(_ENTITIES)
     return root

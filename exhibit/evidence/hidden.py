@@ -43,10 +43,6 @@ _EDGE = 0.2  # share of a letter's width at each side that may have pixels of it
 _DESCENT = 0.25  # share of a letter's height below the line: what a tight bar leaves of a `p` does not show it
 _FILLED = {pdfium_c.FPDF_TEXTRENDERMODE_FILL, pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP}
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
-_COVERING_NOTES = {
-    pdfium_c.FPDF_ANNOT_SQUARE, pdfium_c.FPDF_ANNOT_CIRCLE, pdfium_c.FPDF_ANNOT_POLYGON, pdfium_c.FPDF_ANNOT_INK,
-    pdfium_c.FPDF_ANNOT_STAMP, pdfium_c.FPDF_ANNOT_REDACT, pdfium_c.FPDF_ANNOT_FREETEXT,
-}  # fmt: skip
 
 
 class HiddenSpan(NamedTuple):
@@ -189,8 +185,6 @@ class _Drawn:
         self._order = 0
         count = pdfium_c.FPDFPage_CountObjects(page)
         self._add((pdfium_c.FPDFPage_GetObject(page, at) for at in range(count)), ())
-        for at in range(pdfium_c.FPDFPage_GetAnnotCount(page)):
-            self._add_annotation(pdfium_c.FPDFPage_GetAnnot(page, at))
         # a thin shape is an underline or the edge of a table
         self._covers = [shape for shape in self.shapes if shape.is_picture or shape.bounds.thickness >= MIN_HEIGHT]
         self._edges = np.array([shape.bounds for shape in self._covers], dtype=float).reshape(-1, 4)
@@ -211,16 +205,8 @@ class _Drawn:
             elif bounds is not None and len(self.shapes) < MAX_SHAPES:
                 if kind == pdfium_c.FPDF_PAGEOBJ_PATH and _is_filled(thing):
                     self.shapes.append(_Shape(self._order, bounds, _fill_of(thing), False))
-                elif kind in (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_SHADING):
-                    self.shapes.append(_Shape(self._order, bounds, None, kind == pdfium_c.FPDF_PAGEOBJ_IMAGE))
-
-    def _add_annotation(self, note: Any) -> None:
-        box = pdfium_c.FS_RECTF()
-        if pdfium_c.FPDFAnnot_GetSubtype(note) in _COVERING_NOTES and pdfium_c.FPDFAnnot_GetRect(note, box):
-            self._order += 1
-            bounds = _Bounds(box.left, min(box.bottom, box.top), box.right, max(box.bottom, box.top))
-            self.shapes.append(_Shape(self._order, bounds, None, False))
-        pdfium_c.FPDFPage_CloseAnnot(note)
+                elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
+                    self.shapes.append(_Shape(self._order, bounds, None, True))
 
     def _is_suspect(self, text: _Text) -> bool:
         bounds, thing = text.bounds, text.thing
@@ -229,14 +215,13 @@ class _Drawn:
         if bounds.thickness < SMALL_FONT and _is_small(thing, text.scale):
             return True
         mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
-        if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in self.shapes):
+        shapes = self.find_overlapping(bounds)
+        if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in shapes):
             return True
         colour = _fill_of(thing) if mode in _FILLED else (0, 0, 0, 255)
         if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, (255, 255, 255)):
             return True
-        return any(
-            shape.order > text.order or _is_alike(colour, shape.colour) for shape in self.find_overlapping(bounds)
-        )
+        return any(shape.order > text.order or _is_alike(colour, shape.colour) for shape in shapes)
 
     def find_overlapping(self, bounds: _Bounds) -> list[_Shape]:
         edges = self._edges
@@ -354,12 +339,10 @@ def _clip_of(thing: Any) -> _Bounds | None:
             if pdfium_c.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
                 points.append((x.value, y.value))
         if points:
-            xs, ys = zip(*points, strict=True)
-            areas.append(_Bounds(min(xs), min(ys), max(xs), max(ys)))
+            areas.append(np.array([*np.min(points, axis=0), *np.max(points, axis=0)]))
     if not areas:
         return None
-    lefts, bottoms, rights, tops = zip(*areas, strict=True)
-    return _Bounds(max(lefts), max(bottoms), min(rights), min(tops))
+    return _Bounds(*np.max(areas, axis=0)[:2], *np.min(areas, axis=0)[2:])
 
 
 def _is_filled(path: Any) -> bool:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span, unite_spans
 from exhibit.evidence.fold import Fold, align, fold
@@ -39,7 +38,7 @@ _MIN_PART = 2
 _MIN_PARAGRAPH = 20
 """Fewest characters of a paragraph: paragraphs are searched only if the whole quote is not found in one piece."""
 
-_MOST_CELLS = 1_000_000_000
+_MAX_COMPARISONS = 1_000_000_000
 """Most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
 
 _MIN_LETTERS = 12
@@ -51,7 +50,7 @@ _COMMON = 256
 """A piece of a quote with more occurrences than this, such as a run of blanks in a form, gives no location."""
 
 
-MOST_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
+MAX_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
 def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the shortest chains of matches: one match for each piece of a quote, in reading order."""
     # for a quote in very many pieces, try only the first locations
-    firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
+    firsts = places[0][: max(1, MAX_PLACES * 100 // len(places))]
     # keep the last: a later first piece with the same tail is a shorter combination
     chains = {
         tuple(match.span for match in chain[1:]) or (chain[0].span,): chain
@@ -137,18 +136,19 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
 def find_as_it_stands(quote: str, document: Document) -> list[Match]:
     """Return a quote's locations, on one page or across pages; only spaces, dashes, case etc. may differ."""
     words = quote.strip()
-    matches = {at: _match_verbatim(at, quote, words, document) for at in _find(words, document.text)}
+    matches = {at: _match_exactly(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
     for start in _find(needle.text, document.folded.text):
         end = start + len(needle.text)
         span = Span(*document.folded.span(start, end))
         at = span.start - int(needle.offsets[0])
-        if at not in matches:
-            matches.update((at, match) for match in _match_folded(start, end, span, document))
+        # a quote that ends inside one character, such as half a ligature, is not a match
+        if at not in matches and not document.folded.cuts(start, end):
+            matches[at] = Match((span,), "folded", whole=_is_whole(span, document.text))
     return list(matches.values()) or _locate_loosely(quote, document)
 
 
-def _match_verbatim(at: int, quote: str, words: str, document: Document) -> Match:
+def _match_exactly(at: int, quote: str, words: str, document: Document) -> Match:
     """Return the match of a quote whose text without outer spaces (`words`) is in the document at offset `at`."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
@@ -156,18 +156,8 @@ def _match_verbatim(at: int, quote: str, words: str, document: Document) -> Matc
     return Match((span,), "exact", whole=_is_whole(span, document.text))
 
 
-def _match_folded(start: int, end: int, span: Span, document: Document) -> Iterator[Match]:
-    if not document.folded.cuts(start, end):
-        yield Match((span,), "folded", whole=_is_whole(span, document.text))
-        return
-    # the quote ends inside one character, such as half a ligature: the match is longer than the quote
-    score = round((end - start) / len(fold(document.text[slice(*span)])), 4)
-    if score >= MIN_SIMILARITY:
-        yield Match((span,), "fuzzy", score, whole=False)
-
-
 def _find(needle: str, text: str) -> Iterator[int]:
-    return islice(find_occurrences(needle, text), MOST_PLACES)
+    return islice(find_occurrences(needle, text), MAX_PLACES)
 
 
 def _locate_loosely(quote: str, document: Document) -> list[Match]:
@@ -279,15 +269,6 @@ def _count_gap_letters(gap: Span, document: Document) -> int:
 # ---------------------------------------------------------------- fuzzy
 
 
-class Window(NamedTuple):
-    """A range of text in which a quote may occur."""
-
-    start: int
-    end: int
-    pieces: int
-    """The number of the quote's pieces that were found here."""
-
-
 def _locate_alike(quote: str, document: Document) -> list[Match]:
     """Return the locations of words that differ from the quote in at most one of twenty characters."""
     # remove markup: the marks of a heading, a quotation or a table would count as misspellings
@@ -298,14 +279,13 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     # an error changes at most `_GRAM` of the needle's grams, so a match has at least this many of them
     grams = [needle[at : at + _GRAM] for at in range(len(needle) - _GRAM + 1)]
     fewest = len(grams) - allowed * _GRAM
-    most = max(1, _MOST_CELLS // len(needle) ** 2)
+    most = max(1, _MAX_COMPARISONS // len(needle) ** 2)
     best: dict[tuple[int, int], float] = {}
-    for window in find_windows(needle, document.body.text, allowed)[:most]:
-        text = document.body.text[window.start : window.end]
+    for start, end in find_windows(needle, document.body.text, allowed)[:most]:
+        text = document.body.text[start:end]
         part = align(needle, text, most=allowed) if _has_grams(grams, text, fewest) else None
         if part is not None:
-            score = round(1 - part.distance / len(needle), 4)
-            best[window.start + part.start, window.start + part.end] = score
+            best[start + part.start, start + part.end] = round(1 - part.distance / len(needle), 4)
     return [
         Match(_cut_furniture(Span(*document.body.span(*place)), document), "fuzzy", score)
         for place, score in _keep_apart(best)
@@ -320,23 +300,23 @@ def _has_grams(grams: list[str], text: str, fewest: int) -> bool:
     return sum(map(there.__contains__, grams)) >= fewest
 
 
-def find_windows(needle: str, text: str, allowed: int) -> list[Window]:
+def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first."""
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
-    merged: list[Window] = []
     votes: Counter[int] = Counter()
-    for index in range(count):
-        hits = list(islice(find_occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
+    for first, last in pairwise(bounds):
+        hits = list(islice(find_occurrences(needle[first:last], text), _COMMON + 1))
         if len(hits) <= _COMMON:
-            votes.update(hit - bounds[index] for hit in hits)
+            votes.update(hit - first for hit in hits)
+    windows: list[tuple[Span, int]] = []  # each with the number of the needle's pieces in it
     for start in sorted(votes):
-        first, last = max(start - allowed, 0), min(start + len(needle) + allowed, len(text))
-        if merged and first <= merged[-1].start + 2 * allowed:
-            merged[-1] = Window(merged[-1].start, last, merged[-1].pieces + votes[start])
-        else:
-            merged.append(Window(first, last, votes[start]))
-    return sorted(merged, key=lambda window: -window.pieces)[:MOST_PLACES]
+        window, pieces = Span(max(start - allowed, 0), min(start + len(needle) + allowed, len(text))), votes[start]
+        if windows and window.start <= windows[-1][0].start + 2 * allowed:
+            earlier, more = windows.pop()
+            window, pieces = Span(earlier.start, window.end), pieces + more
+        windows.append((window, pieces))
+    return [window for window, _ in sorted(windows, key=lambda window: -window[1])[:MAX_PLACES]]
 
 
 def _keep_apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:

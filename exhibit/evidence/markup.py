@@ -82,26 +82,6 @@ def format_section(title: str, paragraphs: Iterable[str]) -> str:
     return f"<section>{format_paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
 
-def format_office_page(
-    body: str,
-    *,
-    header: Iterable[str],
-    footer: Iterable[str],
-    changes: int,
-    comments: Sequence[str],
-    footnotes: Iterable[str] = (),
-) -> Printable:
-    """Return an office document as an HTML page: headers, body, footnotes, comments and footers, in this order."""
-    edges = {kind: dict.fromkeys(filter(str.strip, lines)) for kind, lines in (("header", header), ("footer", footer))}
-    top, bottom = (
-        f"<{kind}>{''.join(map(format_paragraph, each))}</{kind}>" if each else "" for kind, each in edges.items()
-    )
-    notes = [f"tracked changes taken as accepted: {changes}"] if changes else []
-    notes += [f"comments set at its end: {len(comments)}"] if comments else []
-    ends = format_section("Footnotes", footnotes) + format_section("Comments", comments)
-    return Printable(top + body + ends + bottom, tuple(notes))
-
-
 def cut_fragment(page: str) -> str:
     """Return the visible part of an HTML page for embedding in another page, without scripts, styles and frames."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]

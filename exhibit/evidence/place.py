@@ -48,13 +48,6 @@ _MAX_LINE_CHARS = 60
 """Most characters of a line of an address or a form, which a page may set beside another line, like table cells."""
 
 
-class TextCell(NamedTuple):
-    """The range of a table cell, or of a line, in a text."""
-
-    start: int
-    end: int
-
-
 def letters_of(text: str) -> Fold:
     """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
     return Fold.of(
@@ -71,13 +64,13 @@ def _make_markup_pattern(text: str) -> re.Pattern[str]:
     return _JSON_MARKUP if _FRAMED.search(text) else _MARKUP
 
 
-def cells_of(text: str) -> list[TextCell]:
+def cells_of(text: str) -> list[Span]:
     """Return the ranges of a text's table cells, row by row."""
     lines = text.strip().splitlines()
     if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _MAX_LINE_CHARS):
         return []
     edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
-    return [TextCell(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
+    return [Span(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
 
 
 def has_omissions(text: str) -> bool:
@@ -304,7 +297,7 @@ def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 # ---------------------------------------------------------------- tables
 
 
-def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
+def _find_cell_ranges(cells: Sequence[Span], needle: Fold) -> list[tuple[int, int]]:
     ranges = (needle.find_folded_range(cell.start, cell.end) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
 

@@ -22,6 +22,7 @@ from exhibit.evidence.readers.html import extract_text
 from exhibit.evidence.readers.pdf import find_boxes, find_page_boxes, render
 from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_files, make_scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
 
@@ -41,7 +42,10 @@ def read_document(path: Location | str) -> Document:
 def _read_safely(path: Path) -> Document:
     """Read a file; raise any error of a parser as a DocumentError with the parser's traceback."""
     try:
-        return _read(path)
+        content: Document | Printable = _call_reader(path, "read", "page")
+        if isinstance(content, Document):
+            return content
+        return Document(path.name, extract_text(content.html), (), path, content.notes)
     except (ToolkitError, OSError, MemoryError, RecursionError):
         raise
     except Exception as error:
@@ -59,10 +63,11 @@ def read_attachments(path: Path) -> list[Attachment]:
     return _call_reader(path, "attachments") or []
 
 
-def _call_reader(path: Path, name: str) -> Any:
+def _call_reader(path: Path, *names: str) -> Any:
+    """Call the first of these functions that the file's reader has; return None if it has none."""
     reader = _choose_reader(path)
     with _limit_reader(reader, path):
-        return getattr(reader, name)(path) if hasattr(reader, name) else None
+        return next((getattr(reader, name)(path) for name in names if hasattr(reader, name)), None)
 
 
 def has_attachments(path: Location) -> bool:
@@ -91,16 +96,6 @@ def suffix_of(media_type: str) -> str:
 def list_kinds() -> dict[str, tuple[str, ...]]:
     """Return the readable suffixes of each kind of file."""
     return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_import_readers().values())}
-
-
-def _read(path: Path) -> Document:
-    reader = _choose_reader(path)
-    with _limit_reader(reader, path):
-        if hasattr(reader, "read"):
-            document: Document = reader.read(path)
-            return document
-        page: Printable = reader.page(path)
-        return Document(path.name, extract_text(page.html), (), path, page.notes)
 
 
 def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
@@ -162,7 +157,11 @@ def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
         return [[] for _ in spans]
     with fetch_file(document.path) as here:
         # do not send the text: boxes need only the pages
-        return run_in_worker(partial(_read_all_boxes, spans=spans), replace(document, text="", path=here))
+        return run_in_worker(partial(_find_all_boxes, spans=spans), replace(document, text="", path=here))
+
+
+def _find_all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
+    return [find_boxes(document, span) for span in spans]
 
 
 def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
@@ -183,19 +182,11 @@ def render_within(path: Location, page: int, *, scale: float) -> Any:
         return run_in_worker(partial(render, page=page, scale=scale), here)
 
 
-def _read_all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
-    return [find_boxes(document, span) for span in spans]
-
-
-_DEEPEST = 5  # levels of mails inside mails that are read
-_MOST = 1000  # attachments of one mail that are read
+_MAX_DEPTH = 5  # levels of mails inside mails that are read
+_MAX_ATTACHMENTS = 1000  # of one mail
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-_LONGEST = 200  # most bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit
-_WHOLE = 251  # bytes of a name without `.pdf`: file systems allow 255 in all
 UNREAD = ".unread"
 """The suffix for an attachment that is not read: no reader has it, so the attachment is counted by name."""
-_DEEP = f"in a mail that {_DEEPEST} others enclose; not read"
-_MANY = f"more than {_MOST} attachments; not read"
 
 
 class NamedFile(NamedTuple):
@@ -222,54 +213,36 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
             inside = run_in_worker(read_attachments, file.path)
         except DocumentError:
             continue  # the mail itself is unreadable: its own reader reports it
-        taken: dict[str, int] = {}  # the number of uses of each name
+        key = hashlib.sha256(os.fsencode(f"{depth} {file.path.resolve()}")).hexdigest()[:16]
+        room = _make_temporary() / key
+        room.mkdir(exist_ok=True)
+        taken: set[str] = set()
         for number, (name, data) in enumerate(inside, 1):
-            plain = _make_distinct(make_safe_name(name), taken)
-            path = _make_room(file.path, depth) / _join_names(file.path, plain)
-            refusal = _DEEP if depth >= _DEEPEST else _MANY if number > _MOST else ""
-            if refusal:
-                path = path.with_name(f"{number}{UNREAD}")
-                path.touch()
-                yield NamedFile(path, f"{file.name}/{plain}: {refusal}", (plain, name))
+            plain = make_safe_name(name)
+            while plain.casefold() in taken:
+                plain = f"{number} {plain}"
+            taken.add(plain.casefold())
+            inner = NamedFile(room / _join_names(file.path, plain), f"{file.name}/{plain}", (plain, name))
+            if depth >= _MAX_DEPTH or number > _MAX_ATTACHMENTS:
+                why = f"in a mail that {depth} others enclose" if depth >= _MAX_DEPTH else "too many attachments"
+                (room / f"{number}{UNREAD}").touch()
+                yield inner._replace(path=room / f"{number}{UNREAD}", name=f"{inner.name}: {why}; not read")
                 continue
-            path.write_bytes(data)
-            yield from with_attachments([NamedFile(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
-
-
-def _make_distinct(name: str, taken: dict[str, int]) -> str:
-    """Return a name that no other attachment of the mail has, ignoring case."""
-    number = taken.setdefault(name.casefold(), 0)
-    if not number:
-        taken[name.casefold()] = 1
-        return name
-    while (plain := f"{number + 1} {name}").casefold() in taken:
-        number += 1
-    taken[name.casefold()], taken[plain.casefold()] = number + 1, 1
-    return plain
+            inner.path.write_bytes(data)
+            yield from with_attachments([inner], depth + 1)
 
 
 def _join_names(mail: Path, plain: str) -> str:
-    """Return the file name of an attachment: `MAIL - ATTACHMENT`."""
-    name = f"{mail.name} - {plain}"
-    if len(os.fsencode(name)) <= _WHOLE:
-        return name
-    digest = hashlib.sha256(os.fsencode(mail)).hexdigest()[:8]
-    room = _WHOLE - len(plain.encode()) - len(digest) - 4
-    return f"{mail.name.encode('utf-8', 'replace')[:room].decode('utf-8', 'ignore')} {digest} - {plain}"
+    """Return the file name of an attachment: `MAIL - ATTACHMENT`, with room for `.pdf` at its end."""
+    ending = Path(plain).suffix
+    return fit_name(f"{mail.name} - {plain.removesuffix(ending)}", f"{ending}.pdf").removesuffix(".pdf")
 
 
 def make_safe_name(name: str) -> str:
     """Return an attachment's name in a form that every file system accepts, with its suffix."""
-    name = _UNFIT.sub("_", name).strip(" .") or "attachment"
-    stem, ending = name[: -len(Path(name).suffix)] if Path(name).suffix else name, Path(name).suffix[:20]
-    return stem.encode("utf-8", "replace")[: _LONGEST - 2 * len(ending)].decode("utf-8", "ignore") + ending
-
-
-def _make_room(path: Path, depth: int) -> Path:
-    key = hashlib.sha256(f"{depth} {path.resolve()}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    room = _make_temporary() / key
-    room.mkdir(exist_ok=True)
-    return room
+    plain = _UNFIT.sub("_", name).strip(" .").encode("utf-8", "replace").decode("utf-8") or "attachment"
+    ending = Path(plain).suffix
+    return plain.removesuffix(ending) + ending[:20]
 
 
 @cache

@@ -13,7 +13,7 @@ import re
 import zlib
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -38,8 +38,7 @@ _STEEPEST = 5.0  # most degrees by which a page is straightened: a feeder skews 
 _LOOK_SIDE = 1000  # longest side in pixels for finding the angle: lines of text are still four or five pixels high
 
 
-@dataclass(frozen=True)
-class Ocr:
+class Ocr(NamedTuple):
     """An OCR engine, which is a plug-in of `evidence.ocr`, and the language that it reads."""
 
     engine: str
@@ -93,24 +92,10 @@ def _import_engine(name: str) -> ModuleType:
 def add_ocr_arguments(parser: ArgumentParser) -> None:
     """Add the OCR flags, which `read_ocr_flags` reads."""
     group = parser.add_argument_group("scans")
-    group.add_argument(
-        "--ocr",
-        action="store_true",
-        help=("read pages without text by OCR, and write the words into the PDF as an invisible text layer"),
-    )
-    group.add_argument(
-        "--ocr-language",
-        type=_detect_language,
-        default="en",
-        metavar="TAG",
-        help="such as en, cs-CZ or ces+eng (default: en)",
-    )
-    group.add_argument(
-        "--ocr-engine",
-        choices=["auto", *list_ocr_engines()],
-        default="auto",
-        help="default: auto, the first that is installed and reads the language",
-    )
+    add = group.add_argument
+    add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
+    add("--ocr-language", type=_parse_language, default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng")
+    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="default: the first that can")
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:
@@ -118,7 +103,7 @@ def read_ocr_flags(options: Namespace) -> Ocr | None:
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
 
 
-def _detect_language(text: str) -> str:
+def _parse_language(text: str) -> str:
     if not all(re.fullmatch(r"[A-Za-z]{2,3}(?:[-_]\w+)*", tag) for tag in text.split("+")):
         raise ArgumentTypeError("must be a language tag such as en or cs-CZ, or several, cs+en")
     return text

@@ -19,7 +19,6 @@ from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.read import read_boxes, read_within, render_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
 
@@ -37,20 +36,14 @@ def compress_image(image: Image.Image) -> tuple[bytes, str]:
     """Return an image's bytes and format: `png` with eight greys, or `webp` for an image with colours."""
     image = image.convert("RGB")
     out = io.BytesIO()
-    kind = "webp" if _has_colour(image) else "png"
-    if kind == "webp":
+    if _has_colour(image):
         image.save(out, "WEBP", quality=55)
-    else:
-        _reduce_greys(image).save(out, "PNG", bits=4)
-    return out.getvalue(), kind
-
-
-def _reduce_greys(image: Image.Image) -> Image.Image:
-    """Return an image in eight evenly spaced greys; it would be slower to choose the best eight for each image."""
-    last = _GREYS - 1
+        return out.getvalue(), "webp"
+    last = _GREYS - 1  # evenly spaced greys: it would be slower to choose the best eight for each image
     small = image.convert("L").point([round(value * last / 255) for value in range(256)])
     small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
-    return small
+    small.save(out, "PNG", bits=4)
+    return out.getvalue(), "png"
 
 
 def _has_colour(image: Image.Image) -> bool:
@@ -63,21 +56,19 @@ def _has_colour(image: Image.Image) -> bool:
 
 # ---------------------------------------------------------------- gold on the page
 
-GOLD = (255, 196, 0)  # red, green, blue: amber, which leaves black words readable
+GOLD = (255, 196, 0)  # amber, which leaves black words readable
 _SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 
-def draw_boxes(
-    path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
-) -> Image.Image:
-    """Return an image of a page with a transparent coloured rectangle over each box in `marked`."""
+def draw_boxes(path: Location, page: int, marked: Iterable[Box], *, scale: float = _SCALE) -> Image.Image:
+    """Return an image of a page with a transparent amber rectangle over each box in `marked`."""
     picture = render_within(path, page, scale=scale).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(layer)
     for box in marked:
         if box.page == page:
             corners = [value * scale for value in (box.left - 1, box.top - 1, box.right + 1, box.bottom + 1)]
-            pen.rectangle(corners, fill=(*colour, 90), outline=(*colour, 230), width=1)
+            pen.rectangle(corners, fill=(*GOLD, 90), outline=(*GOLD, 230), width=1)
     return Image.alpha_composite(picture, layer).convert("RGB")
 
 
@@ -100,26 +91,21 @@ class DrawnPage(NamedTuple):
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
     """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document."""
-    lines, files = read_gold_of_row(root, row)
-    for name in dict.fromkeys(str(line.filename) for line in lines):
-        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-        with fetch_file(files[name]):  # download it once for all steps
-            pages = draw_spans(read_within(files[name]), spans, scale=scale)
-        for page, picture in pages.items():
-            yield DrawnPage(name, page, picture)
-
-
-def read_gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:
         raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
-    placed = [line for line in lines if line.spans]
-    if not placed:
+    located = [line for line in lines if line.spans]
+    if not located:
         raise BundleError(
             f"{root}: row {row} has no located gold: the question is impossible, or its quote was not found"
         )
-    return placed, bundle.files
+    for name in dict.fromkeys(str(line.filename) for line in located):
+        spans = [Span(*span) for line in located if line.filename == name for span in line.spans]
+        with fetch_file(bundle.files[name]):  # download it once for all steps
+            pages = draw_spans(read_within(bundle.files[name]), spans, scale=scale)
+        for page, picture in pages.items():
+            yield DrawnPage(name, page, picture)
 
 
 @guarded()

@@ -150,12 +150,8 @@ def test_paragraphs_that_the_page_parts_are_found():
     assert words(match, doc) == ["This Agreement may be ended as follows:", "(a) by either party, at any time."]
 
 
-def test_half_a_ligature_is_not_passed_off_as_a_match():
-    doc = document("an oﬃce and a staﬀ")
-    assert locate("of", doc) == []
-    long = "x" * 60 + " the staf"
-    [match] = locate(long, document("x" * 60 + " the staﬀ"))
-    assert match.how == "fuzzy" and 0.95 <= match.score < 1
+def test_quote_that_ends_inside_a_ligature_is_no_match():
+    assert locate("of", document("an oﬃce and a staﬀ")) == []
 
 
 def test_a_paragraph_of_twenty_characters_has_to_be_there_and_a_shorter_one_has_not():
@@ -177,14 +173,6 @@ def test_forty_characters_may_differ_in_two_and_fewer_in_none():
     assert match.how == "fuzzy" and match.score == 0.95
     assert locate(wrong[:20] + "Z" + wrong[21:], document(f"so {sentence} it ends")) == []
     assert locate(sentence[:10] + "X" + sentence[11:39], document(f"so {sentence} it ends")) == []
-
-
-@pytest.mark.parametrize(("letters", "places"), [(18, 1), (17, 0)])
-def test_a_quote_that_ends_in_half_a_ligature_is_found_when_it_is_95_of_100(letters, places):
-    words = "abcdefghijklmnopqr"[:letters]
-    matches = locate(f"{words}f", document(f"so {words}\ufb01 it ends"))
-    assert len(matches) == places
-    assert [(match.how, match.score) for match in matches] == [("fuzzy", 0.95)] * places
 
 
 def test_locate_aligns_only_with_windows_that_share_enough_letters(monkeypatch):

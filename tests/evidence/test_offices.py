@@ -26,17 +26,6 @@ from exhibit.evidence.readers.html import extract_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 
-# ---------------------------------------------------------------- OpenDocument
-
-
-def item(*inner: str) -> str:
-    return f"<text:list-item>{''.join(inner)}</text:list-item>"
-
-
-def level(number: int, form: str, more: str = "") -> str:
-    return f'<text:list-level-style-number text:level="{number}" style:num-format="{form}" {more}/>'
-
-
 # ---------------------------------------------------------------- archives
 
 
@@ -56,12 +45,15 @@ def part(size: int, packed: int, name: str = "a"):
         ([part((200 << 16) + 1, 1 << 16)], "unpacks to 200 times its size"),
     ],
 )
-def test_an_archive_at_its_limits(parts, message):
+def test_archive_above_a_limit_is_refused(parts, message):
+    def check() -> None:
+        shared.check_sizes(Path("a.docx"), parts, most_bytes=512 << 20, most_parts=20_000)
+
     if not message:
-        shared.check_parts(Path("a.docx"), parts)
+        check()
     else:
         with pytest.raises(DocumentError, match=message):
-            shared.check_parts(Path("a.docx"), parts)
+            check()
 
 
 @pytest.mark.parametrize(
@@ -200,12 +192,9 @@ def test_a_mail_as_a_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "plain"),
-    [
-        ("a/b:c.txt", "a_b_c.txt"), (" . ", "attachment"), ("", "attachment"), ("x" * 300 + ".pdf", "x" * 192 + ".pdf"),
-        ("é" * 150, "é" * 100), ("a." + "e" * 30, "a." + "e" * 19), ("x" * 200, "x" * 200),
-    ],
-)  # fmt: skip
-def test_the_name_of_an_attachment_fits_any_file_system(name, plain):
+    [("a/b:c.txt", "a_b_c.txt"), (" . ", "attachment"), ("", "attachment"), ("a." + "e" * 30, "a." + "e" * 19)],
+)
+def test_make_safe_name_replaces_what_file_systems_refuse(name, plain):
     assert folder.make_safe_name(name) == plain
 
 
@@ -224,7 +213,7 @@ def test_names_of_attachments_are_told_apart_and_cut_to_what_a_disk_takes(tmp_pa
     names = [file.name for file in list_folder(tmp_path)]
     assert names == [
         "a.eml", "a.eml/same.txt", "a.eml/2 same.txt", "a.eml/3 SAME.txt",
-        "b.eml", "b.eml/3 x.txt", "b.eml/x.txt", "b.eml/2 x.txt", "b.eml/2 2 x.txt",
+        "b.eml", "b.eml/3 x.txt", "b.eml/x.txt", "b.eml/3 3 x.txt", "b.eml/2 x.txt",
     ]  # fmt: skip
     long = tmp_path / f"{'ä' * 120}.eml"
     long.write_bytes(with_attached(f"{'n' * 300}.txt", f"{'n' * 299}m.txt"))

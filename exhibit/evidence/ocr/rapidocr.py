@@ -16,8 +16,6 @@ LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro 
 """The languages of the model's alphabet (no Cyrillic, Greek or Arabic); one model reads them all."""
 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
-_NARROWEST = 8
-"""Highest ratio of the longer to the shorter side: RapidOCR would allocate 10 GB for a strip of 4000 by 1 pixels."""
 _LONGEST_SIDE = 4000  # longest side in pixels: RapidOCR's own limit of 2000 would shrink a page of A4 at 200 dpi
 
 
@@ -30,14 +28,9 @@ def missing(_language: str) -> str:
     return "" if here else _MISSING
 
 
-def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a function that reads the lines of an image; the models, which read all languages, are loaded once."""
-    return load_models()
-
-
 @cache
-def load_models() -> Callable[[Image.Image], list[TextLine]]:
-    """Load the models once, and return a function that reads the lines of an image."""
+def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
+    """Load the models, which read all languages, once, and return a function that reads the lines of an image."""
     try:
         rapidocr = import_module("rapidocr")
         import_module("onnxruntime")
@@ -47,7 +40,7 @@ def load_models() -> Callable[[Image.Image], list[TextLine]]:
 
     def read(picture: Image.Image) -> list[TextLine]:
         # RapidOCR expects the channels blue, green, red
-        pixels = np.ascontiguousarray(np.asarray(_pad_strip(picture))[:, :, ::-1])
+        pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
         # no direction classifier: on straight pages it turns one correct line in a few hundred upside down
         try:
             result = engine(pixels, use_cls=False)
@@ -61,17 +54,6 @@ def load_models() -> Callable[[Image.Image], list[TextLine]]:
         return [_make_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
 
     return read
-
-
-def _pad_strip(picture: Image.Image) -> Image.Image:
-    """Return a picture with a white margin if it is a narrow strip."""
-    width, height = picture.size
-    size = (max(width, height // _NARROWEST, 1), max(height, width // _NARROWEST, 1))
-    if size == picture.size:
-        return picture.convert("RGB")
-    page = Image.new("RGB", size, "white")
-    page.paste(picture, (0, 0))
-    return page
 
 
 def _make_line(box: Any, text: str, confidence: Any) -> TextLine:

@@ -25,7 +25,6 @@ LANGUAGES = frozenset(CODES)
 _MISSING = "Tesseract is not installed: apt-get install tesseract-ocr {codes}"
 _SECONDS = 300  # timeout in seconds for one page; a page of A4 takes a few seconds
 _LISTING = 60  # timeout in seconds for listing the languages, which takes milliseconds
-_MOST_PIXELS = 1e6  # largest position in pixels: no image is larger, so a larger number is invalid
 _WORD = "5"  # the level of words in Tesseract's table
 
 
@@ -84,16 +83,10 @@ def parse_table(table: str) -> list[TextLine]:
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD and (row["text"] or "").strip():
-            left, top, width, height = (_parse_pixels(row[name]) for name in ("left", "top", "width", "height"))
+            left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
     return [_join_words(words) for words in lines.values()]
-
-
-def _parse_pixels(number: str) -> float:
-    if not abs(pixels := float(number)) < _MOST_PIXELS:
-        raise ValueError(f"a position of {number[:20]} pixels is impossible")
-    return pixels
 
 
 def _join_words(words: list[TextLine]) -> TextLine:

@@ -86,13 +86,8 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
 
 # ---------------------------------------------------------------- .msg: an OLE file with properties
 
-_SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
-_BODY, _HTML = "1000", "1013"
-_FILE, _FILE_NAMES = "3701", ("3707", "3704", "3001")
-_SENT, _DELIVERED = 0x0039, 0x0E06  # property tags of the format
 _FIXED = "__properties_version1.0"
-_WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
-_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+_SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of its entries
 MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4
 """Limits on the bytes of all attachments: a megabyte, or a multiple of the mail's size, because parts may be shared."""
 
@@ -126,34 +121,32 @@ class _Storage:
     def __init__(self, mail: Any, folder: tuple[str, ...]) -> None:
         self.mail, self.folder = mail, folder
 
-    def data(self, tag: str, kind: str) -> bytes | None:
-        name = [*self.folder, f"__substg1.0_{tag}{kind}"]
-        if not self.mail.exists(name) or self.mail.get_type(name) != 2:  # 2: the type of a stream
-            return None
-        data: bytes = self.mail.openstream(name).read()
-        return data
+    def data(self, name: str) -> bytes | None:
+        path = [*self.folder, name]
+        # 2: the type of a stream
+        is_stream = self.mail.exists(path) and self.mail.get_type(path) == 2
+        return self.mail.openstream(path).read() if is_stream else None
 
     def text(self, *tags: str) -> str:
         """Return the text of the first of these properties that has text."""
         for tag in tags:
-            wide = self.data(tag, _WIDE)
-            text = wide.decode("utf-16-le", "replace") if wide is not None else _decode(self.data(tag, _NARROW) or b"")
-            if text.rstrip("\0").strip():
-                return text.rstrip("\0")
+            wide = self.data(f"__substg1.0_{tag}001F")
+            narrow = self.data(f"__substg1.0_{tag}001E") or b""
+            text = (_decode(narrow) if wide is None else wide.decode("utf-16-le", "replace")).rstrip("\0")
+            if text.strip():
+                return text
         return ""
 
-    def time(self, *tags: int) -> str:
-        """Return the first time that is set among these properties, as `2024-03-01 09:30 UTC`; empty if none is set."""
-        name = [*self.folder, _FIXED]
-        data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
+    def time(self) -> str:
+        """Return when the mail was sent or delivered, as `2024-03-01 09:30 UTC`; empty if neither is known."""
+        data = self.data(_FIXED) or b""
         start = 24 if self.folder else 32  # bytes of the header; an entry is 16 bytes
         entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}
-        for tag in tags:
-            value = entries.get((tag << 16 | 0x0040).to_bytes(4, "little"))
-            if value:
-                moment = _EPOCH + timedelta(microseconds=int.from_bytes(value, "little") // 10)
-                return moment.strftime("%Y-%m-%d %H:%M UTC")
-        return ""
+        value = entries.get(_SENT) or entries.get(_DELIVERED)
+        if not value:
+            return ""
+        moment = datetime(1601, 1, 1, tzinfo=UTC) + timedelta(microseconds=int.from_bytes(value, "little") // 10)
+        return moment.strftime("%Y-%m-%d %H:%M UTC")
 
     def list_children(self, prefix: str) -> "list[_Storage]":
         depth = len(self.folder)
@@ -166,30 +159,27 @@ class _Storage:
 
 
 def _format_outlook(mail: _Storage) -> str:
-    sender, address = mail.text(_SENDER), mail.text(_SENDER_ADDRESS)
+    sender, address = mail.text("0C1A"), mail.text("0C1F")
     heads = [
         ("From", f"{sender} <{address}>" if sender and "@" in address else sender or address),
-        ("To", mail.text(_TO)),
-        ("Cc", mail.text(_CC)),
-        ("Date", mail.time(_SENT, _DELIVERED)),
-        ("Subject", mail.text(_SUBJECT)),
+        ("To", mail.text("0E04")),
+        ("Cc", mail.text("0E03")),
+        ("Date", mail.time()),
+        ("Subject", mail.text("0037")),
     ]
-    html = mail.data(_HTML, _BINARY)
-    attached = _list_outlook_attachments(mail)
-    return _format_mail(
-        heads, plain=mail.text(_BODY), html=_decode(html) if html else mail.text(_HTML), attached=attached
-    )
+    html = _decode(mail.data("__substg1.0_10130102") or b"") or mail.text("1013")
+    return _format_mail(heads, plain=mail.text("1000"), html=html, attached=_list_outlook_attachments(mail))
 
 
 def _list_outlook_attachments(mail: _Storage) -> list[Attachment]:
     listed = []
     for number, inner in enumerate(mail.list_children("__attach_version1.0_#"), 1):
-        name = inner.text(*_FILE_NAMES)
-        data = inner.data(_FILE, _BINARY)
+        name = inner.text("3707", "3704", "3001")
+        data = inner.data("__substg1.0_37010102")
         if data is not None:
             listed.append(Attachment(name or f"attachment {number}", data))
             continue
-        for message in inner.list_children(f"__substg1.0_{_FILE}{_STORAGE}"):
+        for message in inner.list_children("__substg1.0_3701000D"):
             page = f"<!doctype html><meta charset='utf-8'><body>{_format_outlook(message)}</body>"
             listed.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
     return listed

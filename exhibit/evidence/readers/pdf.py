@@ -10,7 +10,7 @@ import ctypes
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,13 +28,8 @@ SUFFIXES = (".pdf",)
 KIND = "PDF"
 MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes much memory
 
-_PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
-_MOST_PIXELS = 50_000_000
-"""Most pixels of one image: the largest standard paper, A0, has 18 million at the report's scale, of four bytes
-each.
-"""
-_MOST_PAGES = 50_000
-"""Most pages: a file may claim millions, and each takes time; the longest law books have some thousands."""
+_MOST_PIXELS = 50_000_000  # of one image: the largest standard paper, A0, has 18 million at the report's scale
+_MOST_PAGES = 50_000  # a file may claim millions, and each takes time; the longest law books have some thousands
 
 
 def read(path: Path) -> Document:
@@ -101,9 +96,8 @@ def find_line_types(document: Document) -> dict[int, LineType]:
         return types
     with open_pdf(document.path) as pdf:
         for page in document.pages:
-            textpage = _open_page(pdf, document.path, page.number).get_textpage()
-            types.update((page.span.start + at, kind) for at, kind in _find_page_types(textpage))
-            textpage.close()
+            with closing(_open_page(pdf, document.path, page.number).get_textpage()) as textpage:
+                types.update((page.span.start + at, kind) for at, kind in _find_page_types(textpage))
     return types
 
 
@@ -137,8 +131,16 @@ def find_page_boxes(document: Document, number: int, spans: Sequence[Span]) -> l
         return [[] for _ in spans]
     start, end = document.pages[number - 1].span
     parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
-    with open_pdf(document.path) as pdf:
-        return find_boxes_on_page(_open_page(pdf, document.path, number), number, parts)
+    with open_pdf(document.path) as pdf, closing(_open_page(pdf, document.path, number)) as page:
+        try:
+            textpage = page.get_textpage()
+        except pdfium.PdfiumError:
+            return [[] for _ in parts]  # the page has no text
+        with closing(textpage):
+            counted = read_counted_text(textpage)
+            return [
+                _find_part_boxes(page, textpage, number, _find_char_range(textpage, counted, *part)) for part in parts
+            ]
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
@@ -184,41 +186,27 @@ def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> t
 @contextmanager
 def open_pdf(file: Location) -> Iterator[Any]:
     """Open a local or remote PDF; raise DocumentError if it is invalid."""
-    with fetch_file(file) as path, _open_pdf(path) as pdf:
-        yield pdf
-
-
-@contextmanager
-def _open_pdf(path: Path) -> Iterator[Any]:
-    if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
-        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
-    try:
-        pdf = pdfium.PdfDocument(path)
-    except pdfium.PdfiumError as error:
-        if error.err_code == _PASSWORD:
-            raise DocumentError(f"{path}: encrypted; remove the password (qpdf --decrypt) first") from error
-        raise DocumentError(f"{path}: damaged or incomplete: no PDF reader can open it ({error})") from error
-    try:
-        if not len(pdf):
-            raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
-        if len(pdf) > _MOST_PAGES:
-            raise DocumentError(f"{path}: has {len(pdf)} pages, but the limit is {_MOST_PAGES}; split the file")
-        yield pdf
-    finally:
-        pdf.close()
+    with fetch_file(file) as path:
+        if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
+            raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
+        try:
+            pdf = pdfium.PdfDocument(path)
+        except pdfium.PdfiumError as error:
+            if error.err_code == pdfium_c.FPDF_ERR_PASSWORD:
+                raise DocumentError(f"{path}: encrypted; remove the password (qpdf --decrypt) first") from error
+            raise DocumentError(f"{path}: damaged or incomplete: no PDF reader can open it ({error})") from error
+        with closing(pdf):
+            if not len(pdf):
+                raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
+            if len(pdf) > _MOST_PAGES:
+                raise DocumentError(f"{path}: has {len(pdf)} pages, but the limit is {_MOST_PAGES}; split the file")
+            yield pdf
 
 
 def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
-    page = pdf[index]
-    try:
+    with closing(pdf[index]) as page, closing(page.get_textpage()) as textpage:
         width, height = page.get_size()
-        textpage = page.get_textpage()
-        try:
-            return clean_text(_read_raw_text(textpage)), round(width, 2), round(height, 2)
-        finally:
-            textpage.close()
-    finally:
-        page.close()
+        return clean_text(_read_raw_text(textpage)), round(width, 2), round(height, 2)
 
 
 def _read_raw_text(textpage: Any) -> str:
@@ -253,26 +241,31 @@ def _open_page(pdf: Any, path: Location, number: int) -> Any:
         raise DocumentError(f"{path}: page {number} is damaged ({error})") from error
 
 
-def find_boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
-    """Return the boxes of each of the given ranges of a page's text."""
-    try:
-        textpage = page.get_textpage()
-    except pdfium.PdfiumError:
-        return [[] for _ in parts]  # the page has no text
-    try:
-        counted = read_counted_text(textpage)
-        return [_find_part_boxes(page, textpage, number, _find_char_range(textpage, counted, *part)) for part in parts]
-    finally:
-        textpage.close()
-        page.close()
-
-
 def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -> list[Box]:
     if not characters:
         return []
     count = pdfium_c.FPDFText_CountRects(textpage, characters.start, len(characters))
-    lines = join_rectangles([_read_rectangle(textpage, index) for index in range(count)])
-    return [_make_box(page, number, line) for line in lines]
+    lines: list[Box] = []
+    for left, bottom, right, top in (textpage.get_rect(index) for index in range(count)):
+        last = lines[-1] if lines else None
+        # PDFium returns a rectangle for each change of font, sometimes for each letter
+        if last is not None and _are_side_by_side(last, Box(number, left, top, right, bottom)):
+            left, top = min(last.left, left), max(last.top, top)
+            right, bottom = max(last.right, right), min(last.bottom, bottom)
+            lines.pop()
+        lines.append(Box(number, left, top, right, bottom))
+    boxes = []
+    for line in lines:
+        xs, ys = zip(to_page(page, line.left, line.top), to_page(page, line.right, line.bottom), strict=True)
+        boxes.append(Box(number, min(xs), min(ys), max(xs), max(ys)))
+    return boxes
+
+
+def _are_side_by_side(old: Box, new: Box) -> bool:
+    """Return whether two boxes in PDF coordinates, whose origin is at the bottom left, are parts of one line."""
+    overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
+    height = min(old.top - old.bottom, new.top - new.bottom)
+    return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
 
 
 class _Counted(NamedTuple):
@@ -297,7 +290,6 @@ def read_counted_text(textpage: Any) -> _Counted:
     return _Counted(clean_text(raw), units)
 
 
-_NONE = range(0)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
 _BOLD = 600  # the font weight from which a font is semibold; regular is 400
 
@@ -305,56 +297,15 @@ _BOLD = 600  # the font weight from which a font is semibold; regular is 400
 def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
     """Return PDFium's character indices for a range of a page's cleaned text; empty if PDFium has none."""
     if end > len(counted.text):
-        return _NONE  # words from OCR, which have no characters in the PDF
+        return range(0)  # words from OCR, which have no characters in the PDF
     # white space at the end of a span would add an empty rectangle
     while end > start and counted.text[end - 1].isspace():
         end -= 1
     if end <= start:
-        return _NONE
+        return range(0)
     first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[start])
     last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[end - 1])
-    return range(first, last + 1) if min(first, last) >= 0 else _NONE
-
-
-class Rectangle(NamedTuple):
-    """A rectangle in PDF coordinates: the origin at the bottom left, before rotation."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-
-def _read_rectangle(textpage: Any, index: int) -> Rectangle:
-    edges = [ctypes.c_double() for _ in range(4)]
-    pdfium_c.FPDFText_GetRect(textpage, index, *map(ctypes.byref, edges))
-    return Rectangle(*(edge.value for edge in edges))
-
-
-def join_rectangles(rectangles: list[Rectangle]) -> list[Rectangle]:
-    """Join rectangles that are side by side: PDFium returns one for each change of font, sometimes for each letter."""
-    joined: list[Rectangle] = []
-    for new in rectangles:
-        old = joined[-1] if joined else None
-        if old is not None and _are_side_by_side(old, new):
-            joined[-1] = Rectangle(
-                min(old.left, new.left), max(old.top, new.top), max(old.right, new.right), min(old.bottom, new.bottom)
-            )
-        else:
-            joined.append(new)
-    return joined
-
-
-def _are_side_by_side(old: Rectangle, new: Rectangle) -> bool:
-    overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
-    height = min(old.top - old.bottom, new.top - new.bottom)
-    return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
-
-
-def _make_box(page: Any, number: int, rectangle: Rectangle) -> Box:
-    corners = [to_page(page, rectangle.left, rectangle.top), to_page(page, rectangle.right, rectangle.bottom)]
-    xs, ys = zip(*corners, strict=True)
-    return Box(number, min(xs), min(ys), max(xs), max(ys))
+    return range(first, last + 1) if min(first, last) >= 0 else range(0)
 
 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:

@@ -8,13 +8,12 @@ Each header and footer line appears once.
 import io
 import posixpath
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import open_archive, parse, parse_part, read_part
-from exhibit.evidence.markup import Printable, format_office_page
+from exhibit.evidence.files import open_archive, parse, parse_part
+from exhibit.evidence.markup import Printable, format_paragraph, format_section
 from exhibit.evidence.numbering import Numbering, W, read_numbering
 from exhibit.schemas.errors import DocumentError
 
@@ -31,21 +30,17 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 def page(path: Path) -> Printable:
     """Return a Word file as HTML to print, with every tracked change accepted, and notes about it."""
     with open_archive(path, KIND) as archive:
-        main = _main_part(archive)
+        named = [*_find_targets(archive, "", "officeDocument"), "word/document.xml"]
+        main = next((name for name in named if name in archive.NameToInfo), None)
+        if main is None:
+            raise DocumentError(f"{path}: no text in it (word/document.xml); is the Word document complete?")
         parts, changes = _prepare_parts(archive, main)
-        body = _convert_html(_pack_parts(archive, parts))
-        edges = {kind: list(_read_edge(archive, main, kind)) for kind in ("header", "footer")}
+        body = _convert_html(archive, parts)
+        header, footer = (_read_edge(archive, main, kind) for kind in ("header", "footer"))
         comments = _read_comments(archive, main)
-    return format_office_page(body, **edges, changes=changes, comments=comments)
-
-
-def _main_part(archive: zipfile.ZipFile) -> str:
-    """Return the name of the archive's part that has the text; most programs call it word/document.xml."""
-    named = [*_find_targets(archive, "", "officeDocument"), "word/document.xml"]
-    main = next((name for name in named if read_part(archive, name) is not None), None)
-    if main is None:
-        raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is the Word document complete?")
-    return main
+    notes = [f"tracked changes taken as accepted: {changes}"] if changes else []
+    notes += [f"comments set at its end: {len(comments)}"] if comments else []
+    return Printable(f"{header}{body}{format_section('Comments', comments)}{footer}", tuple(notes))
 
 
 def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
@@ -102,7 +97,9 @@ def write_numbers(root: Any, lists: Numbering) -> None:
         element.insert(0 if properties is None else 1, run)
 
 
-def _pack_parts(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO:
+def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
+    import mammoth
+
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for name in dict.fromkeys(archive.namelist()):
@@ -110,23 +107,18 @@ def _pack_parts(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO
                 parse(archive.read(name))  # raise here for entities, which mammoth's own parser would expand
             copy.writestr(name, parts.get(name) or archive.read(name))
     packed.seek(0)
-    return packed
-
-
-def _convert_html(packed: io.BytesIO) -> str:
-    import mammoth
-
     html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
     return html
 
 
-def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> Iterator[str]:
-    """Yield the lines of all headers or of all footers, as `kind` says."""
-    for name in _find_targets(archive, main, kind):
-        root = parse_part(archive, name)
+def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
+    """Return an HTML element with the distinct lines of all headers or of all footers, as `kind` says."""
+    lines: dict[str, None] = {}
+    for root in (parse_part(archive, name) for name in _find_targets(archive, main, kind)):
         if root is not None:
             accept_changes(root)
-            yield from map(_read_words, root.iter(f"{W}p"))
+            lines |= dict.fromkeys(filter(str.strip, map(_read_words, root.iter(f"{W}p"))))
+    return f"<{kind}>{''.join(map(format_paragraph, lines))}</{kind}>" if lines else ""
 
 
 def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
