@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from exhibit.runtime.command import USAGE, Invocation, check_room, guarded, print_usage_error, set_invocation
+from exhibit.runtime.command import USAGE, Invocation, guarded, print_usage_error, set_invocation
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas import __version__
 
@@ -106,7 +106,6 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
     if "--verbose" in own:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
-    check_room()
     module, function, arguments = _choose_mode(VERBS[name], rest)
     spellings = {} if alone else list_spellings()
     with set_invocation(Invocation(spellings, quiet="--quiet" in own, verbose="--verbose" in own)):

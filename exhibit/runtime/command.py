@@ -76,11 +76,11 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except ToolkitError as error:
                     print_error(error)
                     return FAILED
+                except BrokenPipeError:
+                    # the interpreter flushes stdout once more at exit, and would raise there
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                    return CLOSED
                 except OSError as error:
-                    if isinstance(error, BrokenPipeError):
-                        # the interpreter flushes stdout once more at exit, and would raise there
-                        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                        return CLOSED
                     return _report_disk_error(error)
                 except KeyboardInterrupt:
                     sys.stderr.write(f"\n{stopped}\n")
@@ -88,8 +88,6 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except MemoryError:
                     print_error(ToolkitError(_NO_MEMORY))
                     return FAILED
-                except UnicodeEncodeError as error:
-                    return _report_encoding_error(error)
                 except Exception as error:
                     if type(error).__module__ != "sqlite3" or "disk" not in str(error):
                         return _report_bug()
@@ -157,22 +155,22 @@ _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 def parse_positive(text: str) -> int:
     """Return a command-line number that must be at least 1."""
-    return int(_require_least(1, int(text), "must be 1 or more"))
+    return int(_require_least(1, int(text), ""))
 
 
 def parse_natural(text: str) -> int:
     """Return a command-line whole number that must be at least 0."""
-    return int(_require_least(0, int(text), "must be 0 or more"))
+    return int(_require_least(0, int(text), ""))
 
 
 def parse_seconds(text: str) -> float:
     """Return a command-line number of seconds."""
-    return _require_least(0, float(text), "must be 0 or more seconds")
+    return _require_least(0, float(text), " seconds")
 
 
-def _require_least(least: int, number: float, words: str) -> float:
+def _require_least(least: int, number: float, unit: str) -> float:
     if not least <= number < float("inf"):
-        raise argparse.ArgumentTypeError(words)
+        raise argparse.ArgumentTypeError(f"must be {least} or more{unit}")
     return number
 
 
@@ -189,10 +187,7 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
 
 def measure_text_width() -> int:
     """Return the terminal's width in columns, at least 80."""
-    return max(_MIN_COLUMNS, shutil.get_terminal_size((_MIN_COLUMNS, 24)).columns)
-
-
-_MIN_COLUMNS = 80  # columns; every terminal has at least these
+    return max(80, shutil.get_terminal_size((80, 24)).columns)
 
 
 def align_rows(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
@@ -240,6 +235,9 @@ def escape_terminal() -> Iterator[None]:
         sys.stdout = stream
 
 
+_NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
+
+
 def _report_disk_error(error: OSError) -> int:
     try:
         print_error(ToolkitError(describe_disk_error(error)))
@@ -248,51 +246,14 @@ def _report_disk_error(error: OSError) -> int:
     return FAILED
 
 
-_MIN_ADDRESS_BYTES = 680 << 20  # bytes of address space: FAISS crashes on loading with 500,000 KiB, 700,000 are enough
-
-
-def check_room() -> None:
-    """Raise if `ulimit -v` allows too little address space: libraries would crash without a message."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if 0 <= allowed < _MIN_ADDRESS_BYTES:
-        words = f"this shell allows {allowed >> 20} MiB of memory (ulimit -v)"
-        raise ToolkitError(
-            f"{words}; at least {_MIN_ADDRESS_BYTES >> 20} MiB are needed; run `ulimit -v unlimited` first"
-        )
-
-
-_NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
-
-
-def _report_encoding_error(error: UnicodeEncodeError) -> int:
-    """Print an error if the system's encoding cannot express a file name; treat any other encoding error as a bug."""
-    used = sys.getfilesystemencoding()
-    if used.replace("-", "").lower() == "utf8":
-        return _report_bug()
-    name = error.object[: error.end][-_MAX_NAME_CHARS:]
-    print_error(
-        ToolkitError(
-            f"{name}: {used}, this system's encoding of file names, cannot express this name; set PYTHONUTF8=1"
-        )
-    )
-    return FAILED
-
-
-_MAX_NAME_CHARS = 80  # characters of a name that an error shows
-
-
 def _report_bug() -> int:
     """Print the current error's traceback without secrets: the traceback may hold values that were sent to a server."""
     trace = traceback.format_exc()
     if part := find_failed_plugin(trace):
         error = sys.exc_info()[1]
         print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix the plug-in, or uninstall it"))
-        return FAILED
-    sys.stderr.write(without_controls(scrub(traceback.format_exc())))
+    else:
+        sys.stderr.write(without_controls(scrub(trace)))
     return FAILED
 
 
@@ -306,6 +267,5 @@ def print_error(error: ToolkitError) -> None:
 
 def print_note(text: str) -> None:
     """Print a note to stderr, unless --quiet is set; stdout is for results only."""
-    if is_quiet():
-        return
-    sys.stderr.write(f"note: {without_controls(rename_commands(scrub(text)))}\n")
+    if not is_quiet():
+        sys.stderr.write(f"note: {without_controls(rename_commands(scrub(text)))}\n")
