@@ -24,7 +24,6 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import (
     Location,
     Remote,
-    choose_folders,
     fetch,
     fetch_file,
     origin_of,
@@ -74,14 +73,13 @@ def open_bundle(root: Path) -> BundleFolder:
 
 def describe_missing_parts(bundle: BundleFolder) -> list[str]:
     """Return a sentence for each optional part that a bundle lacks, with the effect on an evaluation."""
+    contexts = [context for question in bundle.questions for context in question.contexts]
     lacks = {
         "no bundle.json: the bundle's files cannot be checked against their recorded checksums": bundle.info is None,
         "no gold.jsonl: the evaluation searches for the gold passages, and there are no labels": not bundle.gold,
-        "no question names a passage or a document: only the answers are scored": not any(
-            question.contexts for question in bundle.questions
-        ),
-        "no context has a text: only documents and answers are scored": any(q.contexts for q in bundle.questions)
-        and not any(context.text for question in bundle.questions for context in question.contexts),
+        "no question names a passage or a document: only the answers are scored": not contexts,
+        "no context has a text: only documents and answers are scored": contexts
+        and not any(context.text for context in contexts),
     }
     return [words for words, lacking in lacks.items() if lacking]
 
@@ -90,17 +88,16 @@ def list_corpus_files(root: Path) -> dict[str, Location]:
     """Return the path of every file below `corpus/` by its basename; raise if two files have the same basename."""
     origin = origin_of(root)
     corpus = root / CORPUS if origin is None else origin / CORPUS
+    if origin is None and not corpus.is_dir():  # type: ignore[union-attr]
+        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
     files: dict[str, Location] = {}
     twice = []
-    if origin is None and not (root / CORPUS).is_dir():
-        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
     for path in list_files(root / CORPUS) if origin is None else _list_remote_files(root, origin):
-        if path.name in files:
+        other = files.setdefault(path.name, path)
+        if other is not path:
             twice.append(
-                f"{corpus}: two files have the same name {path.name!r}: {files[path.name]} and {path}; "
-                "rename one of them"
+                f"{corpus}: two files have the same name {path.name!r}: {other} and {path}; rename one of them"
             )
-        files.setdefault(path.name, path)
     if twice:
         raise BundleError("\n".join(twice))
     return files
@@ -134,13 +131,16 @@ def mirror_bundle(root: Location) -> Path:
     try:
         digest = _fetch_info(root, partial / INFO)
         identity = hashlib.sha256(f"{root}\n{digest}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        name = re.sub(r"[^\w.-]", "_", root.name)
-        folder = cache / f"{name}-{identity}"
+        folder = cache / (re.sub(r"[^\w.-]", "_", root.name) + f"-{identity}")
         info = read_info(partial / INFO)
-        if not _is_whole(folder, info):
+        if not _is_complete(folder, info):
             _fetch_rest(root, partial, info)
             remove_below(cache, folder.name)  # the cache folder is damaged
-            _put(partial, folder)
+            try:
+                partial.rename(folder)
+            except OSError:
+                if not (folder / ORIGIN).is_file():  # else another run has already put the same folder there
+                    raise
         return folder
     finally:
         remove_below(cache, partial.name)
@@ -167,40 +167,30 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
     (folder / ORIGIN).write_text(json.dumps({"url": root.url.rstrip("/")}), encoding="utf-8")
 
 
-def _is_whole(folder: Path, info: BundleInfo) -> bool:
-    """Return whether an earlier run left a complete cache folder."""
+def _is_complete(folder: Path, info: BundleInfo) -> bool:
     return (folder / ORIGIN).is_file() and all(
         (folder / name).is_file() and name in info.files and sha256_of(folder / name) == info.files[name].sha256
         for name in (TRAIN, GOLD)
     )
 
 
-def _put(partial: Path, folder: Path) -> None:
-    try:
-        partial.rename(folder)
-    except OSError:
-        if not (folder / ORIGIN).is_file():  # else another run has already put the same folder there
-            raise
-
-
 def validate_at(root: Location) -> list[Problem]:
     """Return every problem of a bundle in a folder or at a URL; empty if it is valid."""
-    folder = mirror_bundle(root) if isinstance(root, Remote) else root
-    return validate(folder, elsewhere=_list_remote_entries(root) if isinstance(root, Remote) else None)
-
-
-def _list_remote_entries(root: Remote) -> dict[str, FileEntry]:
-    """Return the checksum and size of each file of a remote bundle, by name."""
-    files = locations.list_files(root)
-    return {
+    if isinstance(root, Path):
+        return validate(root)
+    elsewhere = {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
-        for name, listed in files.items()
+        for name, listed in locations.list_files(root).items()
         if name not in {TRAIN, GOLD, INFO}  # the local mirror has these files
     }
+    return validate(mirror_bundle(root), elsewhere=elsewhere)
 
 
-def _check_minimal(root: Location) -> list[Problem]:
-    """Return the problems that prevent an evaluation; a missing optional part is only a note."""
+def _find_problems(root: Location, *, minimal: bool) -> list[Problem]:
+    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
+        return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in RunFolder(root).faults()]
+    if not minimal:
+        return validate_at(root)
     try:
         bundle = open_bundle(mirror_bundle(root))
     except BundleError as error:
@@ -209,13 +199,6 @@ def _check_minimal(root: Location) -> list[Problem]:
     for lack in describe_missing_parts(bundle):
         print_note(f"{root}: {lack}")
     return []
-
-
-def _find_problems(root: Location, *, minimal: bool) -> list[Problem]:
-    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
-        faults = RunFolder(root).faults()
-        return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in faults]
-    return _check_minimal(root) if minimal else validate_at(root)
 
 
 class CheckedBundle(NamedTuple):
@@ -229,10 +212,10 @@ class CheckedBundle(NamedTuple):
 def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
     """Check bundles one by one and print each result; return exit code 1 if any bundle has a problem."""
     failed, records = False, []
-    roots, notes = choose_folders(bundles)
-    for note in notes:
-        print_note(note)
-    for root in roots:
+    for root in bundles:
+        if len(bundles) > 1 and isinstance(root, Path) and (root.is_file() or root.name.endswith(".partial")):
+            print_note(f"{root}: is not a bundle's folder; skipped")  # `datasets_out/*` names such, too
+            continue
         try:
             faults, summary, record = check(root)
         except ToolkitError as error:

@@ -6,7 +6,7 @@ import json
 import re
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -93,16 +93,6 @@ def parse_location(text: str) -> Location:
         return Path(text)
     scheme, _, rest = text.partition("://")
     return Path(rest) if scheme.lower() in {"file", "local"} else Remote(text)
-
-
-def choose_folders(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
-    """Return the folders and URLs among the arguments, and a note for each file that is skipped."""
-    if len(given) == 1:
-        return list(given), []
-    files = [path for path in given if isinstance(path, Path) and (path.is_file() or path.name.endswith(".partial"))]
-    return [path for path in given if path not in files], [
-        f"{path}: is not a bundle's folder; skipped" for path in files
-    ]
 
 
 def origin_of(folder: Path) -> Remote | None:

@@ -1,10 +1,12 @@
-"""The HTTP client without a server: requests, redirects, replies, and its error messages."""
+"""The HTTP client without a server: requests, redirects, retries, replies, and its error messages."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from types import SimpleNamespace
 
 import httpcore
@@ -21,10 +23,12 @@ from exhibit.storage.http import (
     HttpError,
     LateError,
     Response,
+    Retries,
     Rules,
     Secrets,
     TooLargeError,
     UnreachableError,
+    parse_retry_after,
     read_events,
 )
 
@@ -144,6 +148,8 @@ def test_body_refuses_too_many_bytes_and_an_unknown_encoding():
     assert Body({}, most=3).feed(b"abc") == b"abc"
     with pytest.raises(TooLargeError):
         Body({}, most=2).feed(b"abc")
+    with pytest.raises(TooLargeError, match="larger than 1 MB$"):
+        Body({}, most=1 << 20).feed(b"x" * ((1 << 20) + 1))
     with pytest.raises(BodyError, match="compressed as 'br'"):
         Body({"content-encoding": "br"}, most=9)
     Body({"content-encoding": "gzip"}, most=9).close()  # nothing came: nothing is cut short
@@ -188,14 +194,6 @@ def test_compressed_body_has_the_size_limit_when_it_is_decompressed(size, fits):
             body.feed(gzip.compress(b"x" * size))
 
 
-def test_body_error_names_the_size():
-    with pytest.raises(TooLargeError, match="larger than 1 MB$"):
-        Body({}, most=1 << 20).feed(b"x" * ((1 << 20) + 1))
-    with pytest.raises(TooLargeError, match="larger than 1048575 bytes"):
-        Body({}, most=(1 << 20) - 1).feed(b"x" * (1 << 20))
-    assert Body({"content-encoding": "Identity"}, most=9).feed(b"x") == b"x"
-
-
 @pytest.mark.parametrize(
     ("proxy", "address", "user"),
     [
@@ -214,3 +212,97 @@ def test_client_uses_proxy_with_its_user_and_port(monkeypatch, proxy, address, u
         assert got.status == 204
     assert (told["proxy_url"], told["proxy_auth"]) == (address, user)
     assert told["max_connections"] == told["max_keepalive_connections"] == 3
+
+
+# ---------------------------------------------------------------- retries and messages
+
+
+class Step:
+    """A step that fails with each given error in turn, then succeeds."""
+
+    def __init__(self, *errors: HttpError) -> None:
+        self.errors, self.done = list(errors), 0
+
+    def __call__(self) -> str:
+        self.done += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "done"
+
+
+def busy(**given: object) -> HttpError:
+    return HttpError("busy", transient=True, **given)  # type: ignore[arg-type]
+
+
+def test_retry_pauses_double_up_to_the_longest():
+    pauses: list[float] = []
+    assert Retries(9, 1.0, sleep=pauses.append)(Step(*(busy() for _ in range(7)))) == "done"
+    assert [round(pause) for pause in pauses] == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_no_retry_whose_pause_ends_after_the_deadline():
+    step = Step(busy(), busy(), busy())
+    with pytest.raises(HttpError):
+        Retries(5, 20.0, sleep=lambda _: None)(step, deadline=Deadline(30))
+    assert step.done == 2, "twenty seconds fit, forty do not"
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"), [("7", 7), ("0.5", 0.5), ("-3", 0), ("soon", 0), ("", 0), ("nan", 0), ("inf", float("inf"))]
+)
+def test_retry_after_is_read_in_seconds(told, seconds):
+    assert parse_retry_after(told) == seconds
+
+
+def test_retry_after_is_read_as_a_date():
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    assert 80 < parse_retry_after(later) <= 90 and parse_retry_after("Mon, 01 Jan 2001 00:00:00 GMT") == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (b"", ""),
+        (b"out of\n memory\x00", "out of memory"),
+        (b"\xff", "\N{REPLACEMENT CHARACTER}"),
+        ('{"error": {"message": "no such model", "code": 7}}', "no such model"),
+        ('[{"detail": [{"msg": "first"}, {"msg": "second"}]}]', "first"),
+        ('{"code": 7}', '{"code": 7}'),
+        ('{"message": "", "detail": "the second"}', "the second"),
+        ('"only words"', "only words"),
+        ("[]", "[]"),
+        ("[7]", "[7]"),
+        ("<p>not <b>found</b> &amp; gone</p>", "not found & gone"),
+        ("a &lt; b", "a < b"),
+        ("x" * 300, "x" * 300),
+        ("x" * 301, "x" * 299 + "…"),
+    ],
+)
+def test_server_message_is_one_short_line(said, words):
+    assert Secrets().words(said) == words
+
+
+def test_secrets_removes_the_longest_value_first_and_keeps_short_words():
+    secrets = Secrets(["Bearer planted-key", "planted", "abc", "Basic"])
+    told = "Bearer planted-key, planted, abc, Basic, bearer"
+    assert secrets.strip(told) == "***, ***, abc, Basic, bearer"
+    assert secrets.words(json.dumps({"error": told})) == "***, ***, abc, Basic, bearer"
+    assert Secrets(["four"]).strip("four") == "***"
+
+
+def test_retries_resume_after_one_success():
+    retries = Retries(1, 0.0, in_vain=1)
+    with pytest.raises(HttpError):
+        retries(Step(busy(), busy()))
+    assert retries(Step()) == "done" and retries(Step(busy())) == "done"
+
+
+def test_status_429_makes_all_threads_wait():
+    pauses: list[float] = []
+    retries = Retries(1, 1.0, sleep=pauses.append)
+    assert retries(Step(busy(status=429, wait=50.0))) == "done" and retries(Step()) == "done"
+    assert [round(pause) for pause in pauses] == [50, 50]
+    other = Retries(1, 1.0, sleep=pauses.append)
+    assert other(Step(busy(status=503, wait=50.0))) == "done" and other(Step()) == "done"
+    assert [round(pause) for pause in pauses] == [50, 50, 50], "one who fails otherwise fails alone"
+    assert other(Step(busy()), spread=0.5) == "done" and round(pauses[-1], 1) == 0.5

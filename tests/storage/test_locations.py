@@ -18,7 +18,6 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import (
     Remote,
     StorageError,
-    choose_folders,
     expand,
     explain_store_errors,
     fetch_file,
@@ -169,13 +168,3 @@ def test_url_with_password_is_refused_without_repeating_it():
 def test_unsupported_scheme_is_an_error(scheme):
     with pytest.raises(StorageError, match=f"{scheme}://.*use s3://, gs://, hf://"):
         locations.open_filesystem(scheme)
-
-
-def test_choose_folders_skips_files_among_several_arguments(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b.txt").write_text("x")
-    (tmp_path / "c.partial").mkdir()
-    given = [tmp_path / name for name in ("a", "b.txt", "c.partial")]
-    folders, notes = choose_folders([*given, Remote("s3://b/x")])
-    assert folders == [tmp_path / "a", Remote("s3://b/x")] and len(notes) == 2
-    assert choose_folders(given[1:2]) == (given[1:2], [])

@@ -1,15 +1,19 @@
-"""A remote bundle: its small files come into the cache, its documents stay; nothing unfinished is read."""
+"""Bundles: parts that may be missing, and copies of remote ones, whose documents stay where they are."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
 from exhibit.schemas.bundle import ORIGIN
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.bundle import list_corpus_files, main, mirror_bundle, open_bundle
+from exhibit.storage.bundle import describe_missing_parts, list_corpus_files, main, mirror_bundle, open_bundle
 from exhibit.storage.bundle import validate_at as validate
 from exhibit.storage.locations import Remote, origin_of
 from tests.hub.bundles import write
+from tests.rag.bundles import write_bundle
 from tests.storage.memory import memory, put, upload
 
 __all__ = ["memory"]
@@ -58,3 +62,36 @@ def test_validate_checks_every_file_of_a_remote_bundle(bundle, capsys):
     ]
     assert main([str(bundle)]) == 1 and f"{bundle}: 4 problems" in capsys.readouterr().out
     assert main(["memory://bucket/none"]) == 1 and "no bundle.json there" in capsys.readouterr().err
+
+
+def minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:
+    (folder / "corpus").mkdir(parents=True)
+    (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
+    rows = [{"id": n, "question": "q?", "answer": "a", "contexts": given} for n, given in enumerate(contexts)]
+    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    return folder
+
+
+def lacks(folder: Path) -> list[str]:
+    return [line.partition(":")[0] for line in describe_missing_parts(open_bundle(folder))]
+
+
+def test_missing_parts_of_a_bundle_are_listed(tmp_path):
+    always = ["no bundle.json", "no gold.jsonl"]
+    assert lacks(minimal(tmp_path / "a", [])) == [*always, "no question names a passage or a document"]
+    assert lacks(minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [*always, "no context has a text"]
+    assert lacks(minimal(tmp_path / "c", [{"filename": "a.txt"}], [{"filename": "a.txt", "text": "Rent"}])) == always
+    assert lacks(write_bundle(tmp_path / "d")) == ["no bundle.json"]
+
+
+def test_missing_folder_is_one_error(tmp_path):
+    with pytest.raises(BundleError, match="^[^\n]*none: no such folder$"):
+        open_bundle(tmp_path / "none")
+
+
+def test_validate_checks_the_folder_of_a_run(tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text("{}", encoding="utf-8")
+    assert main([str(tmp_path / "run")]) == 1
+    told = capsys.readouterr()
+    assert "config.json" in told.out + told.err and str(tmp_path / "run") in told.out
