@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
@@ -63,7 +64,7 @@ class NamedProvision(NamedTuple):
     label: str
     """The name as it is written."""
     source: str
-    path: tuple[ProvisionStep, ...]
+    path: _Path
 
 
 @cache
@@ -116,31 +117,22 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
 class _Cited(NamedTuple):
     start: int
     end: int
-    paths: list[tuple[ProvisionStep, ...]]
+    paths: list[_Path]
 
 
 def _read_worded(text: str) -> Iterator[NamedProvision]:
     cited = list(_group_steps(text))
-    if not cited:
-        return
-    before = _find_source(text[: cited[0].start])
-    last = before
-    sources = []
-    for at, citation in enumerate(cited):
-        following = cited[at + 1].start if at + 1 < len(cited) else len(text)
-        after = _find_source(text[citation.end : following])
-        if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
-            sources.append(last)
-            last = after or last
-        else:
-            sources.append(after)
-    for at in range(len(sources) - 2, -1, -1):  # "§ 535 und § 536 BGB": the law is named after the last provision
-        sources[at] = sources[at] or sources[at + 1]
+    ends = [*(citation.start for citation in cited[1:]), len(text)]
+    after = [_find_source(text[citation.end : end]) for citation, end in zip(cited, ends, strict=False)]
+    before = _find_source(text[: cited[0].start]) if cited else ""
+    if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
+        sources = list(accumulate([before, *after[:-1]], lambda last, named: named or last))
+    else:  # "§ 535 und § 536 BGB": the law is named after the last provision
+        sources = list(accumulate(reversed(after), lambda last, named: named or last))[::-1]
     for citation, source in zip(cited, sources, strict=True):
         for path in citation.paths:
-            yield NamedProvision(
-                _write_path(path, source) if len(cited) * len(citation.paths) > 1 else text, source, path
-            )
+            alone = len(cited) * len(citation.paths) == 1
+            yield NamedProvision(text if alone else _write_path(path, source), source, path)
 
 
 def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
@@ -166,25 +158,26 @@ def _group_steps(text: str, system: LegalSystem | None = None) -> Iterator[_Cite
         sort = list_unit_sorts()[match["word"].lower()]
         if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
             continue  # "Section a" has no number
-        if system is None:
-            numbers, end = _read_numbers(text, match, below=sort not in _HEIGHTS)
-        else:
-            numbers, end = [(match["number"], _read_brackets(match["brackets"]))], match.end()
-            if clause := _CLAUSE.match(text, end):
-                numbers, end = [(match["number"], (ProvisionStep("point", "", clause[1]),))], clause.end()
-            end += sort == "letter" and text.startswith(")", end)  # Czech: `písm. b)`
+        below = sort not in _HEIGHTS
+        numbers, end = _read_number(text, match, sort) if system else _read_numbers(text, match, below=below)
         paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
-        gap = text[open_.end : match.start()] if open_ is not None else ""
-        new = system is not None and sort in _HEIGHTS  # a law cites no unit within another
-        if open_ is not None and not new and len(open_.paths) == 1 and _goes_on(open_.paths[0][-1], sort, gap):
-            outer = open_.paths[0]
-            open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths])
-            continue
         if open_ is not None:
+            joined = len(open_.paths) == 1 and (below or system is None)  # a law cites no unit within another
+            if joined and _goes_on(open_.paths[0][-1], sort, text[open_.end : match.start()]):
+                outer = open_.paths[0]
+                open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths])
+                continue
             yield open_
         open_ = _Cited(match.start(), end, paths)
     if open_ is not None:
         yield open_
+
+
+def _read_number(text: str, match: re.Match[str], sort: str) -> tuple[list[tuple[str, _Path]], int]:
+    if clause := _CLAUSE.match(text, match.end()):
+        return [(match["number"], (ProvisionStep("point", "", clause[1]),))], clause.end()
+    end = match.end() + (sort == "letter" and text.startswith(")", match.end()))  # Czech: `písm. b)`
+    return [(match["number"], _read_brackets(match["brackets"]))], end
 
 
 def _rank_height(step: ProvisionStep) -> int:
@@ -223,7 +216,7 @@ def _list_range(low: int, high: int) -> list[int]:
     return list(range(low, high + 1)) if 0 < high - low < _MAX_RANGE_NUMBERS else [low, high]
 
 
-def _read_brackets(brackets: str) -> tuple[ProvisionStep, ...]:
+def _read_brackets(brackets: str) -> _Path:
     return tuple(ProvisionStep("bracket", "", part) for part in re.findall(r"\(([^()]+)\)", brackets))
 
 
@@ -244,9 +237,8 @@ def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()
     """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
     units = _list_unit_words(system)
     cited = [each for each in _group_steps(text, system) if each.paths[0][0].word.lower() in units]
-    for at, citation in enumerate(cited):
-        following = cited[at + 1].start if at + 1 < len(cited) else len(text)
-        clause = re.split(r"[;:?!“”„]", text[citation.end : min(following, citation.end + _MAX_CHARS_TO_LAW)])[0]
+    for citation, end in zip(cited, [*(each.start for each in cited[1:]), len(text)], strict=False):
+        clause = re.split(r"[;:?!“”„]", text[citation.end : min(end, citation.end + _MAX_CHARS_TO_LAW)])[0]
         named = ((law.find_end(clause), law.key) for law in laws)
         length, law = max(((taken, key) for taken, key in named if taken), default=(0, None))
         unit, *below = citation.paths[0]
@@ -319,8 +311,7 @@ class ProvisionIndex:
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
         """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
         first, *below = named.path
-        places = [self._find_within(span, below) for span in self._find_top(first)]
-        return [place for place in places if place.spans]
+        return [place for span in self._find_top(first) if (place := self._find_within(span, below)).spans]
 
     def _find_top(self, step: ProvisionStep) -> list[Span]:
         forms = list_number_forms(step.number)
@@ -381,23 +372,22 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Return the location of a part of a provision; `below` is the path to it, such as paragraph 2, letter b."""
-        whole = False
+        """Return the location of a part of a provision, or of the smallest part around it that is found."""
         for step in below:
             part = self._find_part(span, step)
             if part is None:
-                whole = True
-                break
+                return ProvisionPlace(self.document.cut_furniture(span), whole=True)
             span = part
-        return ProvisionPlace(self.document.cut_furniture(span), whole)
+        return ProvisionPlace(self.document.cut_furniture(span))
 
     def _find_part(self, span: Span, step: ProvisionStep) -> Span | None:
         text = self.document.text
         if step.sort == "sentence":
+            words = text[slice(*span)]  # a label such as `a)` alone is not a sentence
             own = [
-                entry
-                for entry in split_sentences(text[span.start : span.end])
-                if re.search(r"\w{2}", _normalise(text, span, entry))
+                each
+                for each in split_sentences(words)
+                if re.search(r"\w{2}", re.sub(r"^\W*\w{1,4}\)", "", words[slice(*each)]))
             ]
             at = int(step.number) - 1 if step.number.isdigit() else -1
             return Span(span.start + own[at].start, span.start + own[at].end) if 0 <= at < len(own) else None
@@ -413,10 +403,6 @@ class ProvisionIndex:
         if inside:
             return _find_own_span(_keep_outermost(inside)[0].section)
         return _find_bracketed(text, span, step.number) or _find_listed(text, span, step.number)
-
-
-def _normalise(text: str, span: Span, entry: Span) -> str:
-    return re.sub(r"^\W*\w{1,4}\)", "", text[span.start + entry.start : span.start + entry.end])
 
 
 def _find_own_span(section: Section) -> Span:

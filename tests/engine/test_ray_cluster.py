@@ -16,7 +16,6 @@ import fsspec
 import pytest
 
 from bench.scale import CONTRACTS, repeat_documents
-from exhibit.conversion import main as convert_main
 from exhibit.engine import open_engine
 from exhibit.engine.limits import Limits
 from exhibit.rag import Config, Pipeline
@@ -141,37 +140,6 @@ def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    flags = ["--source", str(samples / "cuad")]
-    assert convert_main(["cuad", *flags, "--out", str(tmp_path / "here"), "--engine", "serial"]) == 0
-    thread, told = in_background(
-        lambda: convert_main(["cuad", *flags, "--out", str(tmp_path / "there"), "--engine", three.engine])
-    )
-    # killed with the first document in the corpus, while the others are under way
-    wait_until(lambda: told or any(path.is_file() for path in tmp_path.rglob("there*/corpus/*")))
-    three.kill(1)
-    thread.join(PATIENCE)
-    assert told == [0]
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
-
-
-def large(number: int) -> bytes:
-    return bytes([number]) * (20 << 20)
-
-
-def test_results_that_no_store_holds_are_spilled_and_come_back(three):
-    engine = open_engine(three.engine)
-    outcomes = engine.map(large, range(12))
-    first = next(outcomes)
-    # 12 results of 20 MiB are under way, and no store holds the four that its node has
-    session = Path(three.cluster.head_node.get_session_dir_path())
-    wait_until(lambda: list(session.glob("ray_spilled_objects*/*")))
-    rest = [outcome.unwrap() for outcome in outcomes]
-    assert [data[:1] + data[-1:] for data in (first.unwrap(), *rest)] == [bytes([n, n]) for n in range(12)]
-    assert {len(data) for data in rest} == {20 << 20}
 
 
 @pytest.fixture(scope="module")

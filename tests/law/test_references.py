@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.references import ReferenceCorpus, credit, find_references
+from exhibit.law.references import Reference, ReferenceCorpus, credit, find_references
+from exhibit.law.references.corpus import list_own_places
 from exhibit.law.references.reference import read_numbers
 
 
@@ -271,3 +272,22 @@ def test_a_reference_ends_where_the_code_s_name_does():
 def test_another_case_of_the_same_court_earns_nothing():
     one, other, again = find_references("[2020] UKSC 38, [2020] UKSC 39 and [2020] UKSC 38")
     assert (credit(one, again), credit(one, other)) == (1.0, 0.0)
+
+
+def test_numbers_with_letters_make_no_range() -> None:
+    assert found("rules 3.4A to 3.6") == ["CPR 3.4A", "CPR 3.6"] and found("rules 3.4 to 3.6A") == [
+        "CPR 3.4",
+        "CPR 3.6A",
+    ]
+
+
+@pytest.mark.parametrize("line", ["Part 36 applies where", "Part 36.1 Offers", "PART 36 - " + "x" * 190, "Parts 36"])
+def test_sentence_that_begins_like_a_title_names_no_part(line: str) -> None:
+    assert list(list_own_places(line)) == []
+
+
+def test_a_corpus_counts_its_places_and_knows_no_half_of_a_case() -> None:
+    corpus = ReferenceCorpus(find_references("rule 3.4(2) and [2019] UKSC 5"))
+    assert len(corpus) == 5, "the rules, Part 3, rule 3.4, its paragraph, and the case"
+    assert corpus.contains(Reference("rule", "CPR", ("3",))) and corpus.contains(Reference("rule", "CPR", ()))
+    assert not corpus.contains(Reference("case", "UKSC", ("2019",)))
