@@ -21,30 +21,16 @@ from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
-    "Engine",
-    "Limits",
-    "OneWorker",
-    "Outcome",
-    "add_engine_arguments",
-    "add_limit_arguments",
-    "apply_limits",
-    "check_engine",
-    "list_engines",
-    "make_limits",
-    "open_engine",
-    "parse_positive",
-    "read_limits",
-    "run_in_worker",
-    "shutdown_idle",
-    "track",
-]
+    "Engine", "Limits", "OneWorker", "Outcome", "add_engine_arguments", "add_limit_arguments", "apply_limits",
+    "check_engine", "list_engines", "make_limits", "open_engine", "parse_positive", "read_limits", "run_in_worker",
+    "shutdown_idle", "track",
+]  # fmt: skip
 
-
-_USUAL = Limits()
+_DEFAULT = Limits()
 
 
 def open_engine(
-    wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
+    wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _DEFAULT
 ) -> Engine:
     """Return the engine that `NAME[:ADDRESS]` names, with `jobs` workers; by default with one per processor."""
     runner, address = _open_runner(wanted)

@@ -144,27 +144,18 @@ def _strip_markup(raw: str) -> str:
 
 
 class NumberedSource(Protocol):
-    """A numbered passage that an answer may cite."""
+    """A passage that an answer may cite by its number, with the headings above it, its file and its first page."""
 
     @property
-    def number(self) -> int:
-        """The number of the source in the answer."""
-
+    def number(self) -> int: ...
     @property
-    def text(self) -> str:
-        """The text of the numbered passage."""
-
+    def text(self) -> str: ...
     @property
-    def section(self) -> str:
-        """The headings above the source."""
-
+    def section(self) -> str: ...
     @property
-    def document(self) -> str:
-        """The file that the source comes from."""
-
+    def document(self) -> str: ...
     @property
-    def page(self) -> int | None:
-        """The page on which the source begins, if the document has pages."""
+    def page(self) -> int | None: ...
 
 
 class _Evidence(NamedTuple):

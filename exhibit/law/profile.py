@@ -21,8 +21,7 @@ _PERSONAL = re.compile(
 _TERMS = re.compile(r"(?i)\b(?:terms (?:of (?:service|use)|and conditions)|conditions of (?:sale|use))\b")
 _CONFIDENTIAL = re.compile(r"(?i)non-? ?disclosure|confidential|\bnda\b|secrecy")
 _MERGER = re.compile(
-    r"(?i)\bmerger\b|plan of reorgani[sz]ation|business combination|\bcombination agreement|"
-    r"\btransaction agreement"
+    r"(?i)\bmerger\b|plan of reorgani[sz]ation|business combination|\bcombination agreement|\btransaction agreement"
 )
 # `Practice Direction 7 A` is 7A.
 _SPACED = re.compile(r"(?i)(?<=\bdirection )(\d+) (?=[a-z]\b)")
@@ -55,8 +54,7 @@ _KINDS: dict[str, re.Pattern[str]] = {
         r"(?i)\A(?:.{0,120}\n){0,6}?.{0,60}(?:\[\d{4}\] (?:EWHC|EWCA|UKSC|UKPC|UKHL)|neutral citation)"
     ),
     "legislation": re.compile(
-        r"(?i)\A(?:.{0,200}\n){0,12}?.{0,120}(?:\bbe it enacted\b|\bstatutory instruments?\b|\bact (?:18|19|"
-        r"20)\d\d\b|"
+        r"(?i)\A(?:.{0,200}\n){0,12}?.{0,120}(?:\bbe it enacted\b|\bstatutory instruments?\b|\bact (?:18|19|20)\d\d\b|"
         r"\bpublic law \d|"
         r"\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?|\b(?:regulations|order) (?:19|20)\d\d\b)"
     ),
@@ -250,15 +248,13 @@ _PROSE = re.compile(r"(?i)\s*(?:this|these|in|the parties|whereas|i|we|by|our|yo
 _LETTER = re.compile(r"(?im)^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)")
 _NAME_PART = r"[A-Z0-9À-Þ][\w&.'’/+-]*"
 _NAME = (
-    rf"(?P<name>(?:[Tt]he )?{_NAME_PART}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_NAME_PART}|"
-    rf",? {FORM}|"
+    rf"(?P<name>(?:[Tt]he )?{_NAME_PART}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_NAME_PART}|,? {FORM}|"
     r" \((?i:pty|proprietary|private|pvt)\))*)"
 )
 _NUMBER = r"(?:\(?(?:\d\.?\d?|[ivx]{1,3}|[A-D])[.)]{1,2}\s+|\d\s+)?"
 _AND = r"(?:and|AND|And)\b[\s:;,-]*"
 _BETWEEN = re.compile(
-    r"(?m)(?:(?:\b[Bb]etween|\bBETWEEN|\b[Aa]mong|\bAMONG)(?![A-Za-z])|^\W*(?:\d\W+)?(?:PARTIES|"
-    r"Parties)\b)[\s:,;-]*"
+    r"(?m)(?:(?:\b[Bb]etween|\bBETWEEN|\b[Aa]mong|\bAMONG)(?![A-Za-z])|^\W*(?:\d\W+)?(?:PARTIES|Parties)\b)[\s:,;-]*"
     rf"{_NUMBER}(?:{_NAME})?"
 )
 _JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
@@ -268,10 +264,8 @@ _HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
 _ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
 _APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
 _BODY = re.compile(
-    r"(?i)\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|"
-    r"table of|"
-    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
-    r"in consideration)"
+    r"(?i)\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|table of|"
+    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|in consideration)"
 )
 _NO_NAME = re.compile(
     r"(?i)\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|"

@@ -11,8 +11,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
@@ -46,64 +47,44 @@ class Runner:
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; an item that exceeds its limits or kills its workers gets an error."""
         connect(self.address, self.jobs)
-        work = _Work(function, self._limits)
-        flight: deque[_Sent] = deque()
-        room = self._count_room()
-        try:
-            for item in items:
-                flight.append(_Sent(item, work.send(item)))
-                if len(flight) >= room:
-                    yield work.outcome(flight.popleft())
-            while flight:
-                yield work.outcome(flight.popleft())
-        finally:
-            for sent in flight:
-                with suppress(Exception):  # if the cluster is lost, there is nothing to cancel
-                    ray.cancel(sent.ref, force=True)
+        # pickle the function by value if the script defines it: the cluster's machines do not have the script
+        work = ray.put((cloudpickle.dumps(function), self._limits, str(Path.cwd())))
+        # Ray's own retries are off: Ray would retry forever an item that the system kills for lack of memory
+        task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
 
-    def _count_room(self) -> int:
-        """Return the maximum number of items in flight: sent to the cluster, and not yet yielded."""
+        def send(item: Any) -> Any:
+            return task.remote(work, cloudpickle.dumps(item), name_item(item))
+
         processors = int(ray.cluster_resources().get("CPU", 1)) or 1
         jobs = self.jobs or processors
         # a cluster with more processors than `jobs` would run all items in flight at once
-        return jobs * AHEAD if processors <= jobs else jobs
+        room = jobs * AHEAD if processors <= jobs else jobs
+        waiting, flight = iter(items), deque[tuple[Any, Any]]()
+        try:
+            while True:
+                flight.extend((item, send(item)) for item in islice(waiting, room - len(flight)))
+                if not flight:
+                    return
+                yield _await_outcome(*flight.popleft(), send)
+        finally:
+            for _, ref in flight:
+                with suppress(Exception):  # if the cluster is lost, there is nothing to cancel
+                    ray.cancel(ref, force=True)
 
 
-class _Sent(NamedTuple):
-    item: Any
-    ref: Any
-
-
-class _Work:
-    """A function that is stored in the cluster once, and applied there to each item that is sent."""
-
-    def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
-        # pickle the function by value if the script defines it: the cluster's machines do not have the script
-        self._work = ray.put((cloudpickle.dumps(function), limits, str(Path.cwd())))
-        # Ray's own retries are off: Ray would retry forever an item that the system kills for lack of memory
-        self._task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
-
-    def send(self, item: Any) -> Any:
-        """Send an item and return the reference to its future outcome."""
-        return self._task.remote(self._work, cloudpickle.dumps(item), name_item(item))
-
-    def outcome(self, sent: _Sent) -> Outcome[Any]:
-        """Return the outcome of an item that was sent; send it again if its worker died."""
-        ref = sent.ref
-        for tried in range(1, TRIES + 1):
-            try:
-                return read_outcome(ray.get(ref))
-            except _DIED as error:
-                _log.debug("attempt %d of %s: %s", tried, sent.item, error)
-                if tried < TRIES:
-                    ref = self.send(sent.item)
-            except faults.RayTaskError:
-                raise  # a bug: it carries the worker's traceback
-            except (faults.RayError, ConnectionError) as error:
-                raise ServiceError(
-                    f"the Ray cluster failed: {_read_first_line(error)}; run the command again"
-                ) from error
-        return report_death(sent.item, DIED)
+def _await_outcome(item: Any, ref: Any, send: Callable[[Any], Any]) -> Outcome[Any]:
+    """Return the outcome of an item that was sent; send it again if its worker died."""
+    for tried in range(1, TRIES + 1):
+        try:
+            return read_outcome(ray.get(ref))
+        except _DIED as error:
+            _log.debug("attempt %d of %s: %s", tried, item, error)
+            ref = send(item) if tried < TRIES else ref
+        except faults.RayTaskError:
+            raise  # a bug: it carries the worker's traceback
+        except (faults.RayError, ConnectionError) as error:
+            raise ServiceError(f"the Ray cluster failed: {_read_first_line(error)}; run the command again") from error
+    return report_death(item, DIED)
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:

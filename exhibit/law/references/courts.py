@@ -70,13 +70,11 @@ _CITATION = re.compile(rf"""(?ix)\[(?P<year>(?:19|20)\d\d)\]\s+
     (?:\s+\(?(?P<before>Civ|Crim)\b\.?\)?)?\s+(?P<number>\d{{1,5}})(?![\d_])
     (?:\s{{0,2}}\((?P<after>[A-Za-z0-9]{{1,10}})\))?""")
 _APPEAL = re.compile(
-    r"(?<![\w/])(?P<court>UKEATPAS|UKEATPA|UKEATS|UKEAT|EAT)\s?/\s?(?P<number>\d{1,4})\s?/\s?(?P<year>\d{4}|"
-    r"\d\d)"
+    r"(?<![\w/])(?P<court>UKEATPAS|UKEATPA|UKEATS|UKEAT|EAT)\s?/\s?(?P<number>\d{1,4})\s?/\s?(?P<year>\d{4}|\d\d)"
     r"(?:\s?/\s?[A-Z]{2,4})?(?![\w/])"
 )
 _BAILII = re.compile(
-    r"\[(?:19|20)\d\d\]\s{1,3}(?P<court>UKEATPA|UKEATS|UKEAT)\s{1,3}(?P<number>\d{4})_(?P<year>\d\d)"
-    r"(?:_\d{4})?(?!\w)"
+    r"\[(?:19|20)\d\d\]\s{1,3}(?P<court>UKEATPA|UKEATS|UKEAT)\s{1,3}(?P<number>\d{4})_(?P<year>\d\d)(?:_\d{4})?(?!\w)"
 )
 _SINCE_2020 = re.compile(r"(?<![\w-])EA-(?P<year>20\d\d)-(?P<scottish>SCO-)?(?P<number>\d{6})(?:-[A-Z]{2,4})?(?![\w-])")
 _REPORTED = re.compile(r"\[(?P<year>(?:19|20)\d\d)\]\s{1,3}(?P<series>ICR|IRLR)\s{1,3}(?P<number>\d{1,4})(?!\w)")

@@ -17,8 +17,7 @@ COARSER = 0.5  # the credit for Part 3 if rule 3.4 is expected: it is correct, b
 _AFTER_A = (
     r"and|or|but|to|of|in|on|for|by|is|are|was|were|be|as|at|if|when|where|which|that|unless|without|with|"
     r"shall|must|may|"
-    r"should|need|does|do|has|have|makes?|made|sets?|contains?|provides?|requires?|appl(?:y|ies|ied)|deals?|"
-    r"refers?|"
+    r"should|need|does|do|has|have|makes?|made|sets?|contains?|provides?|requires?|appl(?:y|ies|ied)|deals?|refers?|"
     r"allows?|includes?|gives?|came|supplement\w*|para\w*|section"
 )
 # the rules are exported as "rule 73.10 A(3)" and "Practice Direction 5 A sets out"; but "rule 3.4 A party may" is 3.4

@@ -32,11 +32,9 @@ _DEFINED_AFTER = re.compile(
 )
 _DEFINED_BEFORE = re.compile(r"(?i)['\"“‘](?:the\s+)?([^'\"”’()\n]{2,40})['\"”’]\s+means\s+(?:the\s+)?$")
 _HEAD = re.compile(
-    r"(?<![\w.])(?P<unit>[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?|[Rr]egulations?|[Rr]egs?\.?(?=\s?\d)|"
-    r"[Aa]rticles?|"
+    r"(?<![\w.])(?P<unit>[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?|[Rr]egulations?|[Rr]egs?\.?(?=\s?\d)|[Aa]rticles?|"
     r"[Aa]rts?\.?(?=\s?\d)|[Rr]ules?|rr?\.?(?=\s?\d)|[Ss]chedules?|[Ss]chs?\.?(?=\s?\d)|[Pp]arts?|PARTS?|"
-    r"Pts?\.?(?=\s?\d)|"
-    r"[Cc]hapters?|[Pp]aragraphs?|[Pp]aras?\.?(?=\s?\d))[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
+    r"Pts?\.?(?=\s?\d)|[Cc]hapters?|[Pp]aragraphs?|[Pp]aras?\.?(?=\s?\d))[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
 )
 _APART = re.compile(r"\n\s*\n|•|\bc\. ?\d")
 _OF = re.compile(r"(?:,?\s+|(?<=\)))(?:of|to|in)\s+(?:the\s+|that\s+|those\s+|this\s+|same\s+)*")
@@ -48,8 +46,7 @@ _AFTER_NAME = re.compile(
     r"[^\S\n]*+(?:\n[^\S\n]*+)?(?:\(|(?:at|in|under)\s+)?"
 )
 _OTHER_RULES = re.compile(
-    r"(?:\b(?P<code>FPR|CrimPR|CrPR|IR)(?:\s+20\d\d)?,?|(?P<name>Insolvency|Family Procedure|"
-    r"Criminal Procedure|"
+    r"(?:\b(?P<code>FPR|CrimPR|CrPR|IR)(?:\s+20\d\d)?,?|(?P<name>Insolvency|Family Procedure|Criminal Procedure|"
     r"Court of Protection|Tribunal Procedure|Non-Contentious Probate))\s*$"
 )
 _CODE_ALONE = re.compile(r"\b(?P<code>FPR|CrimPR|CrPR)[^\S\n]*(?=\d{1,2}\.\d)")

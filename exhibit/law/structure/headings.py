@@ -65,8 +65,7 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
 
 
 _RECITALS = re.compile(
-    r"(?i)(?:(?:preliminary )?recitals?|w\s*i\s*t\s*n\s*e\s*s\s*s\s*e\s*t\s*h.{0,12}|background|preamble|"
-    r"premises)\W*"
+    r"(?i)(?:(?:preliminary )?recitals?|w\s*i\s*t\s*n\s*e\s*s\s*s\s*e\s*t\s*h.{0,12}|background|preamble|premises)\W*"
     r"(?:of .{0,40})?"
 )
 _WHEREAS = re.compile(r"(?:WHEREAS\b|Whereas[,:\s])")
@@ -76,8 +75,7 @@ _SIGNED = re.compile(
     r"(?:EXECUTED|SIGNED)\b.{0,30}\b(?:DEED|by)\b|SIGNATURE PAGES?\W*$|SIGNATURES\W*$)"
 )
 _DEFINITIONS = re.compile(
-    r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|"
-    r"glossary)\W*"
+    r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
 _UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5

@@ -21,8 +21,7 @@ _STARTS = re.compile(r"(?i)(?:this|the|each|any|no|if|all|a|an|in|for|where|when
 _VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
 _NUMBER = re.compile(
     r"(?P<number>\d{1,3}(?:[A-Z]{0,2}\.\d{1,3}){1,4}(?:[A-Z](?![A-Za-z]))?|[A-Z](?:\.\d{1,3}){1,4}|"
-    r"\d{1,3}[A-Z]{0,2}(?=[.)—\s]))"
-    r"(?P<mark>\.\)|[.)]|—)?(?=[\s“\"‘'A-Z(\[]|$)[ \xa0]*"
+    r"\d{1,3}[A-Z]{0,2}(?=[.)—\s]))(?P<mark>\.\)|[.)]|—)?(?=[\s“\"‘'A-Z(\[]|$)[ \xa0]*"
 )
 _BRACKET = re.compile(r"\((?P<number>[a-z]{1,2}|[ivxl]{1,6}|[A-Z]{1,2}|[IVX]{1,5}|\d{1,3})\)[ \xa0]*")
 _LETTER = re.compile(r"(?P<number>[A-Z]|[a-z]|[ivx]{1,5}|[IVX]{1,5})[.)](?=[\s“\"A-Z(]|$)[ \xa0]*")

@@ -19,8 +19,7 @@ _PAGE_MARK = re.compile(r"(?i)(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7}
 # The text before a heading inside a line: the last character of the previous sentence, and spaces.
 _INLINE = re.compile(
     r"[.;:”\")A-Z](?:\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
-    r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
-    r"|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
+    r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
     r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
     r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
 )
@@ -30,8 +29,7 @@ _ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
 _CONTENTS = re.compile(r"(?im)^[^\S\n]*(?:table\s+of\s+contents|contents|index)\b")
 # The page number at the end of an entry.
 _ENTRY = re.compile(
-    r"(?i)(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|"
-    r"part|"
+    r"(?i)(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|part|"
     r"chapter|\d{1,3}\.)\b)"
 )
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
