@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,9 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, Revi
 from huggingface_hub.hf_api import RepoFile
 
 from exhibit.hub.card import holds_documents
+from exhibit.hub.export import RECORD, export
 from exhibit.hub.remote import KIND, TOKEN_PAGE, HubError, connect, explain_errors
+from exhibit.hub.shelves import EVAL, QUESTIONS_TASK, make_shelf_files
 from exhibit.hub.tables import PARQUET
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
@@ -71,6 +74,7 @@ def publish(
     include_corpus: bool = True,
     i_have_the_rights: bool = False,
     as_drafted: bool = False,
+    mteb: bool = False,
 ) -> Published:
     """Publish a bundle on the Hugging Face Hub; print the changes, the address and how to load it."""
     return run(argparse.Namespace(**{**locals(), "bundle": Path(bundle)}))
@@ -97,11 +101,16 @@ def run(options: argparse.Namespace) -> Published:
     files = {name: root / name for name in (*info.files, INFO) if options.include_corpus or not holds_documents(name)}
     removed = [name for name in remote.files if name not in files] if remote else []
     removed = [name for name in removed if name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
-    _print_plan(options, info, {**files, CARD: card}, removed, remote)
+    contents: dict[str, Path | bytes] = {
+        **files,
+        CARD: card,
+        **make_shelf_files(info, documents=options.include_corpus),
+    }
+    _print_plan(options, info, contents, removed, remote)
     if options.dry_run:
         print("dry run: nothing was sent")
         return Published(repo_id, url)
-    commit = _send(api, options, {**files, CARD: card}, removed, remote)
+    commit = _send(api, options, contents, removed, remote)
     if options.tag:
         with explain_errors(f"published as {commit.oid[:12]}, but the tag {options.tag} was not set"):
             api.create_tag(repo_id, tag=options.tag, revision=commit.oid, repo_type=KIND)
@@ -110,6 +119,10 @@ def run(options: argparse.Namespace) -> Published:
     at = f', revision="{revision}"' if revision else ""
     print(f"\n{address}\ncommit {commit.oid}\n\nfrom datasets import load_dataset\n")
     print(f'load_dataset("{repo_id}", split="train"{at})')
+    if EVAL in contents:
+        print(f"\ninspect eval hf/{repo_id}/{QUESTIONS_TASK} --model MODEL")
+    if options.mteb:
+        _publish_mteb(api, options)
     return Published(repo_id, address, commit.oid)
 
 
@@ -225,6 +238,26 @@ def _send(
             raise BundleError(f"the Hub does not accept a file name or the card: {error}") from error
 
 
+def _publish_mteb(api: huggingface_hub.HfApi, options: argparse.Namespace) -> None:
+    """Publish the bundle's passages, questions and relevance in the sibling repository that MTEB reads."""
+    sibling = f"{options.repo_id}-mteb"
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        explain_errors(f"publishing to {sibling}, run the same command again"),
+    ):
+        folder = Path(scratch) / "mteb"
+        export(options.bundle, "mteb", folder)
+        api.create_repo(sibling, repo_type=KIND, private=options.private, exist_ok=True)
+        api.upload_folder(
+            repo_id=sibling,
+            repo_type=KIND,
+            folder_path=folder,
+            commit_message=options.message or f"Publish {options.bundle.resolve().name} for MTEB",
+            ignore_patterns=RECORD,
+        )
+    print(f"\n{api.endpoint}/datasets/{sibling}: task.py runs it with mteb")
+
+
 def _print_plan(
     options: argparse.Namespace, info: BundleInfo, contents: dict[str, Path | bytes], removed: Sequence[str],
     remote: Remote | None,
@@ -270,10 +303,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--no-corpus", dest="include_corpus", action="store_false", help="only questions and gold, which quote them")
     add("--i-have-the-rights", action="store_true", help="publish although the source's licence does not allow it")
     add("--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such")
+    add("--mteb", action="store_true", help="also publish OWNER/NAME-mteb: the passages and a task that mteb runs")
     add_json(parser)
     options = parser.parse_args(argv)
     if options.create_pr and (options.tag or options.revision):
         parser.error("--create-pr works only for main, without --tag and --revision")
+    if options.mteb and (options.create_pr or options.revision or not options.include_corpus):
+        parser.error(
+            "--mteb publishes the passages of all documents to main: without --create-pr, --revision, --no-corpus"
+        )
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         published = run(options)
     if options.json:

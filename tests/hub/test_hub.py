@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from huggingface_hub import constants
 
 import evaluate_rag
@@ -22,6 +23,7 @@ from tests.rag.bundles import contents
 REPO = "me/charters"
 PLAN = "corpus/aurora plan.pdf"
 OUTSIDE = "outside.txt"
+SHELVES = {"eval.yaml", "metadata.jsonl"}
 
 
 @pytest.fixture
@@ -49,6 +51,34 @@ def test_publish_sends_bundle_in_one_commit_and_pull_returns_the_same_bytes(conn
     assert f"from hf://{REPO}@{repo.refs['main']}" in capsys.readouterr().out
 
 
+def test_publish_writes_the_files_of_inspect_and_pdffolder_and_pull_leaves_them(connected, tmp_path, capsys):
+    bundle = write(tmp_path / "charters", more={"corpus/plan.pdf": b"%PDF-1.4 a plan"})
+    assert publish_to(bundle) == 0
+    files = connected.files(REPO)
+    described = yaml.safe_load(files["eval.yaml"])
+    assert set(described) == {"name", "description", "evaluation_framework", "tasks"}
+    assert [task["id"] for task in described["tasks"]] == ["questions", "reading"]
+    assert {task["config"] for task in described["tasks"]} <= {
+        "questions"
+    } and "inspect eval" in capsys.readouterr().out
+    lines = [json.loads(line) for line in files["metadata.jsonl"].splitlines()]
+    assert [line["file_name"] for line in lines] == ["corpus/plan.pdf"]
+    assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 0
+    assert files_of(tmp_path / "back") == files_of(bundle)
+
+
+def test_publish_mteb_sends_passages_to_a_sibling(connected, converted):
+    bundle = converted("legalbenchrag")
+    assert publish_to(bundle, "--mteb", "--i-have-the-rights") == 0
+    files = connected.files(f"{REPO}-mteb")
+    assert set(files) >= {"README.md", "corpus.jsonl", "queries.jsonl", "qrels.jsonl", "task.json", "task.py"}
+    corpus = {json.loads(line)["id"] for line in files["corpus.jsonl"].splitlines()}
+    relevant = [json.loads(line) for line in files["qrels.jsonl"].splitlines()]
+    assert relevant and {row["corpus-id"] for row in relevant} <= corpus
+    with pytest.raises(SystemExit):
+        publish_to(bundle, "--mteb", "--no-corpus")
+
+
 def test_publish_again_changes_nothing_and_sends_no_large_file_twice(connected, bundle, capsys):
     assert publish_to(bundle) == 0 == publish_to(bundle)
     assert len(connected.repos[REPO].commits) == 2
@@ -61,7 +91,7 @@ def test_publish_removes_documents_that_are_gone_and_keeps_other_files(connected
     connected.commit(REPO, {"notes.txt": b"by hand"})
     later = write(tmp_path / "later", names=("aurora.txt", "borealis.txt"))
     assert publish_to(later) == 0
-    assert set(connected.files(REPO)) == {*files_of(later), "notes.txt"}
+    assert set(connected.files(REPO)) == {*files_of(later), *SHELVES, "notes.txt"}
     assert f"removed   {PLAN}" in capsys.readouterr().out
 
 
@@ -89,7 +119,7 @@ def test_publish_never_moves_a_tag(connected, bundle, tmp_path, capsys):
 def test_publish_without_corpus_sends_no_document(connected, tmp_path):
     folder = write(tmp_path / "in", more={PLAN: large("plan"), "page.png": b"png"})
     assert publish_to(folder, "--no-corpus") == 0
-    assert set(connected.files(REPO)) == {"README.md", "bundle.json", "gold.jsonl", "train.json"}
+    assert set(connected.files(REPO)) == {"README.md", "bundle.json", "eval.yaml", "gold.jsonl", "train.json"}
     card = connected.files(REPO)["README.md"].decode()
     assert "The documents are not in this repository" in card
 
@@ -166,7 +196,7 @@ def test_publish_reports_conflict_and_trouble_and_a_second_try_completes(connect
     connected.fail("POST .*/preupload/", 503, times=100)
     assert publish_to(later) == 1 and "run the same command again" in capsys.readouterr().err
     connected.faults.clear()
-    assert publish_to(later) == 0 and set(connected.files(REPO)) == set(files_of(later))
+    assert publish_to(later) == 0 and set(connected.files(REPO)) == {*files_of(later), *SHELVES}
 
 
 def test_publish_from_python_returns_the_address(connected, bundle):

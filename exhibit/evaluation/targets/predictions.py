@@ -224,10 +224,10 @@ def _parse_csv(text: str) -> list[dict[str, Any]]:
     csv.field_size_limit(1 << 24)
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    return [{key: _parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+    return [{key: parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
 
 
-def _parse_cell(text: str) -> Any:
+def parse_cell(text: str) -> Any:
     """Return the value of a CSV cell: parsed if it is a JSON or Python list or object with passages, else the text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):

@@ -20,7 +20,7 @@ Chunks = dict[str, list[tuple[int, int]]]
 def write(export: Export, folder: Path) -> None:
     """Write the bundle in the BEIR format, with the chunks of the documents as the corpus."""
     chunks: Chunks = {}
-    write_lines(folder / "corpus.jsonl", _make_corpus(export, chunks))
+    write_lines(folder / "corpus.jsonl", make_corpus(export, chunks))
     write_queries(export, folder)
     relevant = {
         str(question.id): {} if question.is_impossible else score_chunks(export.gold[question.id], chunks)
@@ -29,7 +29,7 @@ def write(export: Export, folder: Path) -> None:
     write_qrels(export, folder, relevant)
 
 
-def _make_corpus(export: Export, chunks: Chunks) -> Iterator[dict[str, Any]]:
+def make_corpus(export: Export, chunks: Chunks) -> Iterator[dict[str, Any]]:
     for filename, text in export.documents():
         chunks[filename] = list(tile(text))
         for start, end in chunks[filename]:

@@ -1,0 +1,24 @@
+"""The questions without their gold, for a vendor whose system is to be compared: see docs/bakeoff.md."""
+
+import json
+from pathlib import Path
+
+from exhibit.hub.exports import Export, write_lines
+from exhibit.schemas.bundle import INFO
+from exhibit.schemas.errors import BundleError
+from exhibit.storage.bundle import sha256_of
+
+
+def write(export: Export, folder: Path) -> None:
+    """Write `questions.jsonl` and `sealed.json`: the hash of bundle.json, which fixes every file of the bundle."""
+    info = export.bundle.info
+    if info is None:
+        raise BundleError(f"{export.bundle.root}: has no {INFO}, so the bundle cannot be sealed; convert it first")
+    sealed = sha256_of(export.bundle.root / INFO)
+    questions = export.bundle.questions
+    write_lines(
+        folder / "questions.jsonl", ({"id": one.id, "question": one.question, "sealed": sealed} for one in questions)
+    )
+    documents = {entry.filename: info.files.get(f"corpus/{entry.filename}") for entry in info.documents}
+    seal = {"bundle": export.name, "sealed": sealed, "questions": len(questions), "documents": documents}
+    (folder / "sealed.json").write_text(json.dumps(seal, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
