@@ -48,7 +48,6 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def __getattr__(name: str) -> object:
-    """Import the module of a public name at the first use of the name, and return the object."""
     place = next((place for place, names in _PLACES.items() if name in names), None)
     if place is None:
         raise AttributeError(f"module 'exhibit' has no attribute {name!r}; the names are {', '.join(__all__)}")

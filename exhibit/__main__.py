@@ -114,7 +114,6 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _choose_mode(verb: Verb, rest: list[str]) -> tuple[str, str, list[str]]:
-    """Return the module and the function that handle a verb's arguments, and the arguments."""
     for flag, target in verb.modes.items():
         parts = flag.split()
         for at in range(len(rest)):
@@ -141,7 +140,6 @@ def list_spellings() -> dict[str, str]:
 
 
 def format_help() -> str:
-    """Return the help text of `exhibit`: the table of verbs, the flags and the exit codes."""
     lines = [
         f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
         "",

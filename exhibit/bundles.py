@@ -158,7 +158,6 @@ def import_extra(module: str) -> Any:
 
 
 def format_html_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as an HTML table, the first as its header."""
     head, *body = ([escape(cell) for cell in row] for row in rows)
     top = "".join(f"<th scope='col'>{cell}</th>" for cell in head)
     lines = [f"<tr><th scope='row'>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in body]
@@ -166,7 +165,6 @@ def format_html_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_html_paragraphs(lines: Iterable[str]) -> str:
-    """Return each line as an HTML paragraph."""
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 

@@ -28,7 +28,6 @@ _PACKAGE = "exhibit.converters"
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the converter that the first argument names, as in `exhibit convert cuad`."""
     given = list(sys.argv[1:] if argv is None else argv)
     names = ", ".join(list_plugins(_PACKAGE))
     if not given or given[0] in ("--help", "-h"):
@@ -74,7 +73,6 @@ class Conversion:
     seconds: float
 
     def load(self) -> Bundle:
-        """Open the bundle that the conversion wrote."""
         return load(self.out)
 
     def __repr__(self) -> str:
@@ -148,7 +146,6 @@ def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
 
 
 def _format_flags(options: dict[str, object]) -> Iterator[str]:
-    """Yield options as command-line flags; None and False are left out."""
     for name, value in options.items():
         if value is None or value is False:
             continue

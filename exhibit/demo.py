@@ -84,7 +84,6 @@ def choose_samples(only: str | None) -> list[str]:
 
 
 def _convert_sample(name: str, out: Path) -> Path:
-    """Convert a sample and return the folder of its bundle."""
     print_note(f"converting the sample of {name}")
     convert(name, source=samples_folder() / name, out=out, force=True)
     return out

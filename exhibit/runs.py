@@ -47,7 +47,6 @@ class Run(RunResults):
 
     @property
     def report(self) -> Path:
-        """The path of the report, an HTML page."""
         return self.folder / REPORT
 
     @cached_property
@@ -122,7 +121,6 @@ class Comparison:
 
     @property
     def better(self) -> str:
-        """Which of the two runs is better, in a sentence."""
         return regression.describe_better(self.names, self.differences, self.regressions)
 
     def __repr__(self) -> str:

@@ -140,6 +140,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
+    if not drafted:
+        raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:
         raise SourceError(
             f"{source}: no question was drafted: {_explain_none(drafted)}; "
@@ -207,6 +209,8 @@ class Drafter:
             Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
         )
         self._store = find_cache_folder() / "drafts"
+        self.unread: list[str] = []
+        """The reason why each skipped document cannot be read."""
 
     @cached_property
     def _asker(self) -> Asker:
@@ -241,7 +245,9 @@ class Drafter:
             PreparationWork(Preparation(config, None, read_ocr_flags(options))), (path for _, path in new)
         )
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
-            if outcome.error is None:
+            if outcome.error is not None:
+                self.unread.append(str(outcome.error))
+            else:
                 known[name] = self._draft(name, outcome.unwrap())
                 self._remember(keys[name], known[name])
         yield from (known[name] for name in paths if name in known)

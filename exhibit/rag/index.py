@@ -319,7 +319,7 @@ def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, 
     Without a config the settings stored in the index apply, except those that the user gives in `own`.
     """
     if not (folder / MANIFEST).is_file():
-        raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one first")
+        raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     try:
         return _open(folder, config, own or {})
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:

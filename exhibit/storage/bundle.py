@@ -51,7 +51,8 @@ class BundleFolder:
 def open_bundle(root: Path) -> BundleFolder:
     """Read a bundle without requiring its optional files; raise one BundleError that names every problem."""
     if not root.is_dir():
-        raise BundleError(f"{root}: no such folder")
+        what = f"a file; name the bundle's folder, such as {root.parent}" if root.exists() else "no such folder"
+        raise BundleError(f"{root}: {what}")
     problems: list[str] = []
 
     def read_part(read: Callable[[], Any], default: Any) -> Any:

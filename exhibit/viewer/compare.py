@@ -14,7 +14,7 @@ from exhibit.evaluation.statistics import compare, count_overlap, summarise_run
 from exhibit.evaluation.text_tables import describe_not_compared
 from exhibit.viewer.page import Record, render
 from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching
-from exhibit.viewer.report import View, format_start
+from exhibit.viewer.report import format_start, name_apart, write_page
 from exhibit.viewer.tables import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
 
 NAME = "compare.html"
@@ -24,12 +24,10 @@ _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "res
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: str = "", **how: Any) -> Path:
     """Write a page that compares the first results folder with each of the others, and return its path.
 
-    Without `out`, the page is `compare.html` in the last folder; `how` sets the options of `View`.
+    Without `out`, the page is `compare.html` in the last folder; `how` are options of `write_page`.
     """
     runs = [RunResults(folder) for folder in folders]
-    if len({run.name for run in runs}) < len(runs):
-        for run in runs:
-            run.name = str(run.folder)
+    name_apart(runs)
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
     overlaps = [count_overlap(tables[0], other) for other in tables[1:]]
     better, moved, left_out = [], [], []
@@ -68,7 +66,7 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
         )
 
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
-    return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, make_body)
+    return write_page(runs, out or Path(folders[-1]) / NAME, title, make_body, **how)
 
 
 def _make_grids(names: Sequence[str], tables: Sequence[Sequence[Table]]) -> list[tuple[str, list[Any]]]:
@@ -90,7 +88,7 @@ def _make_grid(names: Sequence[str], tables: Sequence[Sequence[Table]], dataset:
 
 def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
     """Return the settings that differ between the runs, each as its name and its value in every run."""
-    settings = [run.settings for run in runs]
+    settings = [{**run.settings, "commit": run.commit or "unknown"} for run in runs]
     names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
     values = {name: [one.get(name, "–") for one in settings] for name in names}
     return [(name, each) for name, each in values.items() if len(set(each)) > 1]

@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.engine import Limits, open_engine, run_in_worker, track
-from exhibit.evidence import Document, Span, read_document
-from exhibit.evidence.document import Page
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.document import Page, subtract_spans
 from exhibit.evidence.readers.pdf import find_page_boxes, render
 from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -70,8 +70,7 @@ def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterab
 
 
 def overlaps(span: Span, others: Iterable[Span]) -> bool:
-    """Return whether a span overlaps at least one of the other spans."""
-    return any(_count_shared(span, other) for other in others)
+    return any(span.overlaps(other) for other in others)
 
 
 def _count_shared(first: Span, second: Span) -> int:
@@ -80,20 +79,8 @@ def _count_shared(first: Span, second: Span) -> int:
 
 def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
     """Return the parts of a passage that are gold, counted from the passage's start; adjacent parts are joined."""
-    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _count_shared(span, g)]
-    cuts = sorted({edge for part in parts for edge in part})
-    ranges: list[tuple[int, int]] = []
-    for start, end in pairwise(cuts):
-        if overlaps(Span(start, end), parts):
-            first = ranges.pop()[0] if ranges and ranges[-1][1] == start - span.start else start - span.start
-            ranges.append((first, end - span.start))
-    return ranges
-
-
-def find_kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the ranges of a passage's text that come from the document, not from the system (`added`)."""
-    edges = [0, *chain(*sorted(added)), length]
-    return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
+    other = subtract_spans([span], gold)
+    return [(start - span.start, end - span.start) for start, end in subtract_spans([span], other)]
 
 
 def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
@@ -152,14 +139,13 @@ class Wanted:
 
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     """The number of each document, by dataset and filename."""
-    ranks: dict[tuple[int, int], int] = field(default_factory=dict)
+    ranks: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
     spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
 
     def number(self, dataset: str, filename: str) -> int:
-        """Return the number of a document; a new document gets the next one."""
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
-    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, rank: int | None) -> list[list[int]]:
+    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, rank: tuple[int, ...] | None) -> list[list[int]]:
         """Return the pages of a question as `[document number, page]`; with a rank, register them for drawing."""
         shown = [[self.number(row.dataset, filename), page] for filename, page in choose_pages(row, files)]
         if rank is not None:
@@ -189,15 +175,13 @@ class Sheets:
     """A work item: a document, the numbers of its pages to draw (none if it has no pages), and the spans to mark."""
 
     number: int
-    filename: str
     path: Location
     pages: tuple[int, ...]
     spans: tuple[Span, ...]
     folder: Path
-    """The folder of the pictures."""
 
     def __str__(self) -> str:
-        return self.filename
+        return self.path.name
 
 
 def draw(
@@ -248,7 +232,7 @@ def _make_sheets(
         path = files.get(dataset, {}).get(filename)
         if number in chosen and path is not None:
             pages = tuple(page for page in chosen[number] if page)
-            items.append(Sheets(number, filename, path, pages, tuple(sorted(wanted.spans[number])), folder))
+            items.append(Sheets(number, path, pages, tuple(sorted(wanted.spans[number])), folder))
     return items, notes
 
 
@@ -278,9 +262,10 @@ def draw_sheets(sheets: Sheets) -> Record:
     drawn = {}
     for number in sheets.pages:
         page = document.pages[number - 1] if number <= len(document.pages) else None
-        name = _draw_picture(sheets, page) if page and page.width else None
-        if page and name:
-            boxes = _find_boxes(document, page, sheets)
+        if page and page.width and (name := _draw_picture(sheets, page)):
+            spans = [span for span in sheets.spans if span.overlaps(page.span)]
+            found = zip(spans, find_page_boxes(document, number, spans), strict=True)
+            boxes = {f"{span.start}-{span.end}": [measure_box(box) for box in lines] for span, lines in found if lines}
             drawn[number] = [name, round(page.width, 1), round(page.height, 1), boxes]
     if drawn or document.pages:
         return {"pages": drawn}
@@ -299,13 +284,5 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
     return name
 
 
-def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
-    """Return the rectangles `[x, y, width, height]` of each span on a page, by keys such as `120-180`."""
-    spans = [span for span in sheets.spans if _count_shared(span, page.span)]
-    boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
-    return {f"{span.start}-{span.end}": [measure_box(box) for box in lines] for span, lines in boxes if lines}
-
-
 def measure_box(box: Any) -> list[float]:
-    """Return a box as x, y, width and height from the top left of the page."""
     return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]

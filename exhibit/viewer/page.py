@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,8 +15,6 @@ Record = dict[str, Any]
 """The data that the scripts of a page read."""
 
 _STATIC = Path(__file__).parent / "static"
-_NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def format_page(
@@ -65,17 +62,14 @@ def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
 
 
 def _hash_text(text: str) -> str:
-    """Return the hash by which a content security policy allows exactly this script or style sheet."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def read(name: str) -> str:
-    """Return the text of a file in `static/`."""
     return (_STATIC / name).read_text(encoding="utf-8")
 
 
 def render(template: str, **values: Any) -> Markup:
-    """Return a filled template; all values are escaped."""
     return Markup(_make_environment().get_template(template).render(**values))
 
 
@@ -85,15 +79,8 @@ def _make_environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(read), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["plain"] = escape_markdown
     environment.filters["fill"] = lambda text, *values: text.format(*values)
-    environment.filters["xml"] = lambda text: _NO_XML.sub("\ufffd", text)  # characters that XML does not allow
     return environment
-
-
-def escape_markdown(text: object) -> Markup:
-    """Return a text with its Markdown characters escaped, because names and questions are untrusted input."""
-    return Markup(_MARKDOWN.sub(r"\\\1", " ".join(str(text).split())))
 
 
 def as_json(value: Any) -> Markup:

@@ -11,8 +11,6 @@ LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176  # pixels: the frame inside the pict
 
 @dataclass(frozen=True)
 class Point:
-    """A point in the picture, with its description."""
-
     x: float
     y: float
     label: str
@@ -29,24 +27,17 @@ class PlotLine:
 
     @property
     def path(self) -> str:
-        """The points as `x,y x,y …`, for the `points` attribute of an SVG polyline."""
         return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of lines."""
-
     title: str
     note: str
     lines: list[PlotLine] = field(default_factory=list)
     ticks: list[Point] = field(default_factory=list)
     sides: list[Point] = field(default_factory=list)
     """The marks of the left axis."""
-    zones: list[tuple[str, float, float]] = field(default_factory=list)
-    """The quality bands: name, top and height."""
-    breaks: list[Point] = field(default_factory=list)
-    """The positions where the measured data changed."""
 
     @property
     def summary(self) -> str:
@@ -72,13 +63,12 @@ def format_outline(intervals: Sequence[tuple[float, float, float]]) -> str:
 
 
 def make_plots(means: Means) -> list[Plot]:
-    """Return the plots of retrieval metrics over k for which a run has values."""
+    """Return the plots of retrieval metrics over k for which a run has at least two cutoffs."""
     families = {
         "Precision and recall": ["char_recall", "char_precision"],
         "The right document": ["document_hit", "drm"],
     }
-    plots = (plot_over_k(means, metrics, title) for title, metrics in families.items())
-    return [plot for plot in plots if plot is not None]
+    return [plot for title, metrics in families.items() if (plot := plot_over_k(means, metrics, title))]
 
 
 def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | None:

@@ -4,13 +4,14 @@ import base64
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evaluation.metrics import describe_metric
-from exhibit.evaluation.outcomes import BAD, GOOD
+from exhibit.evaluation.outcomes import GOOD
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import KEPT, STAGE_TITLES, StageCounts, find_loss
 from exhibit.schemas.run import Outcome, RunGold, RunPassage, RunQuestion
@@ -20,7 +21,6 @@ from exhibit.viewer.drawing import (
     Wanted,
     find_best_place,
     find_gold_ranges,
-    find_kept_ranges,
     group_spans,
     list_passage_spans,
     overlaps,
@@ -110,44 +110,61 @@ class Tally:
     """The outcomes by dataset."""
     impossible: int = 0
     stages: StageCounts = field(default_factory=StageCounts)
-    worst: dict[str, RunQuestion] = field(default_factory=dict)
-    """For each unfavourable outcome, the question with the most confident reply."""
 
     def add(self, row: RunQuestion) -> None:
-        """Count a question."""
         self.outcomes.setdefault(row.dataset, Counter())[row.outcome] += 1
         self.impossible += row.is_impossible
-        if row.outcome is Outcome.FAILED:
-            return
-        self.stages.add(row)
-        before = self.worst.get(row.outcome)
-        if row.outcome in BAD and (before is None or _rank_confidence(row) > _rank_confidence(before)):
-            self.worst[row.outcome] = row
+        if row.outcome is not Outcome.FAILED:
+            self.stages.add(row)
 
     @property
     def total(self) -> Counter[str]:
-        """The number of questions with each outcome."""
         return sum(self.outcomes.values(), Counter())
 
 
-def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
-    # a mistake made with confidence, or with the answer in the context, is more worth reading
-    return row.reply.confidence or 0.0, find_nearest(row.scores, "char_recall") or 0.0
+class Entry(NamedTuple):
+    """A question in the list: its row number in each run, its value for each filter, and its rank."""
+
+    numbers: tuple[int | None, ...]
+    values: list[str]
+    rank: tuple[int, ...]
+    """The pages of the lowest ranks are drawn first."""
+
+
+class Facet(NamedTuple):
+    """A filter of the question list: its values, and the number of questions with each value."""
+
+    name: str
+    title: str
+    values: list[str]
+    counts: list[int]
 
 
 class Matching:
-    """The questions of one run, or of several runs with equal questions matched by their content.
+    """The questions of one run, or of several runs with equal questions matched by their content, in sorted order.
 
-    After `scan`, the questions are sorted: unfavourable outcomes come first or, with several runs, what became worse.
+    Unfavourable outcomes come first or, with several runs, what became worse.
     """
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
+        """Read every question once, count it, and sort the list."""
         self.runs = list(runs)
         self.several = len(self.runs) > 1
         self.tallies = [Tally() for _ in self.runs]
-        self.ranks: list[int] = []
-        """The rank of each question in the list; the pages of the lowest ranks are drawn first."""
-        self._numbers = self._match_rows()
+        order, seen = list(CHANGES if self.several else OUTCOMES), Counter[tuple[str, str]]()
+        self.entries: list[Entry] = []
+        for at, numbers in enumerate(self._match_rows()):
+            sides = self.read(numbers)
+            for tally, row in zip(self.tallies, sides, strict=True):
+                if row is not None:
+                    tally.add(row)
+            values = self._list_values(sides)
+            kind, dataset = values[:2]
+            # the first of each kind in each dataset comes before the second of any; good outcomes come last
+            later = seen[dataset, kind] + _LAST * (kind in GOOD or kind == "same")
+            self.entries.append(Entry(numbers, values, (later, order.index(kind), at)))
+            seen[dataset, kind] += 1
+        self.entries.sort(key=lambda entry: entry.rank[1:])
 
     def _match_rows(self) -> list[tuple[int | None, ...]]:
         if not self.several:
@@ -162,81 +179,42 @@ class Matching:
                 rows.setdefault((*content, seen[content]), [None] * len(self.runs))[at] = number
         return [tuple(numbers) for numbers in rows.values()]
 
-    def __len__(self) -> int:
-        return len(self._numbers)
+    def read(self, numbers: Sequence[int | None]) -> list[Side]:
+        """Return a question's row in each run, read from disk."""
+        return [None if at is None else run.rows[at] for run, at in zip(self.runs, numbers, strict=True)]
 
-    def __iter__(self) -> Iterator[list[Side]]:
-        """Yield each question's row in each run, read from disk one question at a time."""
-        for numbers in self._numbers:
-            yield [None if at is None else run.rows[at] for run, at in zip(self.runs, numbers, strict=True)]
+    def make_facets(self) -> list[Facet]:
+        """Return the filters of the list; the values of a filter are in its own order, and others follow by name."""
+        kinds: list[tuple[str, str, Iterable[str]]] = [("dataset", "Benchmark", ()), ("error", "Error", ())]
+        if self.several:
+            kinds.insert(0, ("change", "Change", CHANGES))
+            kinds += [(f"outcome-{n}", run.name, OUTCOMES) for n, run in enumerate(self.runs, 1)]
+        else:
+            kinds.insert(0, ("outcome", "Outcome", OUTCOMES))
+            kinds.append(("lost_at", "Gold lost", (*STAGE_TITLES, KEPT)))
+        facets = []
+        for at, (name, title, order) in enumerate(kinds):
+            counts = Counter(entry.values[at] for entry in self.entries)
+            known = [value for value in order if counts[value]]
+            known += sorted(value for value in counts if value and value not in known)
+            facets.append(Facet(name, title, known, [counts[value] for value in known]))
+        return facets
 
-    def scan(self) -> Iterator[list[Side]]:
-        """Yield the rows of each question and count them; after the last one, the questions are sorted."""
-        order = list(CHANGES if self.several else OUTCOMES)
-        seen: Counter[tuple[str, str]] = Counter()
-        ranked = []
-        every: Iterable[list[Side]] = self if self.several else ([row] for row in self.runs[0].rows)
-        for at, sides in enumerate(every):
-            for tally, row in zip(self.tallies, sides, strict=True):
-                if row is not None:
-                    tally.add(row)
-            kind, dataset = self.find_kind(sides), _get_dataset(sides)
-            # the first of each kind in each dataset comes before the second of any; good outcomes come last
-            ranked.append((order.index(kind), at, seen[dataset, kind] + _LAST * (kind in GOOD or kind == "same")))
-            seen[dataset, kind] += 1
-            yield sides
-        ranked.sort()
-        self._numbers = [self._numbers[at] for _, at, _ in ranked]
-        self.ranks = [rank for _, _, rank in ranked]
-
-    def find_kind(self, sides: Sequence[Side]) -> str:
-        """Return the change of a question between the runs; with one run, its outcome."""
-        return _find_change(sides) if self.several else next(row.outcome for row in sides if row is not None)
-
-    def make_facets(self) -> "list[Facet]":
-        """Return the filters of the list that apply to every question."""
-        kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
-        if not self.several:
-            lost = Facet("lost_at", "Gold lost", (*STAGE_TITLES, KEPT))
-            return [Facet("outcome", "Outcome", tuple(OUTCOMES)), *kinds, lost]
-        sides = [Facet(f"outcome-{n}", run.name, tuple(OUTCOMES)) for n, run in enumerate(self.runs, 1)]
-        return [Facet("change", "Change", tuple(CHANGES)), *kinds, *sides]
-
-    def list_values(self, sides: Sequence[Side]) -> list[str]:
+    def _list_values(self, sides: Sequence[Side]) -> list[str]:
         """Return the value of a question for each facet, in the order of `make_facets`."""
+        first = _get_first(sides)
         own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
         error = next((row.reply.error for row in reversed(sides) if row is not None and row.reply.error), "")
         # digits are masked to group errors
         kind = cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
-        return [self.find_kind(sides), _get_dataset(sides), kind, *own]
+        return [_find_change(sides) if self.several else first.outcome, first.dataset, kind, *own]
 
 
-def _get_dataset(sides: Sequence[Side]) -> str:
-    return next(row.dataset for row in sides if row is not None)
+def _get_first(sides: Sequence[Side]) -> RunQuestion:
+    return next(row for row in sides if row is not None)
 
 
-# ---------------------------------------------------------------- the list and its filters
-
-
-@dataclass
-class Facet:
-    """A filter of the question list: its values, and the number of questions with each value."""
-
-    name: str
-    title: str
-    order: Sequence[str] = ()
-    """The order of the values; values that are not named here follow by name."""
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def list_values(self) -> list[str]:
-        """Return the values that occur, in order."""
-        known = [value for value in self.order if self.counts[value]]
-        return known + sorted(value for value in self.counts if value and value not in known)
-
-    def as_json(self) -> Record:
-        """Return the filter as data for the page's script."""
-        values = self.list_values()
-        return {"name": self.name, "title": self.title, "values": values, "counts": [self.counts[v] for v in values]}
+# ---------------------------------------------------------------- the data files of a page
 
 
 LINES, CASES = 500, 50
@@ -255,21 +233,14 @@ def get_labels(row: RunQuestion) -> dict[str, str]:
 def list_fields(runs: Sequence[str]) -> list[str]:
     """Return the names of the fields in a line of the list; with several runs, two of them occur once per run."""
     names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
-    return [
-        "id",
-        "question",
-        "file",
-        "error",
-        *(f"found{name}" for name in names),
-        *(f"answer{name}" for name in names),
-    ]
+    own = [f"{field}{name}" for field in ("found", "answer") for name in names]
+    return ["id", "question", "file", "error", *own]
 
 
 def make_line(rows: Sequence[Side]) -> list[Any]:
     """Return the values of the fields that `list_fields` names, in the same order."""
-    known = [row for row in rows if row is not None]
-    errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in known if row.reply.error)
-    first = known[0]
+    errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row is not None and row.reply.error)
+    first = _get_first(rows)
     return [
         first.id,
         cut(first.question, _QUESTION_CHARS),
@@ -289,87 +260,25 @@ def find_gold_recall(row: RunQuestion) -> float | None:
 class PieceWriter:
     """Writes the data files that a page loads: the lines of the list, and the cases that it opens.
 
-    `count` must have seen every question before the first is added.
+    A text that the cases of a file share is stored once.
     """
 
     def __init__(self, folder: Path, facets: Sequence[Facet], wanted: Wanted) -> None:
         self._folder, self._facets, self._wanted = folder, facets, wanted
-        self._numbers: dict[int, dict[str, int]] = {}
+        self._numbers = [{value: number for number, value in enumerate(facet.values)} for facet in facets]
         self._metrics: dict[str, int] = {}
         self._lines: list[list[Any]] = []
-        self._block = Cases(self._metrics, wanted)
-        self.total = 0
-
-    def count(self, values: Sequence[str]) -> None:
-        """Count the facet values of one question."""
-        for facet, value in zip(self._facets, values, strict=True):
-            facet.counts[value] += 1
-
-    def add(self, sides: Sequence[Side], values: Sequence[str], *, rank: int | None = None) -> None:
-        """Add a question; with a rank, its pages are drawn, those with the lowest rank first."""
-        numbers = [self._number(facet).get(value, -1) for facet, value in zip(self._facets, values, strict=True)]
-        self._lines.append([*numbers, *make_line(sides), get_labels(next(row for row in sides if row is not None))])
-        self._block.add(sides, rank=rank)
-        self.total += 1
-        if self.total % CASES == 0:
-            self._put_cases()
-        if self.total % LINES == 0:
-            self._put_lines()
-
-    def _number(self, facet: Facet) -> dict[str, int]:
-        if id(facet) not in self._numbers:
-            self._numbers[id(facet)] = {value: number for number, value in enumerate(facet.list_values())}
-        return self._numbers[id(facet)]
-
-    def close(self) -> Record:
-        """Write the remaining cases and lines, and return the list's metadata for the page's script."""
-        if self._block.cases:
-            self._put_cases()
-        if self._lines or not self.total:
-            self._put_lines()
-        abouts = [(name, describe_metric(name)) for name in self._metrics]
-        return {
-            "total": self.total,
-            "lines": LINES,
-            "cases": CASES,
-            "facets": [facet.as_json() for facet in self._facets],
-            "metrics": [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts],
-        }
-
-    def _put_lines(self) -> None:
-        write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
-        self._lines = []
-
-    def _put_cases(self) -> None:
-        write_piece(self._folder, f"c{(self.total - 1) // CASES}", self._block.as_json())
-        self._block = Cases(self._metrics, self._wanted)
-
-
-def write_piece(folder: Path, name: str, value: Any) -> None:
-    """Write a value as a script file that hands compressed JSON to the page."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    data = packer.compress(as_json(value).encode("utf-8")) + packer.flush()
-    text = base64.b64encode(data).decode("ascii")
-    (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{text}")\n', encoding="ascii")
-
-
-class Cases:
-    """The details of several questions, which a page loads as one file; a text that they share is stored once."""
-
-    def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
-        self.cases: list[Record] = []
+        self._cases: list[Record] = []
         self._texts: dict[str, int] = {}
         self._files: dict[int, str] = {}
-        self._metrics, self._wanted = metrics, wanted
+        self.total = 0
 
-    def as_json(self) -> Record:
-        """Return the cases, their shared texts and their file names as data for the page's script."""
-        return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
-
-    def add(self, rows: Sequence[Side], *, rank: int | None) -> None:
-        """Add a question with its row in each run."""
-        first = next(row for row in rows if row is not None)
-        self.cases.append(
+    def add(self, rows: Sequence[Side], values: Sequence[str], *, rank: tuple[int, ...] | None) -> None:
+        """Add a question with its row in each run; with a rank, its pages are drawn, those of low rank first."""
+        first = _get_first(rows)
+        numbers = [known.get(value, -1) for known, value in zip(self._numbers, values, strict=True)]
+        self._lines.append([*numbers, *make_line(rows), get_labels(first)])
+        self._cases.append(
             {
                 "dataset": first.dataset,
                 "id": first.id,
@@ -382,12 +291,41 @@ class Cases:
                 "sides": [None if row is None else self._make_side(row, rank) for row in rows],
             }
         )
+        self.total += 1
+        if self.total % CASES == 0:
+            self._put_cases()
+        if self.total % LINES == 0:
+            self._put_lines()
 
-    def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
+    def close(self) -> Record:
+        """Write the remaining cases and lines, and return the list's metadata for the page's script."""
+        if self._cases:
+            self._put_cases()
+        if self._lines or not self.total:
+            self._put_lines()
+        abouts = [(name, describe_metric(name)) for name in self._metrics]
+        return {
+            "total": self.total,
+            "lines": LINES,
+            "cases": CASES,
+            "facets": [facet._asdict() for facet in self._facets],
+            "metrics": [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts],
+        }
+
+    def _put_lines(self) -> None:
+        write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
+        self._lines = []
+
+    def _put_cases(self) -> None:
+        block = {"texts": list(self._texts), "files": self._files, "cases": self._cases}
+        write_piece(self._folder, f"c{(self.total - 1) // CASES}", block)
+        self._cases, self._texts, self._files = [], {}, {}
+
+    def _make_side(self, row: RunQuestion, rank: tuple[int, ...] | None) -> Record:
         reply, spans = row.reply, group_spans(row)
         # a failed question has no score, even where -1 was written for other tools
         known = {} if reply.error else {name: value for name, value in row.scores.items() if value is not None}
-        scores = [[self._metrics.setdefault(name, len(self._metrics)), round(v, 4)] for name, v in known.items()]
+        scores = [(self._metrics.setdefault(name, len(self._metrics)), round(v, 4)) for name, v in known.items()]
         return {
             "outcome": row.outcome,
             "why": explain_outcome(row),
@@ -398,7 +336,7 @@ class Cases:
             "confidence": reply.confidence,
             "selected": reply.selected,
             "retrieved": len(reply.passages),
-            "scores": [number for pair in scores for number in pair],
+            "scores": list(chain(*scores)),
             "passages": [self._make_passage(row.dataset, passage, spans) for passage in reply.passages[:PASSAGES]],
             "pages": self._wanted.ask(row, spans, rank=rank),
             "stages": [_describe_stages(gold) for gold in row.gold_stages],
@@ -419,7 +357,8 @@ class Cases:
         filename, text, spans = passage.filename or "", passage.text or "", list_passage_spans(passage)
         gold = files[filename].gold if filename in files else []
         # the text of the longest piece is that of its span, unless the system gave another text
-        kept = find_kept_ranges(passage.added, len(text))
+        edges = [0, *chain(*sorted(passage.added)), len(text)]
+        kept = zip(edges[::2], edges[1::2], strict=True)
         own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
         return {
             "file": self._number_file(dataset, filename),
@@ -442,6 +381,14 @@ class Cases:
         number = self._wanted.number(dataset, filename)
         self._files[number] = filename
         return number
+
+
+def write_piece(folder: Path, name: str, value: Any) -> None:
+    """Write a value as a script file that hands compressed JSON to the page."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = packer.compress(as_json(value).encode("utf-8")) + packer.flush()
+    text = base64.b64encode(data).decode("ascii")
+    (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{text}")\n', encoding="ascii")
 
 
 def _describe_stages(gold: Mapping[str, Any]) -> Record:

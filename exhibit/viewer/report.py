@@ -3,11 +3,9 @@
 >>> write_report(Path("results/first"))
 """
 
-import base64
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +21,7 @@ from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, REPORT, Outcome
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.atomic import (
-    FolderKind,
-    identity_of,
-    make_scratch_folder,
-    remove_folder,
-    replace_folder,
-    write_whole,
-)
+from exhibit.storage.atomic import FolderKind, replace_folder, write_whole
 from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.viewer.drawing import MAX_PAGES, Wanted, draw
 from exhibit.viewer.page import Record, as_json, format_page, render
@@ -41,7 +32,6 @@ from exhibit.viewer.questions import (
     Matching,
     PieceWriter,
     Tally,
-    explain_outcome,
     list_fields,
     write_piece,
 )
@@ -50,22 +40,20 @@ from exhibit.viewer.tables import MEANINGS, group_rows, make_breakdowns, make_fu
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 IMAGES = "pages"
 """The folder of the page pictures, beside the pieces."""
-MAX_SINGLE_FILE_CHARS = 30_000_000  # of pieces: a browser opens it in about a second, and it can be mailed
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
-_WORTH = 3  # questions that are listed as worth looking at: nobody would look at more
 
 Body = Callable[[Matching, Record, list[str]], str]
 """A function that makes the page's body from the counted questions, the script's data and the notes."""
 
 
 def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how: Any) -> Path:
-    """Write the report of a results folder and return its path; `how` sets the options of `View`."""
+    """Write the report of a results folder and return its path; `how` are options of `write_page`."""
     run = RunResults(folder)
 
     def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
         return _make_body(run, matching.tallies[0], meta, notes, home)
 
-    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", make_body)
+    return write_page([run], out or folder / REPORT, f"{run.name} – Exhibit report", make_body, **how)
 
 
 @guarded("stopped; continue with the same command and --resume")
@@ -98,7 +86,6 @@ def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], ho
         system=describe_system(run, total.total()),
         opening=write_opening(run, tally),
         tiles=make_tiles(tally),
-        worth=choose_worth_looking_at(tally),
         shares=stack_shares(several | tally.outcomes, reversed(OUTCOMES)),
         funnel_rows=make_funnel(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
@@ -128,7 +115,6 @@ def describe_system(run: RunResults, questions: int) -> str:
 
 
 def format_start(run: RunResults) -> str:
-    """Return the day and time when a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
     except ValueError:
@@ -175,109 +161,69 @@ def make_tiles(tally: Tally) -> list[Record]:
     ]
 
 
-def choose_worth_looking_at(tally: Tally) -> list[Record]:
-    """Return the questions to look at first: the most confident one of each of the most serious outcomes."""
-    rows = [(name, tally.worst[name]) for name in OUTCOMES if name in tally.worst][:_WORTH]
-    return [
-        {"key": f"{row.dataset}/{row.id}", "question": row.question, "outcome": name,
-         "why": " ".join(explain_outcome(row))}
-        for name, row in rows
-    ]  # fmt: skip
-
-
 # ---------------------------------------------------------------- writing a page about runs
 
 
-@dataclass(frozen=True)
-class View:
-    """The options for writing an HTML page about runs, with a folder of data files or everything in a single file."""
+def write_page(
+    runs: Sequence[RunResults],
+    path: Path,
+    title: str,
+    body: Body,
+    *,
+    datasets: Mapping[str, Path] | None = None,
+    pages: int | None = MAX_PAGES,
+    cases: int | None = None,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Write a page about runs, with a folder of data files beside it.
 
-    datasets: Mapping[str, Path] | None = None
-    """The bundles by name; without them, those that the runs name."""
-    pages: int | None = MAX_PAGES
-    """The largest number of drawn pages, unfavourable outcomes first; None: all."""
-    cases: int | None = None
-    """The number of questions whose pages are drawn; None: all."""
-    single_file: bool = False
-    jobs: int | None = None
-    limits: Limits | None = None
-    say: Callable[[str], None] = lambda _: None
-    """Called with the reason for each page that is not drawn."""
-
-    def write(self, runs: Sequence[RunResults], path: Path, title: str, body: Body) -> Path:
-        """Write the page from the files of the runs, one row at a time, and return its path."""
-        notes: list[str] = []
-        roots = find_dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
-        path.unlink(missing_ok=True)  # new pieces do not fit an old page
-        out = path.with_name(f"{path.stem}_files")
-        matching, wanted = Matching(runs), Wanted()
-        with make_scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
-            meta = self._write_questions(matching, pieces, wanted)
-            with keep_recent_files():  # remote documents are downloaded once
-                documents, faults = draw(
-                    wanted, roots, pieces / IMAGES, lambda number, data: write_piece(pieces, f"d{number}", data),
-                    most=self.pages, jobs=self.jobs, limits=self.limits,
-                )  # fmt: skip
-            notes += faults
-            meta |= {"documents": documents, "folder": None if self.single_file else out.name}
-            meta |= {"whole": meta["total"], "pictures_left_out": 0}
-            # the first lines are shown at once; a single file has as many pieces as fit
-            blocks = inline_pieces(pieces, meta) if self.single_file else {"piece-i0": _read_piece(pieces / "i0.js")}
-            text, data = body(matching, meta, notes), {"meta": as_json(meta), **blocks}
-            write_whole(path, format_page(title, text, scripts=_SCRIPTS, data=data, pieces=not self.single_file))
-        if self.single_file and PIECES.is_one(out):
-            remove_folder(out, identity_of(out))
-        for note in notes:
-            self.say(note)
-        return path
-
-    def _write_questions(self, matching: Matching, pieces: Path, wanted: Wanted) -> Record:
-        """Write the question list and the details of each question as data files; return the script's metadata.
-
-        Each question is read twice: first to sort the list, then to write the files.
-        """
-        writer = PieceWriter(pieces, matching.make_facets(), wanted)
-        for sides in matching.scan():
-            writer.count(matching.list_values(sides))
-        most, numbers = 0 if self.pages == 0 else self.cases, range(len(matching))
-        drawn = set(numbers if most is None else nsmallest(most, numbers, key=lambda at: (matching.ranks[at], at)))
-        for number, sides in enumerate(track(matching, total=len(matching), label="report", unit="question")):
-            writer.add(sides, matching.list_values(sides), rank=matching.ranks[number] if number in drawn else None)
-        names = [run.name for run in matching.runs]
-        kind = "compare" if matching.several else "report"
-        tones = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
-        return writer.close() | {"kind": kind, "runs": names, "fields": list_fields(names), "tones": tones}
-
-
-def inline_pieces(folder: Path, meta: Record) -> dict[str, str]:
-    """Return the data files and images of a folder as blocks of a single HTML file, as many as fit.
-
-    They are taken in this order: the list of questions, the cases, the positions of spans, and the images.
+    `datasets` are the bundles by name; without them, those that the runs name. At most `pages` pages are drawn (None:
+    all), those of `cases` questions, unfavourable outcomes first. `say` gets the reason for each page that is missing.
     """
-    blocks: dict[str, str] = {}
-    paths = [*folder.glob("[icd]*.js"), *folder.glob(f"{IMAGES}/*")]
-    order = {"i": 0, "c": 1, "d": 2}
-    paths.sort(key=lambda path: (order.get(path.stem[0], 3), [int(n) for n in path.stem.lstrip("icd").split("-")]))
-    left, cases_left_out, pictures_left_out = MAX_SINGLE_FILE_CHARS, 0, 0
-    for path in paths:
-        is_picture = path.suffix != ".js"
-        data = base64.b64encode(path.read_bytes()).decode("ascii") if is_picture else _read_piece(path)
-        text = f"data:image/{path.suffix[1:]};base64,{data}" if is_picture else data
-        is_case = path.stem[0] == "c" and not is_picture
-        if len(text) > left or (is_case and cases_left_out):
-            cases_left_out += is_case
-            pictures_left_out += is_picture
-            continue
-        left -= len(text)
-        blocks[f"image-{path.name}" if is_picture else f"piece-{path.stem}"] = text
-    stored = sum(name.startswith("piece-c") for name in blocks)
-    meta |= {"whole": min(meta["total"], stored * meta["cases"]), "pictures_left_out": pictures_left_out}
-    return blocks
+    notes: list[str] = []
+    roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets
+    path.unlink(missing_ok=True)  # new pieces do not fit an old page
+    out = path.with_name(f"{path.stem}_files")
+    matching, wanted = Matching(runs), Wanted()
+    with replace_folder(out, force=True, kind=PIECES) as pieces:
+        meta = _write_questions(matching, pieces, wanted, cases=0 if pages == 0 else cases)
+        with keep_recent_files():  # remote documents are downloaded once
+            documents, faults = draw(
+                wanted, roots, pieces / IMAGES, lambda number, data: write_piece(pieces, f"d{number}", data),
+                most=pages, jobs=jobs, limits=limits,
+            )  # fmt: skip
+        notes += faults
+        meta |= {"documents": documents, "folder": out.name}
+        # the first lines are shown at once
+        first = (pieces / "i0.js").read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
+        text, data = body(matching, meta, notes), {"meta": as_json(meta), "piece-i0": first}
+        write_whole(path, format_page(title, text, scripts=_SCRIPTS, data=data, pieces=True))
+    for note in notes:
+        say(note)
+    return path
 
 
-def _read_piece(path: Path) -> str:
-    """Return the compressed data from a file that `write_piece` wrote."""
-    return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
+def _write_questions(matching: Matching, pieces: Path, wanted: Wanted, *, cases: int | None) -> Record:
+    """Write the question list and the details of each question as data files; return the script's metadata."""
+    writer = PieceWriter(pieces, matching.make_facets(), wanted)
+    ranks = sorted(entry.rank for entry in matching.entries)[:cases]
+    last = ranks[-1] if ranks else (-1,)
+    for entry in track(matching.entries, total=len(matching.entries), label="report", unit="question"):
+        writer.add(matching.read(entry.numbers), entry.values, rank=entry.rank if entry.rank <= last else None)
+    names = [run.name for run in matching.runs]
+    kind = "compare" if matching.several else "report"
+    tones = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
+    return writer.close() | {"kind": kind, "runs": names, "fields": list_fields(names), "tones": tones}
+
+
+def name_apart(runs: Sequence[RunResults]) -> None:
+    """Replace the name of each run that shares it with another run by the path of its folder."""
+    names = Counter(run.name for run in runs)
+    for run in runs:
+        if names[run.name] > 1:
+            run.name = str(run.folder.resolve())
 
 
 def find_dataset_roots(

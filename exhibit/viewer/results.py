@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine.limits import add_limit_arguments, read_limits
 from exhibit.evaluation import compare as regression
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import describe_result
@@ -38,8 +37,6 @@ from exhibit.viewer import compare as comparison
 from exhibit.viewer import trend
 from exhibit.viewer.drawing import MAX_PAGES
 from exhibit.viewer.report import find_dataset_roots, write_report
-
-_SINGLE_FILE_PAGES = 300  # drawn by default: about as many as fit
 
 
 @guarded()
@@ -97,9 +94,6 @@ def _make_parser() -> argparse.ArgumentParser:
     what = f"exit {trend.GATE} on: regression (the newest run is still worse), band (a mean is poor), or a true "
     what += "comparison, such as 'cuad:char_recall@8 < 0.6'; repeat"
     add("--fail-on", action="append", type=trend.parse_gate, default=[], metavar="WHAT", help=what)
-    what = "append a summary to this file (default: $GITHUB_STEP_SUMMARY if it is set)"
-    add("--summary-markdown", type=Path, metavar="FILE", help=what)
-    add("--junit", type=Path, metavar="FILE", help="write the checks as JUnit XML")
     return parser
 
 
@@ -107,11 +101,8 @@ def _add_page_flags(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     what = f"pages drawn, failures first: N, all or none (default: {MAX_PAGES})"
     add("--pages", type=_parse_page_limit, metavar="N", help=what)
-    add("--single-file", action="store_true", help="write one HTML file with as many pages as fit, without a folder")
     what = "the folders of the bundles, if they were moved after the run"
     add("--dataset-paths", nargs="+", metavar="DIR", help=what)
-    add("--jobs", type=parse_positive, metavar="N", help="workers (default: all processors)")
-    add_limit_arguments(command)
 
 
 def _parse_page_limit(text: str) -> int | str:
@@ -162,12 +153,9 @@ def _print_diff(options: Any) -> int:
 
 
 def _write_pages(options: Any) -> int:
-    """Write the report of one run or the comparison of several."""
     runs = list(map(RunResults, options.runs))
-    pages = _SINGLE_FILE_PAGES if options.single_file else MAX_PAGES
-    how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
-    how |= {"pages": {None: pages, "all": None, "none": 0}.get(options.pages, options.pages)}
-    how |= {"limits": read_limits(options)}
+    pages = {None: MAX_PAGES, "all": None, "none": 0}.get(options.pages, options.pages)
+    how: dict[str, Any] = {"pages": pages, "say": print_note}
     if options.dataset_paths:
         how["datasets"] = find_dataset_roots(runs, given=options.dataset_paths, say=print_note)
     if options.command == "report":

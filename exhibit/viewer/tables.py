@@ -44,20 +44,16 @@ class Cell(NamedTuple):
 
 
 class MetricRow(NamedTuple):
-    """A table row: a metric, with a cell for each dataset or run."""
-
     metric: str
     about: Metric
     cells: list[Cell]
 
     @property
     def depth(self) -> str:
-        """The cutoff of the metric; empty where it has none."""
         return self.metric.partition("@")[2]
 
 
 def group_rows(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
-    """Return each group of metrics with its rows; groups without rows are left out."""
     groups = ((group, [row for row in rows if row.about.group == group]) for group in GROUPS)
     return [(group, mine) for group, mine in groups if mine]
 

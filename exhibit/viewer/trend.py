@@ -8,38 +8,34 @@ import argparse
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
 from urllib.parse import quote
-
-from markupsafe import Markup
 
 from exhibit.engine import track
 from exhibit.evaluation import compare
-from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
+from exhibit.evaluation.bands import Bound, Scale, read_scale
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import EQUAL, Difference, change_of, count_overlap, match_questions
+from exhibit.evaluation.statistics import Difference, change_of, count_overlap
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, REPORT, SUMMARY, Estimate
 from exhibit.storage.atomic import write_whole
 from exhibit.viewer.page import Record, format_page, render
-from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, compute_x, compute_y, format_outline
+from exhibit.viewer.plots import BOTTOM, LEFT, Plot, PlotLine, Point, compute_x, compute_y, format_outline
+from exhibit.viewer.report import name_apart
+from exhibit.viewer.tables import make_metric_rows
 
 NAME = "index.html"
 GATE = 4
 """The exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions."""
 REGRESSION, BAND = "regression", "band"
-MAX_LISTED = 40  # questions of a regression
 _SETTINGS = ("target", "preset", "config.embedder", "config.splitter", "llm", "config.llm", "config.k", "limit")
 """The most important settings; the others are shown on demand."""
 _MAX_TICKS = 10  # run numbers below the axis: more would overlap
@@ -54,19 +50,16 @@ class Series:
 
     dataset: str
     title: str
-    """The dataset, with whatever distinguishes it from the other series."""
+    """The dataset and the system, with the judge and the rules of the scores if they are not the usual ones."""
     runs: Sequence[RunResults]
     metrics: Sequence[str] = ()
-    """The metrics that are followed."""
     regressions: Sequence["Regression"] = ()
 
     @property
     def tables(self) -> list[Table]:
-        """The dataset's table of scores in each run."""
         return [run.tables[self.dataset] for run in self.runs]
 
     def list_means(self, metric: str) -> list[Estimate | None]:
-        """Return a metric's mean in each run."""
         return [run.means_of(self.dataset).get(metric) for run in self.runs]
 
 
@@ -88,90 +81,20 @@ class Regression:
 
     @property
     def run(self) -> str:
-        """The run's name."""
         return self.series.runs[self.at].name
 
     @property
     def before(self) -> str:
-        """The name of the earlier run with which the run is compared."""
         return self.series.runs[self.prior].name
 
     @property
-    def metric(self) -> str:
-        """The metric by which the questions fell; empty where they only failed."""
-        return next(iter(self.falls), "")
-
-    @property
-    def headline(self) -> str:
-        """The sentence that names the worse run, the run before it, and the dataset."""
-        how = self.describe_falls()[0] if self.falls else f"{self.more_failed} more questions failed"
-        return f"{self.run} is worse than {self.before} on {self.series.title}: {how}"
-
-    def describe_falls(self) -> list[str]:
-        """Return for each metric how much it got worse."""
-        lines = []
-        for metric, step in self.falls.items():
-            about, old, new = (
-                describe_metric(metric),
-                format_value(metric, step.first),
-                format_value(metric, step.second),
-            )
-            ends = f", 95% interval {' to '.join(map(about.change_in_words, step.ci95))}" if step.ci95 else ""
-            verb = "fell" if (step.mean or 0) < 0 else "rose"
-            change = about.change_in_words(step.mean or 0.0)
-            lines.append(f"{format_title(metric)} {verb} from {old} to {new} ({change}{ends})")
-        return lines
-
-    @cached_property
-    def questions(self) -> list[Record]:
-        """The questions that newly failed or got worse by the first of the metrics, the worst first."""
-        before, after = (compare.with_outcomes(self.series.tables[at]) for at in (self.prior, self.at))
-        old, new = (table.values.get(self.metric) or [None] * len(table.ids) for table in (before, after))
-        rows = {row.id: row for row in self.series.runs[self.at].rows_of(self.series.dataset)}
-        worse: list[tuple[float, Record]] = []
-        for number, at in match_questions(before, after):
-            was, value = old[number], new[at]
-            if after.has_failed(at) and not before.has_failed(number):
-                fall, value = math.inf, None
-            elif was is None or value is None or abs(value - was) <= EQUAL:
-                continue
-            elif describe_metric(self.metric).improves(value - was) is False:
-                fall = abs(value - was)
-            else:
-                continue
-            row = rows[after.ids[at]]
-            fields = {"id": row.id, "question": row.question, "document": row.filename or "", "error": row.reply.error}
-            outcomes = str(before.outcomes[number]), str(after.outcomes[at])
-            worse.append((fall, {**fields, "before": was, "after": value, "outcomes": outcomes}))
-        return [fields for _, fields in sorted(worse, key=lambda pair: -pair[0])]
-
-    @cached_property
-    def changed(self) -> list[tuple[str, str, str]]:
-        """The settings, commit, data and machine that differ between the two runs: name, old and new value."""
-        dataset, values = self.series.dataset, list[dict[str, Any]]()
-        for run in (self.series.runs[self.prior], self.series.runs[self.at]):
-            machine = run.provenance.machine.model_dump() if run.provenance.machine else {}
-            fields: dict[str, Any] = {**dict(sorted(run.system_settings.items())), "commit": run.commit}
-            fields |= {"version of Exhibit": run.config.version, "data": run.data_version(dataset)}
-            fields |= {"questions": len(run.tables[dataset].ids)}
-            values.append(fields | {f"machine: {name}": value for name, value in sorted(machine.items())})
-        old, new = values
-        pairs = {name: (shorten(str(old.get(name) or "–")), shorten(str(new.get(name) or "–"))) for name in old | new}
-        return [(name, was, now) for name, (was, now) in pairs.items() if was != now]
-
-    @property
-    def sentences(self) -> list[str]:
-        """How many questions got worse, what changed, and whether the regression persists."""
-        lines = [f"{len(self.questions)} of {len(self.series.tables[self.at].ids)} questions got worse."]
-        if self.falls and self.more_failed:
-            lines.append(f"{self.more_failed} more questions failed than before.")
-        if others := [format_title(metric) for metric in list(self.falls)[1:]]:
-            lines.append(f"Also worse: {'; '.join(others)}.")
-        shown = [f"{name} from {old[:60]} to {new[:60]}" for name, old, new in self.changed[:3]]
-        more = f" and {len(self.changed) - 3} more" if len(self.changed) > 3 else ""
-        same = "No recorded property was changed: settings, commit, data and machine are the same."
-        lines.append(f"Changed since the run before: {', '.join(shown)}{more}." if shown else same)
-        return [*lines, "It persists in the newest run." if self.persists else "It was corrected since."]
+    def lines(self) -> list[str]:
+        """The sentence that names both runs with the first fall, the other falls, and whether they persist."""
+        falls = [describe_fall(*pair) for pair in self.falls.items()]
+        falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
+        headline = f"{self.run} is worse than {self.before} on {self.series.title}: {falls[0]}"
+        last = "It persists in the newest run." if self.persists else "It was corrected since."
+        return [headline, *falls[1:], last]
 
 
 @dataclass(frozen=True)
@@ -184,8 +107,16 @@ class Check:
     holds: bool
 
 
+def describe_fall(metric: str, step: Difference) -> str:
+    """Return how much a metric got worse, in words."""
+    about, verb = describe_metric(metric), "fell" if (step.mean or 0) < 0 else "rose"
+    old, new = format_value(metric, step.first), format_value(metric, step.second)
+    ends = f", 95% interval {' to '.join(map(about.change_in_words, step.ci95))}" if step.ci95 else ""
+    change = about.change_in_words(step.mean or 0.0)
+    return f"{format_title(metric)} {verb} from {old} to {new} ({change}{ends})"
+
+
 def format_title(metric: str) -> str:
-    """Return a metric's name in words, with its cutoff."""
     depth = metric.partition("@")[2]
     return describe_metric(metric).title + (f", k = {depth}" if depth else "")
 
@@ -195,13 +126,7 @@ def format_value(metric: str, number: float | None) -> str:
     return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
 
 
-def shorten(text: str) -> str:
-    """Return a commit or a digest cut to 8 characters; a final `+`, which marks changed files, is kept."""
-    digest = re.fullmatch(r"([0-9a-f]{8})[0-9a-f]{32,}(\+?)", text)
-    return digest[1] + digest[2] if digest else text
-
-
-# ---------------------------------------------------------------- runs and series
+# ---------------------------------------------------------------- runs, series and regressions
 
 
 def open_runs(folders: Sequence[Path], source: str, where: Mapping[str, Sequence[str]]) -> list[RunResults]:
@@ -214,19 +139,15 @@ def open_runs(folders: Sequence[Path], source: str, where: Mapping[str, Sequence
         try:
             # all files are read now, so that a damaged run is reported and the others are still shown
             run = RunResults(folder)
-            settings, _ = run.settings, (run.provenance, run.means, run.system_settings)
-        except (ToolkitError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            damage = f"{folder}: damaged ({type(error).__name__}: {error})"
-            print_note(f"{error if isinstance(error, ToolkitError) else damage}; skipped")
+            settings, _ = run.settings, (run.provenance, run.means)
+        except (ToolkitError, OSError, ValueError) as error:
+            print_note(f"{error}; skipped")
             continue
         if all((settings.get(name) or settings.get(f"config.{name}")) in values for name, values in where.items()):
             runs.append(run)
     if not runs:
         raise ToolkitError(f"{source}: no finished run{' with these settings' if where else ''}; evaluate first")
-    names = Counter(run.name for run in runs)
-    for run in runs:
-        if names[run.name] > 1:
-            run.name = str(run.folder.resolve())
+    name_apart(runs)
     return sorted(runs, key=lambda run: (run.provenance.started, run.name))
 
 
@@ -237,24 +158,19 @@ def make_series(
 
     The series follow `metrics`; if none are given, a short selection or, with `every`, all that can get worse.
     """
-    kinds: dict[tuple[str, ...], list[RunResults]] = {}
+    kinds: dict[str, Series] = {}
     for run in runs:
         for dataset in run.tables:
             measured, groups = run.config.measured, run.config.datasets[dataset].groups
-            key = (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
-            kinds.setdefault(key, []).append(run)
-    names = ("", "", "parity ", "judged by ", "means by ")
-    series = []
-    for kind, alike in sorted(kinds.items()):
-        # properties that all kinds of a dataset share are not part of the title
-        others = [other for other in kinds if other[0] == kind[0]]
-        own = [f"{names[n]}{part or 'none'}" for n, part in enumerate(kind) if n and {o[n] for o in others} != {part}]
-        one = Series(kind[0], ", ".join([kind[0], *own]), alike)
-        known = dict.fromkeys(name for run in alike for name in run.means_of(kind[0]))
-        one.metrics = _choose_metrics(list(known), metrics, every)
+            parts = {"": run.system, "parity ": measured.parity, "judged by ": measured.judge, "means by ": groups}
+            title = ", ".join([dataset, *(f"{words}{part}" for words, part in parts.items() if part)])
+            series = kinds.setdefault(title, Series(dataset, title, []))
+            series.runs = [*series.runs, run]
+    for one in kinds.values():
+        known = list(dict.fromkeys(name for run in one.runs for name in run.means_of(one.dataset)))
+        one.metrics = _choose_metrics(known, metrics, every)
         one.regressions = find_regressions(one, metrics, max_fall=max_fall)
-        series.append(one)
-    return series
+    return [one for _, one in sorted(kinds.items())]
 
 
 def _choose_metrics(known: Sequence[str], requested: Sequence[str], every: bool) -> list[str]:
@@ -262,9 +178,6 @@ def _choose_metrics(known: Sequence[str], requested: Sequence[str], every: bool)
         return [name for name in known if {name, name.partition("@")[0]} & set(requested)]
     chosen = list(known) if every else shorten_metrics(known)
     return [name for name in chosen if describe_metric(name).better != "neither" and describe_metric(name).gate]
-
-
-# ---------------------------------------------------------------- regressions
 
 
 def find_regressions(
@@ -275,47 +188,42 @@ def find_regressions(
     `requested` are the metrics that the user named; `max_fall` is the largest fall that is allowed if there are too
     few documents for a confidence interval.
     """
-    known = [[name for name in series.metrics if name in table.values] for table in series.tables]
-    tables = [
-        compare.with_outcomes(replace(table, values={name: table.values[name] for name in names}, repeats=()))
-        for table, names in zip(series.tables, known, strict=True)
-    ]
+    tables = []
+    for table in series.tables:
+        values = {name: table.values[name] for name in series.metrics if name in table.values}
+        tables.append(compare.with_outcomes(replace(table, values=values, repeats=())))
     last = len(tables) - 1
 
-    def find_falls(prior: int, at: int, named: Sequence[str]) -> dict[str, Difference]:
+    def compare_two(prior: int, at: int, named: Sequence[str]) -> tuple[dict[str, Difference], int]:
         differences = compare.compare_runs([tables[prior]], [tables[at]])
         worse = {name: differences[name] for name in compare.find_regressions(differences, named, max_fall=max_fall)}
-        return dict(sorted(worse.items(), key=lambda pair: -compare.measure_fall(*pair)))
-
-    def count_failed(prior: int, at: int) -> int:
         shared = count_overlap([tables[prior]], [tables[at]])
-        return max(0, shared.failed_after - shared.failed_before)
+        falls = dict(sorted(worse.items(), key=lambda pair: -compare.measure_fall(*pair)))
+        return falls, max(0, shared.failed_after - shared.failed_before)
 
     def check(prior: int, at: int) -> Regression | None:
-        falls, failed = find_falls(prior, at, requested), count_failed(prior, at)
+        falls, failed = compare_two(prior, at, requested)
         others = [(before, after) for after, before in priors.items() if after != at]
         falls = {name: step for name, step in falls.items() if step.lost or _is_unusual(name, step, tables, others)}
         if not falls and not failed:
             return None
-        persists = at == last or bool(falls and find_falls(prior, last, list(falls)))
-        return Regression(series, at, prior, falls, failed, persists or bool(failed and count_failed(prior, last)))
+        later, failed_later = compare_two(prior, last, list(falls)) if at < last else (falls, failed)
+        return Regression(series, at, prior, falls, failed, bool((falls and later) or (failed and failed_later)))
 
     priors: dict[int, int] = {}
     for at in range(1, len(tables)):
         alike = [prior for prior in range(at) if _are_alike(tables[prior], tables[at])]
         priors |= {at: alike[-1]} if alike else {}
-    regressions = [found for at, prior in priors.items() if (found := check(prior, at))]
-    slow = len(priors) > 1 and priors.get(last) != 0 and not any(found.persists for found in regressions)
-    newest = check(0, last) if slow and _are_alike(tables[0], tables[last]) else None
-    return [*regressions, newest] if newest else regressions
+    found = [regression for at, prior in priors.items() if (regression := check(prior, at))]
+    if priors.get(last) and not any(one.persists for one in found) and _are_alike(tables[0], tables[last]):
+        found += filter(None, [check(0, last)])
+    return found
 
 
 def _is_unusual(metric: str, step: Difference, tables: Sequence[Table], others: Sequence[tuple[int, int]]) -> bool:
     """Return whether a change is larger than the usual steps of the series, which vary without any cause."""
-    if len(others) < _MIN_STEPS:
-        return True
     steps = (change_of(tables[before], tables[after], metric) for before, after in others)
-    return abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
+    return len(others) < _MIN_STEPS or abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
 
 
 def _are_alike(first: Table, second: Table) -> bool:
@@ -387,10 +295,10 @@ def _parse_expression(text: str) -> tuple[str | None, str, Bound]:
 
 
 def index(options: argparse.Namespace) -> int:
-    """Write the page that shows all runs over time, and the CI files; return 4 if a CI check fails, otherwise 0."""
+    """Write the page that shows all runs over time; return 4 if a CI check fails, otherwise 0."""
     where = parse_settings({"where": options.where}, where="--where").where
     if not options.folder.is_dir():
-        raise ToolkitError(f"{options.folder}: no such folder; evaluate_rag.py writes its runs to results/")
+        raise ToolkitError(f"{options.folder}: no such folder; exhibit evaluate writes its runs to results/")
     folders = sorted(path.parent for path in options.folder.glob(f"*/{CONFIG}"))
     runs, scale = open_runs(folders, str(options.folder), where), read_scale(options.bands)
     series = make_series(runs, options.metrics, every=options.all, max_fall=options.max_fall)
@@ -399,21 +307,12 @@ def index(options: argparse.Namespace) -> int:
     regressions = [regression for one in series for regression in one.regressions]
     checks = check_gates(options.fail_on, series, scale)
     page = _write_page(options.out or options.folder / NAME, runs, series, scale)
-    github = os.environ.get("GITHUB_STEP_SUMMARY")  # also set by compatible CI
-    if summary := options.summary_markdown or (Path(github) if github else None):
-        summary.parent.mkdir(parents=True, exist_ok=True)
-        figures = [(one, _list_figures(one, scale)) for one in series]
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(_render("summary.md.j2", series=figures, regressions=regressions, checks=checks))
-    if options.junit:
-        write_whole(options.junit, render("junit.xml.j2", checks=checks))
     lines = [] if regressions else [f"{len(runs)} runs: none is worse than the one before it"]
     record: Record = {"runs": len(runs), "regressions": [], "checks": [vars(check) for check in checks], "page": page}
     for one in regressions:
-        ids = [question["id"] for question in one.questions]
-        lines += [one.headline, *(f"  {sentence}" for sentence in one.sentences)]
-        lines.append(f"  questions: {', '.join(map(str, ids[:20]))}{' …' if len(ids) > 20 else ''}")
-        record["regressions"].append({"title": one.headline, "why": one.sentences, "questions": ids})
+        before, after = (one.series.runs[at].folder for at in (one.prior, one.at))
+        lines += ["\n  ".join(one.lines), f"  its questions: exhibit results compare {before} {after}"]
+        record["regressions"].append({"run": one.run, "before": one.before, "lines": one.lines})
     lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.seen}" for check in checks]
     print_results(record, "\n".join([*lines, f"page: {page}"]), as_json=options.json)
     return 0 if all(check.holds for check in checks) else GATE
@@ -425,36 +324,18 @@ def write_trend(folders: Sequence[Path], out: Path, *, home: str = "") -> Path:
     return _write_page(out, runs, make_series(runs), read_scale(), home=home)
 
 
-def _render(template: str, **values: Any) -> Markup:
-    return render(template, value=format_value, metric_title=format_title, **values)
-
-
-def _list_figures(series: Series, scale: Scale) -> list[Record]:
-    """Return the newest mean of each metric with its band, the mean of the previous run, and the best of all runs."""
-    rows: list[Record] = []
-    for metric in series.metrics:
-        newest = series.list_means(metric)[-1]
-        if newest is None or newest.mean is None:
-            continue
-        known = [mean.mean for mean in series.list_means(metric) if mean and mean.mean is not None]
-        bands = scale.of(series.dataset, metric)
-        best = min(known) if describe_metric(metric).better == "less" else max(known)
-        fields: Record = {"metric": metric, "newest": newest, "before": known[-2] if len(known) > 1 else None}
-        fields |= {"best": best, "band": bands.band(newest.mean) if bands else ""}
-        rows.append(fields | {"bounds": f"good {bands.good}, poor {bands.poor}" if bands else ""})
-    return rows
-
-
 def _write_page(
     path: Path, runs: Sequence[RunResults], series: Sequence[Series], scale: Scale, *, home: str = ""
 ) -> Path:
     numbers = {run.name: number for number, run in enumerate(runs, 1)}
     parts = []
     for one in series:
-        plots = [draw(one, metric, numbers, scale.of(one.dataset, metric)) for metric in one.metrics]
-        parts.append({"series": one, "plots": [plot for plot in plots if plot], "rows": _list_figures(one, scale)})
+        columns = {run.name: run.means_of(one.dataset) for run in reversed(one.runs[-2:])}
+        rows = make_metric_rows(columns, scale, metrics=one.metrics, dataset=one.dataset)
+        plots = filter(None, [draw(one, metric, numbers) for metric in one.metrics])
+        parts.append({"series": one, "plots": list(plots), "heads": list(columns), "rows": rows})
     found = [regression for one in series for regression in one.regressions]
-    body = _render(
+    body = render(
         "index.html.j2",
         home=home,
         runs=[(numbers[run.name], run, _select_settings(run)) for run in reversed(runs)],
@@ -463,10 +344,8 @@ def _write_page(
         series=parts,
         regressions=sorted(found, key=lambda one: (not one.persists, -numbers[one.run])),
         persisting=sum(one.persists for one in found),
-        reports={run.name: address for run in runs if (address := _find_report(run, path.parent))},
+        reports={} if home else {run.name: _find_address(run, path.parent) for run in runs},
         result=lambda run: describe_result(run.tables.values()),
-        shorten=shorten,
-        listed=MAX_LISTED,
         numbers=numbers,
     )
     write_whole(path, format_page("Results over time – Exhibit", body))
@@ -478,17 +357,11 @@ def _select_settings(run: RunResults) -> dict[str, str]:
     return {name.removeprefix("config."): settings[name] for name in _SETTINGS if settings.get(name)}
 
 
-def _find_report(run: RunResults, folder: Path) -> str:
-    """Return the address of a run's report: relative if it is below `folder`, otherwise a file URL; empty if none."""
-    report = (run.folder / REPORT).resolve()
-    if not report.is_file():
-        return ""
-    if report.is_relative_to(folder.resolve()):
-        return quote(report.relative_to(folder.resolve()).as_posix())
-    return report.as_uri()
+def _find_address(run: RunResults, folder: Path) -> str:
+    return quote(Path(os.path.relpath(run.folder / REPORT, folder)).as_posix())
 
 
-def draw(series: Series, metric: str, numbers: Mapping[str, int], bands: Bands | None) -> Plot | None:
+def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> Plot | None:
     """Return a plot of a metric over the runs, with its 95% band and the regressions; None if no run has a value.
 
     The axis begins at 0, and ends at 100% for a share.
@@ -509,8 +382,6 @@ def draw(series: Series, metric: str, numbers: Mapping[str, int], bands: Bands |
         label = f"run {numbers[name]}, {name}: {words}{interval}, n {mean.n}"
         points.append(Point(x[at], compute_y((mean.mean or 0.0) / high), label, at in worse))
     intervals = [(x[at], compute_y(one.ci95[1] / high), compute_y(one.ci95[0] / high)) for at, one in known if one.ci95]
-    versions = [run.data_version(series.dataset) for run in series.runs]
-    moved = [at for at in range(1, len(versions)) if versions[at] != versions[at - 1]]
     lower = ", lower is better" if about.better == "less" else ""
     step = max(1, math.ceil(len(means) / _MAX_TICKS))
     return Plot(
@@ -519,14 +390,4 @@ def draw(series: Series, metric: str, numbers: Mapping[str, int], bands: Bands |
         lines=[PlotLine(title, points, format_outline(intervals))],
         ticks=[Point(x[at], BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
         sides=[Point(LEFT, compute_y(share), format_value(metric, share * high)) for share in (0, 0.5, 1)],
-        zones=list(_make_zones(bands, high)) if bands else [],
-        breaks=[Point(x[at], TOP, "the data changed here") for at in moved],
     )
-
-
-def _make_zones(bands: Bands, high: float) -> Iterator[tuple[str, float, float]]:
-    for name, bound in (("good", bands.good), ("poor", bands.poor)):
-        first, last = (bound.value, high) if bound.sign[0] == ">" else (0.0, bound.value)
-        top, bottom = compute_y(last / high), compute_y(first / high)
-        if bottom > top:
-            yield name, top, bottom - top

@@ -151,7 +151,6 @@ def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page
     page.wait_for_selector("article.case .side-run")
     sides = page.locator("article.case .side-run")
     assert [sides.nth(n).locator("h4.run").inner_text() for n in (0, 1)] == ["before", "after"]
-    assert "aim" in (sides.nth(1).get_attribute("class") or "")
     assert [sides.nth(n).locator(".outcome").inner_text() for n in (0, 1)] == ["Right", "Wrong"]
     for number in (0, 1):
         assert sides.nth(number).locator(".prose").first.inner_text()

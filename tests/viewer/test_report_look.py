@@ -132,5 +132,5 @@ def test_an_open_case_prints_to_paper(browser, pages, kind, tmp_path):
     shown.close()
     document = read_document(tmp_path / "case.pdf")
     text = " ".join(document.text.split())
-    assert question[:60] in text and "What an expert would answer" in text and "Copy link" not in text
+    assert question[:60] in text and "The expected answer" in text and "Copy link" not in text
     assert len(document.pages) < 25

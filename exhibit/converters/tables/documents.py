@@ -208,7 +208,7 @@ def files_of(folder: Path) -> list[NamedFile]:
     files = list_folder(folder)
     if not any(is_readable(file.path) for file in files):
         raise SourceError(
-            f"{folder}: none of its {len(files)} files can be read as a document; give --documents another folder"
+            f"{folder}: none of its {len(files)} files can be read as a document; name a folder with documents"
         )
     return files
 

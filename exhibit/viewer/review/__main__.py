@@ -27,14 +27,13 @@ from exhibit.runtime.command import (
 )
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.review import Review, ReviewedCase, digest_gold, is_review, read_patch, read_review
-from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.review import Review, digest_gold, is_review, read_patch, read_review
 from exhibit.storage.bundle import open_bundle
-from exhibit.viewer.review.agreement import compute_agreements, count_right
+from exhibit.viewer.review.agreement import ASPECTS, compute_agreements, count_right
 from exhibit.viewer.review.corrections import correct
 from exhibit.viewer.review.drafts import DraftedBundle, add_questions, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.source import BY, Questions, ReviewedRun
+from exhibit.viewer.review.source import Questions, ReviewedRun
 
 FOLDER = "review"
 
@@ -46,8 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and words[0] not in ("make", "read", "apply", "-h", "--help"):
         words = ["make", *words]  # a bare run or drafted bundle: make its page
     options = _make_parser().parse_args(words)
-    code: int = options.work(options)
-    return code
+    record, lines = options.work(options)
+    print_results(record, "\n".join(lines), as_json=options.json)
+    return 0
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -62,8 +62,6 @@ def _make_parser() -> argparse.ArgumentParser:
     make.add_argument("run", type=Path, metavar="RUN")
     make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="questions (default: 40)")
     make.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the sample (default: 1)")
-    what = f"kinds that take turns: {', '.join(BY)}, document, impossible, or a label (default: {','.join(BY)})"
-    make.add_argument("--by", type=_split_names, default=list(BY), metavar="KIND,…", help=what)
     make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
 
     read = commands.add_parser("read", help="the reviewers' agreement, and corrected gold as patches")
@@ -71,8 +69,6 @@ def _make_parser() -> argparse.ArgumentParser:
     read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the saved reviews, one file per reviewer")
     read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
     read.add_argument("--out", type=Path, metavar="DIR", help=f"the folder for patches (default: RUN/{FOLDER})")
-    what = "leave out questions whose gold is wrong and not corrected"
-    read.add_argument("--set-aside-wrong", action="store_true", help=what)
 
     apply = commands.add_parser("apply", help="write a bundle with a patch or with reviews applied")
     apply.set_defaults(work=_apply)
@@ -88,26 +84,24 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _split_names(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+Result = tuple[Any, list[str]]
+"""The record of a command for --json, and its lines for a person."""
 
 
-def _make(options: Any) -> int:
+def _make(options: Any) -> Result:
     drafted = (options.run / TRAIN).is_file()
     run = DraftedBundle(options.run) if drafted else ReviewedRun(options.run, paths=options.dataset_paths)
     # never into a bundle, whose files have checksums
     default = options.run.with_name(f"{options.run.name}-{NAME}") if drafted else options.run / NAME
-    made = make_review(run, options.out or default, by=options.by, size=options.sample, seed=options.seed)
+    made = make_review(run, options.out or default, size=options.sample, seed=options.seed)
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; their questions show the text instead")
     command = "apply FILE --bundle DIR --out DIR" if drafted else "read FILE"
     lines = [f"{made.cases} of {made.of} questions, {made.sheets} pages", f"page: {made.path}"]
-    lines.append(f"next: open the page, judge, save; then exhibit review {command}")
-    print_results(made._asdict(), "\n".join(lines), as_json=options.json)
-    return 0
+    return made._asdict(), [*lines, f"next: open the page, judge, save; then exhibit review {command}"]
 
 
-def _read(options: Any) -> int:
+def _read(options: Any) -> Result:
     reviews = _read_reviews(options.files, several_pages=False)
     if reviews[0].of == "bundle":
         files = " ".join(map(str, options.files))
@@ -120,43 +114,44 @@ def _read(options: Any) -> int:
         raise ToolkitError(f"{folder}: no such run; name the reviewed run with --run")
     run = ReviewedRun(folder, paths=options.dataset_paths)
     _check_same_questions(reviews, run.questions, folder)
-    agreements, shares = compute_agreements(reviews, run.questions), count_right(reviews)
-    result = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
+    agreements, shares, result = compute_agreements(reviews, run.questions), count_right(reviews), correct(reviews, run)
     out = options.out or folder / FOLDER
-    patches = {dataset: out / f"patch-{dataset}.json" for dataset in result.patches}
-    for dataset, path in patches.items():
-        write_json(path, result.patches[dataset].model_dump(mode="json"))
+    patches = {out / f"patch-{dataset}.json": patch for dataset, patch in result.patches.items()}
+    for path, patch in patches.items():
+        write_json(path, patch.model_dump(mode="json"))
     summary = {
         "format": "exhibit-reviewed/1",
         "run": reviews[0].run,
         "reviewers": {review.reviewer: len(review.cases) for review in reviews},
         "agreement": [asdict(one) for one in agreements],
-        "right": [asdict(one) for one in shares],
+        "right": shares,
         "corrected": [list(key) for key in result.corrected],
         "left": {reason: [list(key) for key in keys] for reason, keys in result.left.items()},
     }
     write_json(out / "review.json", summary)
-    lines = [*map(str, shares), *map(str, agreements), f"corrected: {len(result.corrected)} questions"]
+    lines = [
+        f"{one['reviewer']}: right {ASPECTS[one['aspect']]} in {one['right']} of {one['judged']}"
+        + (f", {one['unclear']} unclear" if one["unclear"] else "")
+        for one in shares
+    ]
+    lines += [*map(str, agreements), f"corrected: {len(result.corrected)} questions"]
     lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in result.left.items()]
-    lines += [f"review: {out / 'review.json'}", *(f"patch:  {path}" for path in patches.values())]
-    lines += [f"next: exhibit review apply {path} --bundle DIR --out DIR" for path in patches.values()]
-    print_results({**summary, "patches": list(patches.values())}, "\n".join(lines), as_json=options.json)
-    return 0
+    lines += [f"review: {out / 'review.json'}", *(f"patch:  {path}" for path in patches)]
+    lines += [f"next: exhibit review apply {path} --bundle DIR --out DIR" for path in patches]
+    return {**summary, "patches": list(patches)}, lines
 
 
-def _apply(options: Any) -> int:
+def _apply(options: Any) -> Result:
     if is_review(options.patch[0]):
-        return _apply_reviews(options)
+        return _apply_reviews(_read_reviews(options.patch, several_pages=True), options)
     [patch] = options.patch
     entry = apply_patch(read_patch(patch), patch, options.bundle, options.out, force=options.force)
     counts = {"corrected": entry.corrections, "questions": entry.questions, "documents": entry.documents}
-    lines = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
-    print_results({"bundle": options.out, **counts}, f"{options.out}: {lines.format(**counts)}", as_json=options.json)
-    return 0
+    words = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
+    return {"bundle": options.out, **counts}, [f"{options.out}: {words.format(**counts)}"]
 
 
-def _apply_reviews(options: Any) -> int:
-    reviews = _read_reviews(options.patch, several_pages=True)
+def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
     info = open_bundle(options.bundle).info
     if info is None or info.draft is None:
         return _add_questions(reviews, options)
@@ -164,47 +159,39 @@ def _apply_reviews(options: Any) -> int:
     _check_same_questions(reviews, drafted.questions, options.bundle)
     agreements = compute_agreements(reviews, drafted.questions)
     draft, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
-    open_cases = sum(case.gold is None and not case.better.says_something for one in reviews for case in one.cases)
-    if open_cases:
-        print_note(f"{open_cases} cases have no judgment on the proposed text; their questions are unchanged")
     if reopened:
         print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
-    counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
     record = {"bundle": options.out, "sure": draft.sure, "unsure": draft.unsure, "reopened": reopened}
     record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreements]}
-    lines = [*map(str, agreements), f"{options.out}: {counts}"]
-    print_results(record, "\n".join(lines), as_json=options.json)
-    return 0
+    counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
+    return record, [*map(str, agreements), f"{options.out}: {counts}"]
 
 
-def _add_questions(reviews: Sequence[Review], options: Any) -> int:
+def _add_questions(reviews: Sequence[Review], options: Any) -> Result:
     """Write a copy of a bundle with the questions that reviewers added; judgments on a run are not applied here."""
     judged = sum(len(review.cases) for review in reviews)
+    advice = f"judgments on a run become a patch first: exhibit review read {' '.join(map(str, options.patch))}"
     if judged and not any(review.added for review in reviews):
-        files = " ".join(map(str, options.patch))
-        raise ToolkitError(
-            f"{options.patch[0]}: contains judgments on a run; make a patch of them first: exhibit review read {files}"
-        )
+        raise ToolkitError(f"{options.patch[0]}: contains judgments on a run; {advice}")
     count = add_questions(reviews, options.bundle, options.out, force=options.force)
     if judged:
-        print_note(f"{judged} judgments on a run are not applied here; make a patch of them: exhibit review read FILE")
-    line = f"{options.out}: {count} questions added\nnext: exhibit evaluate {options.out}"
-    print_results({"bundle": options.out, "added": count}, line, as_json=options.json)
-    return 0
+        print_note(f"{judged} judgments are not applied: {advice}")
+    lines = [f"{options.out}: {count} questions added", f"next: exhibit evaluate {options.out}"]
+    return {"bundle": options.out, "added": count}, lines
 
 
 def _check_same_questions(reviews: Sequence[Review], questions: Questions, where: Path) -> None:
     """Raise an error if no judged question is in the run or bundle with the same gold; print a note if some are not."""
-    cases = [case for review in reviews for case in review.cases]
-    other = [case for case in cases if not _is_same_question(case, questions.get((case.dataset, case.id)))]
-    if cases and len(other) == len(cases):
+    other = total = 0
+    for case in (case for review in reviews for case in review.cases):
+        row = questions.get((case.dataset, case.id))
+        gold = row and digest_gold((gold.filename, gold.text) for gold in row.gold)
+        other += gold is None or case.was not in (None, gold)
+        total += 1
+    if total and other == total:
         raise ToolkitError(f"{where}: has none of the reviewed questions; the review is of {reviews[0].run!r}")
     if other:
-        print_note(f"{len(other)} of {len(cases)} judged questions are not in {where}, or have other gold there")
-
-
-def _is_same_question(case: ReviewedCase, row: RunQuestion | None) -> bool:
-    return row is not None and case.was in (None, digest_gold((gold.filename, gold.text) for gold in row.gold))
+        print_note(f"{other} of {total} judged questions are not in {where}, or have other gold there")
 
 
 def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]:
@@ -215,16 +202,13 @@ def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]
     reviews = [read_review(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):
-        key = review.review, review.reviewer
         if review.review != reviews[0].review and not several_pages:
             raise ToolkitError(
                 f"{path}: is a review of another page than {files[0]}; run exhibit review read for each page separately"
             )
-        if key in seen:
-            raise ToolkitError(
-                f"{path}: {review.reviewer} reviewed this page in {seen[key]} too; give only the later file"
-            )
-        seen[key] = path
+        if first := seen.get((review.review, review.reviewer)):
+            raise ToolkitError(f"{path}: {review.reviewer} reviewed this page in {first} too; give only the later file")
+        seen[review.review, review.reviewer] = path
     return reviews
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from exhibit.evaluation.outcomes import BAD, GOOD, GOOD_MARK, MARK
 from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
 from exhibit.schemas.review import Review
+from exhibit.viewer.page import Record
 from exhibit.viewer.review.source import Key, Questions
 
-ASPECTS = ("gold", "answer")
+ASPECTS = {"gold": "on the gold", "answer": "on the answers"}
 Judgments = Mapping[Key, str]
 
 
@@ -31,26 +32,9 @@ class Agreement:
     ci95: Interval | None
 
     def __str__(self) -> str:
-        what = "on the gold" if self.aspect == "gold" else "on the answers"
         ends = f" [{self.ci95[0]:.2f}, {self.ci95[1]:.2f}]" if self.ci95 else ""
         kappa = "kappa is undefined" if self.kappa is None else f"kappa {self.kappa:.2f}{ends}"
-        return f"{self.first} and {self.second} {what}: {kappa}, they agree in {self.same} of {self.n}"
-
-
-@dataclass(frozen=True)
-class JudgedShare:
-    """How many of the judged gold passages or answers a reviewer calls right."""
-
-    reviewer: str
-    aspect: str
-    right: int
-    judged: int
-    unclear: int
-
-    def __str__(self) -> str:
-        what = "gold" if self.aspect == "gold" else "answers"
-        unclear = f", {self.unclear} unclear" if self.unclear else ""
-        return f"{self.reviewer}: {what} right in {self.right} of {self.judged}{unclear}"
+        return f"{self.first} and {self.second} {ASPECTS[self.aspect]}: {kappa}, they agree in {self.same} of {self.n}"
 
 
 def collect_judgments(review: Review, aspect: str) -> dict[Key, str]:
@@ -59,15 +43,15 @@ def collect_judgments(review: Review, aspect: str) -> dict[Key, str]:
     return {key: value for key, value in pairs.items() if value}
 
 
-def count_right(reviews: Sequence[Review]) -> list[JudgedShare]:
-    """Return, for each reviewer, how much of the judged gold and how many of the judged answers are called right."""
+def count_right(reviews: Sequence[Review]) -> list[Record]:
+    """Return how many of the judged gold passages and of the judged answers each reviewer calls right."""
     shares = []
     for review in reviews:
         for aspect in ASPECTS:
             counts = Counter(collect_judgments(review, aspect).values())
-            if counts:
-                judged = counts["right"] + counts["wrong"]
-                shares.append(JudgedShare(review.reviewer, aspect, counts["right"], judged, counts["unclear"]))
+            right, judged = counts["right"], counts["right"] + counts["wrong"]
+            share = {"right": right, "judged": judged, "unclear": counts["unclear"]}
+            shares += [{"reviewer": review.reviewer, "aspect": aspect, **share}] if counts else []
     return shares
 
 
@@ -94,11 +78,10 @@ def agree(
     first: str, judged: Judgments, second: str, others: Judgments, aspect: str, documents: Mapping[Key, str]
 ) -> Agreement:
     """Return how far two raters agree on the questions that both judged; the interval is resampled by document."""
-    keys = sorted((key for key in judged if key in others), key=str)
-    pairs = [(judged[key], others[key]) for key in keys]
     groups: dict[str, list[tuple[str, str]]] = {}
-    for key, pair in zip(keys, pairs, strict=True):
-        groups.setdefault(documents.get(key, str(key)), []).append(pair)
+    for key in sorted((key for key in judged if key in others), key=str):
+        groups.setdefault(documents.get(key, str(key)), []).append((judged[key], others[key]))
+    pairs = [pair for group in groups.values() for pair in group]
     same = sum(a == b for a, b in pairs)
     return Agreement(first, second, aspect, len(pairs), same, compute_kappa(pairs), _compute_interval(groups))
 
@@ -123,7 +106,5 @@ def _compute_interval(groups: Mapping[str, Sequence[tuple[str, str]]]) -> Interv
     draws = (chance.integers(len(names), size=len(names)) for _ in range(RESAMPLES))
     values = (compute_kappa([pair for at in numbers for pair in groups[names[at]]]) for numbers in draws)
     known = [value for value in values if value is not None]
-    if not known:
-        return None
-    low, high = np.percentile(known, [2.5, 97.5])
-    return float(low), float(high)
+    low, high = np.percentile(known, [2.5, 97.5]) if known else (np.nan, np.nan)
+    return (float(low), float(high)) if known else None

@@ -12,8 +12,6 @@ from exhibit.schemas import review
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.review.source import Judged, Key, ReviewedRun, group_by_question, join_words, place_passage
 
-_NO_PROPOSAL = "wrong, but nobody marked better words"
-
 
 @dataclass
 class Corrections:
@@ -24,53 +22,34 @@ class Corrections:
     left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
 
 
-def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections of a run's gold on which the reviewers agree, and a patch for each dataset.
-
-    With `set_aside_wrong`, a patch also removes each question whose gold reviewers call wrong without proposing
-    other gold.
-    """
+def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:
+    """Return the corrections of a run's gold on which the reviewers agree, and a patch for each dataset."""
     result = Corrections()
-    aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
     judgments = group_by_question(reviews)
     for key in sorted(judgments, key=lambda key: (key[0], str(key[1]))):
         row, wrong = run.questions.get(key), [one for one in judgments[key] if one[1].gold == "wrong"]
-        better = _find_agreed([case.better for _, case in wrong if case.better.says_something])
-        reason = _explain_refusal(key, row, judgments[key])
-        if reason or row is None:
-            if reason != "right":
-                result.left[reason].append(key)
-        elif isinstance(better, review.Better):
-            fix = _make_correction(key, row, better, wrong, run)
-            if fix is None:
-                result.left["the marked words are not in the document"].append(key)
-            else:
-                result.corrected.append(key)
-                fixes[key[0]].append(fix)
-        elif set_aside_wrong and better == _NO_PROPOSAL:
-            words = _join_comments(wrong) or "reviewers call its gold wrong"
-            aside[key[0]].append(review.SetAsideQuestion(id=int(key[1]), reason=words))
-        else:
-            result.left[better].append(key)
+        reason, better = _explain_refusal(key, row, judgments[key]), None
+        if not reason:
+            better, reason = _find_agreed([case.better for _, case in wrong if case.better.says_something])
+        fix = _make_correction(key, row, better, wrong, run) if row and better else None
+        if fix:
+            result.corrected.append(key)
+            fixes[key[0]].append(fix)
+        elif reason != "right":
+            result.left[reason or "the marked words are not in the document"].append(key)
     names = ", ".join(dict.fromkeys(one.reviewer for one in reviews))
-    for dataset in dict.fromkeys([*fixes, *aside]):
+    for dataset, corrections in fixes.items():
         result.patches[dataset] = review.Patch(
             format=review.PATCH,
             dataset=run.find_bundle_name(dataset),
             about=f"Review of the run {run.name} by {names}.",
-            questions=aside[dataset],
-            corrections=fixes[dataset],
+            corrections=corrections,
         )
     return result
 
 
-def _join_comments(wrong: Judged) -> str:
-    return "; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip()))
-
-
 def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
-    """Return the reason why a question is not corrected, such as `unclear`; empty if it is to be corrected."""
     votes = Counter(case.gold for _, case in judged)
     if votes["wrong"] == 0:
         return "right" if votes["right"] else "unclear"
@@ -81,27 +60,24 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
     return "" if isinstance(key[1], int) else "its id is not a number, so no converter knows it"
 
 
-def _find_agreed(proposals: Sequence[review.Better]) -> review.Better | str:
-    """Return the correction that the reviewers agree on; if there is none, return the reason."""
+def _find_agreed(proposals: Sequence[review.Better]) -> tuple[review.Better | None, str]:
+    """Return the correction that the reviewers agree on, or the reason why there is none."""
     if not proposals:
-        return _NO_PROPOSAL
+        return None, "wrong, but nobody marked better words"
     places = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in proposals}
     if len(places) > 1 or len({better.is_impossible for better in proposals}) > 1:
-        return "wrong, but the better words differ"
-    answers = [better.answer for better in proposals if better.answer.strip()]
-    return proposals[0].model_copy(update={"answer": answers[0] if answers else ""})
+        return None, "wrong, but the better words differ"
+    answer = next((better.answer for better in proposals if better.answer.strip()), "")
+    return proposals[0].model_copy(update={"answer": answer}), ""
 
 
 def _make_correction(
     key: Key, row: RunQuestion, better: review.Better, wrong: Judged, run: ReviewedRun
 ) -> review.Correction | None:
-    contexts = []
-    for marked in better.contexts:
-        passage = place_passage(marked, run.document(key[0], marked.filename))
-        if passage is None:
-            return None
-        contexts.append(passage)
-    contexts.sort(key=lambda context: (context.filename, context.spans[0]))
+    placed = [place_passage(marked, run.document(key[0], marked.filename)) for marked in better.contexts]
+    contexts = sorted(filter(None, placed), key=lambda context: (context.filename, context.spans[0]))
+    if len(contexts) < len(placed):
+        return None
     return review.Correction(
         id=int(key[1]),
         was=review.digest_gold((gold.filename, gold.text) for gold in row.gold),
@@ -109,7 +85,7 @@ def _make_correction(
         is_impossible=better.is_impossible,
         answer=better.answer.strip() or _make_answer(row, contexts),
         reviewers=[name for name, _ in wrong],
-        reason=_join_comments(wrong),
+        reason="; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip())),
     )
 
 

@@ -16,7 +16,7 @@ from exhibit.schemas.bundle import drafts_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, DraftInfo, Gold, Row
-from exhibit.schemas.review import AddedQuestion, Review, ReviewedCase, digest_gold
+from exhibit.schemas.review import Review, ReviewedCase, digest_gold
 from exhibit.schemas.run import Outcome, RunGold, RunQuestion, RunReply
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
@@ -101,17 +101,14 @@ class DraftedBundle:
     def choose_worth_judging(self, size: int) -> list[Key]:
         """Return at most `size` drafts to judge: unsure ones by confidence, nearest to 0.5 first, then sure ones.
 
-        Of equally unsure drafts, the rarer kind of question comes first. At least 30% are sure drafts in a
-        pseudo-random order, to estimate how many of them are wrong. Judged drafts come only if there are no others.
+        At least 30% are sure drafts in a pseudo-random order, to estimate how many of them are wrong. Judged drafts
+        come only if there are no others.
         """
         order: dict[Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
             order[find_status(row.labels)].append(row)
         unsure, checks = order["unsure"], order["sure"] if order["sure"] or order["unsure"] else order["judged"]
-        kinds = Counter(str(row.labels.get("asks_for")) for row in unsure)
-        unsure.sort(
-            key=lambda row: (abs((row.reply.confidence or 0.0) - 0.5), kinds[str(row.labels.get("asks_for"))], row.id)
-        )
+        unsure.sort(key=lambda row: (abs((row.reply.confidence or 0.0) - 0.5), row.id))
         # a random order that is the same on every machine: ids are hashes of the question
         checks.sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
         count = min(len(checks), max(size - len(unsure), round(size * _CHECKED_SHARE)))
@@ -123,12 +120,10 @@ Reviewed = ReviewedRun | DraftedBundle
 
 
 def get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
-    """Return the labels of a drafted row."""
     return gold[0].labels if gold else {}
 
 
 def find_status(labels: dict[str, Any]) -> Status:
-    """Return whether a drafted row is unsure, sure, or judged."""
     if labels.get("draft") == "unsure":
         return "unsure"  # also a person's work that is open again
     return "judged" if labels.get("draft") == "judged" or "added_by" in labels else "sure"
@@ -192,9 +187,7 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, 
         lines = _add_labels(gold, who)
     elif better is not None:
         answer = better.answer.strip() or join_words(better.contexts)
-        row, lines = replace_gold(
-            row, gold, better.contexts, answer, {**get_labels(gold), **who}, drafted.bundle
-        )  # fmt: skip
+        row, lines = replace_gold(row, gold, better.contexts, answer, {**get_labels(gold), **who}, drafted.bundle)
     else:
         changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
         return False
@@ -208,7 +201,6 @@ def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
 
 
 def _is_right(judged: Judged) -> bool:
-    """Return whether more reviewers judge a row's gold right than wrong."""
     return sum(1 if case.gold == "right" else -1 for _, case in judged) > 0
 
 
@@ -263,23 +255,19 @@ def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: i
     """Return the rows and gold of all questions that reviewers added, numbered from `first`."""
     rows: list[Row] = []
     gold: list[Gold] = []
-    for review in reviews:
-        for question in review.added:
-            row, lines = _make_row(question, review.reviewer, bundle, first + len(rows))
-            rows.append(row)
-            gold += lines
+    for reviewer, added in ((review.reviewer, added) for review in reviews for added in review.added):
+        if added.filename is not None and added.filename not in bundle.files:
+            raise BundleError(
+                f"the added question {added.question!r}: its document {added.filename} is not in {bundle.root}; "
+                "is this the right bundle?"
+            )
+        number = first + len(rows)
+        labels: dict[str, Label] = {"added_by": reviewer, **({"comment": added.comment} if added.comment else {})}
+        answer = added.answer.strip() or join_words(added.contexts)
+        fields: dict[str, Any] = {"id": number, "question": added.question, "is_impossible": added.is_impossible}
+        row = Row(**fields, answer=answer or IMPOSSIBLE_ANSWER, contexts=[])
+        nowhere = [gold_of(number, None, added.filename, NOWHERE, labels)]
+        row, lines = replace_gold(row, nowhere, added.contexts, answer, labels, bundle)
+        rows.append(row)
+        gold += lines
     return rows, gold
-
-
-def _make_row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int) -> tuple[Row, list[Gold]]:
-    if added.filename is not None and added.filename not in bundle.files:
-        raise BundleError(
-            f"the added question {added.question!r}: its document {added.filename} is not in {bundle.root}; "
-            "is this the right bundle?"
-        )
-    labels: dict[str, Label] = {"added_by": reviewer, **({"comment": added.comment} if added.comment else {})}
-    answer = added.answer.strip() or join_words(added.contexts)
-    fields: dict[str, Any] = {"id": number, "question": added.question, "is_impossible": added.is_impossible}
-    row = Row(**fields, answer=answer or IMPOSSIBLE_ANSWER, contexts=[])
-    gold = [gold_of(number, None, added.filename, NOWHERE, labels)]
-    return replace_gold(row, gold, added.contexts, answer, labels, bundle)

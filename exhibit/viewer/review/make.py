@@ -29,7 +29,7 @@ from exhibit.viewer.drawing import (
 )
 from exhibit.viewer.page import Record, as_json, cut, format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
-from exhibit.viewer.review.source import Key, draw_sample
+from exhibit.viewer.review.source import BY, Key, draw_sample
 
 NAME = "review.html"
 MAX_PICTURE_CHARS = 24_000_000  # of all pictures: a browser still opens such a page at once, and it can be mailed
@@ -51,13 +51,13 @@ class ReviewPage(NamedTuple):
     """The number of pages that could not be drawn or did not fit."""
 
 
-def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, save: str = "") -> ReviewPage:
+def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = "") -> ReviewPage:
     """Write the review page of a sample of questions; to the address `save`, the page sends each judgment at once."""
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
         keys = run.choose_worth_judging(size)
     else:
-        keys = draw_sample(run.questions, by=by, size=size, seed=seed)
+        keys = draw_sample(run.questions, size=size, seed=seed)
     if not keys:
         raise ToolkitError(f"{run.folder}: has no question to review")
     album = Album(run)
@@ -70,7 +70,7 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
         "review": hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16],
         "of": "bundle" if drafted else "run",
         "run": run.name,
-        "sample": {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)},
+        "sample": {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(BY)},
         "drafted": drafted,
         **({"save": save} if save else {}),
     }
@@ -163,28 +163,26 @@ class Album:
         """
         page = (dataset, filename, number, spans)
         if page not in self._keys:
-            self._keys[page] = self._make(dataset, filename, number, spans)
+            self._keys[page] = None
+            document = self._run.document(dataset, filename)
+            if document is not None and number <= len(document.pages):
+                sheet = self._draw(document, number, spans)
+                self.left_out += sheet is None
+                if sheet is not None:
+                    self._keys[page] = key = f"s{len(self.sheets) + 1}"
+                    self.sheets[key] = sheet
         return self._keys[page]
 
-    def _make(self, dataset: str, filename: str, number: int, spans: Sequence[Span]) -> str | None:
-        document = self._run.document(dataset, filename)
-        if document is None or number > len(document.pages):
-            return None
-        sheet: Record | None = None
+    def _draw(self, document: Document, number: int, spans: Sequence[Span]) -> Record | None:
+        if not number:
+            return make_sheet(document, 0, spans, "")
+        page = document.pages[number - 1]
         with suppress(DocumentError):  # a page that cannot be drawn in time is shown as text
-            if not number:
-                sheet = make_sheet(document, 0, spans, "")
-            elif document.path is not None and document.pages[number - 1].width:
-                picture = draw_page_uri(document.path, document.pages[number - 1], width=WIDTH)
-                sheet = make_sheet(document, number, (), picture)
-        size = len((sheet or {}).get("src") or "")
-        if sheet is None or size > self._left:
-            self.left_out += 1
-            return None
-        self._left -= size
-        key = f"s{len(self.sheets) + 1}"
-        self.sheets[key] = sheet
-        return key
+            picture = draw_page_uri(document.path, page, width=WIDTH) if document.path and page.width else ""
+            if picture and len(picture) <= self._left:
+                self._left -= len(picture)
+                return make_sheet(document, number, (), picture)
+        return None
 
 
 def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]], address: str) -> Record:

@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document, fold, locate
 from exhibit.runtime.command import print_note
 from exhibit.schemas.bundle import INFO, TRAIN, read_info
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import BundleError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
@@ -99,7 +99,6 @@ class ReviewedRun(RunFolder):
 
     @cached_property
     def questions(self) -> Questions:
-        """The questions by dataset and id."""
         return KeyedRows(self)
 
     def find_bundle_name(self, dataset: str) -> str:
@@ -117,53 +116,18 @@ class ReviewedRun(RunFolder):
         return {name: Documents(list_corpus_files(root)) for name, root in self.bundles.items()}
 
 
-# ---------------------------------------------------------------- the sample
-
-
-def _bin_confidence(row: RunQuestion) -> str:
-    confidence = row.reply.confidence
-    if confidence is None:
-        return "no confidence"
-    return "unsure" if confidence < 1 / 3 else "middling" if confidence < 2 / 3 else "sure"
-
-
-_KINDS: dict[str, Callable[[RunQuestion], str]] = {
-    "confidence": _bin_confidence,
-    "outcome": lambda row: str(row.labels.get("draft") or row.outcome),  # a draft has no outcome yet
-    "dataset": lambda row: row.dataset,
-    "document": lambda row: row.filename or "",
-    "impossible": lambda row: "impossible" if row.is_impossible else "answerable",
-}
-
-
-def stratify(rows: Questions, by: Sequence[str]) -> dict[tuple[str, ...], list[Key]]:
-    """Group the questions by their values for the names in `by`, which are kinds of question or labels.
-
-    Raise an error if no question has the label.
-    """
-    labels: set[str] = set()
+def draw_sample(rows: Questions, *, size: int, seed: int) -> list[Key]:
+    """Return a random sample of questions in which each confidence, outcome and dataset is represented in turn."""
     strata: dict[tuple[str, ...], list[Key]] = defaultdict(list)
     for key, row in rows.items():
-        labels |= row.labels.keys()
-        values = (_KINDS[name](row) if name in _KINDS else str(row.labels.get(name) or "") for name in by)
-        strata[tuple(values)].append(key)
-    unknown = [name for name in by if name not in _KINDS and name not in labels]
-    if unknown:
-        there = ", ".join([*_KINDS, *sorted(labels)])
-        raise ToolkitError(f"--by {', '.join(unknown)}: no question has such a label; the labels are {there}")
-    return dict(sorted(strata.items()))
-
-
-def draw_sample(rows: Questions, *, by: Sequence[str], size: int, seed: int) -> list[Key]:
-    """Return a random sample of questions, drawn from each stratum in turn, so that rare strata are included."""
-    chance = random.Random(seed)
-    waiting = [list(keys) for keys in stratify(rows, by).values()]
+        confidence = row.reply.confidence
+        third = "none" if confidence is None else str(min(2, int(3 * confidence)))
+        strata[third, row.outcome, row.dataset].append(key)
+    chance, drawn = random.Random(seed), list[Key]()
+    waiting = [keys for _, keys in sorted(strata.items())]
     for keys in waiting:
         chance.shuffle(keys)
-    drawn: list[Key] = []
     while len(drawn) < size and any(waiting):
-        for keys in waiting:
-            if keys and len(drawn) < size:
-                drawn.append(keys.pop())
+        drawn += [keys.pop() for keys in waiting if keys][: size - len(drawn)]
     chance.shuffle(drawn)  # with the kinds in turn, the reviewer would know the kind of the next question
     return drawn

@@ -8,7 +8,6 @@ examples:
 Everything stays on this machine: the address contains a random token, and no other page can use the server.
 """
 
-import ipaddress
 import secrets
 import socket
 import sys
@@ -30,7 +29,6 @@ from exhibit.viewer.server.views import Views
 
 FOLDERS = ("datasets_out", "results")
 """The folders that are shown where none is named."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
@@ -53,7 +51,6 @@ class Guard:
         self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a permitted request to the application, and answer any other request with an error status."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -82,10 +79,10 @@ class Guard:
         return None
 
 
-def make_application(folders: Sequence[Path], *, token: str, hosts: Sequence[str] = LOOPBACK) -> Starlette:
+def make_application(folders: Sequence[Path], *, token: str) -> Starlette:
     """Return the web application that serves the bundles and runs in these folders to holders of the token."""
     guards = [
-        Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+        Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False),
         Middleware(Guard, token=token),
     ]
     return Starlette(routes=Views(folders, token=token).make_routes(), middleware=guards)
@@ -93,14 +90,12 @@ def make_application(folders: Sequence[Path], *, token: str, hosts: Sequence[str
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Start the server for `exhibit view`, open the browser, and serve until Ctrl-C."""
     parser = build_parser("exhibit view", __doc__)
     add = parser.add_argument
     default = " and ".join(FOLDERS)
     add("folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {default})")
     add("--port", type=int, default=0, help="default: a free port")
-    add("--host", default="127.0.0.1", help="default: 127.0.0.1, which only this machine can reach")
-    add("--token", help="the token of the address; required with a --host that other machines can reach")
+    add("--token", help="the secret part of the address (default: a random one)")
     add("--no-browser", action="store_true", help="print the address without opening a browser")
     options = parser.parse_args(argv)
     folders = options.folders or [Path(name) for name in FOLDERS]
@@ -109,30 +104,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
             raise ToolkitError(f"{folder}: no such folder; name one that contains bundles or runs")
+    try:
+        listening = socket.create_server(("127.0.0.1", options.port))
+    except (OSError, OverflowError) as error:
+        raise ToolkitError(f"port {options.port}: cannot be opened: {error}; choose another --port") from error
     token = options.token or secrets.token_urlsafe(24)
-    listening = _listen(options.host, options.port, own_token=bool(options.token))
-    shown = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{shown}:{listening.getsockname()[1]}/{token}/"
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"
     print_note(f"{address}\nCtrl-C stops the server; work that was started from its pages continues")
     if not options.no_browser:
         webbrowser.open(address)
-    server = make_application(folders, token=token, hosts=[*LOOPBACK, options.host, shown])
-    uvicorn.Server(uvicorn.Config(server, log_level="warning", server_header=False)).run(sockets=[listening])
+    application = make_application(folders, token=token)
+    uvicorn.Server(uvicorn.Config(application, log_level="warning", server_header=False)).run(sockets=[listening])
     return 0
-
-
-def _listen(host: str, port: int, *, own_token: bool) -> socket.socket:
-    """Return a listening socket; refuse an address that other machines can reach, unless the user chose a token."""
-    try:
-        loopback = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
-    except ValueError as error:
-        raise ToolkitError(f"--host {host}: give an address, such as 127.0.0.1") from error
-    if not loopback and not own_token:
-        raise ToolkitError(f"--host {host}: other machines can reach that address; choose a long --token as well")
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise ToolkitError(f"port {port}: cannot be opened: {error.strerror}; choose another --port") from error
 
 
 if __name__ == "__main__":

@@ -35,12 +35,9 @@ JobState = Literal["running", "finished", "stopped", "failed", "ended unexpected
 
 @dataclass(frozen=True)
 class Job:
-    """A command that a user started from a page of `exhibit view`."""
-
     key: str
     title: str
     words: tuple[str, ...]
-    """The words after `exhibit`."""
     cwd: str
     began: float
     out: str
@@ -82,13 +79,11 @@ class Jobs:
                 del self._processes[key]
 
     def all(self) -> list[Job]:
-        """Return every job, the newest first."""
         self.reap()
         jobs = [job for path in self._folder.glob(f"*/{JOB}") if (job := _read(path))]
         return sorted(jobs, key=lambda job: -job.began)
 
     def get(self, key: str) -> Job:
-        """Return a job by its key."""
         job = _read(self._folder / key / JOB) if key.isalnum() else None
         if job is None:
             raise ToolkitError("there is no such job")
@@ -137,7 +132,6 @@ def _read(path: Path) -> Job | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command of a job, and record its exit code."""
     [name] = sys.argv[1:] if argv is None else argv
     folder = Path(name)
     with FileLock(folder / LOCK):

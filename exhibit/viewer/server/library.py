@@ -1,30 +1,25 @@
 """The bundles and runs below the served folders; nothing outside them can be addressed."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exhibit.evaluation.journal import JOURNAL
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.placement import Documents
 from exhibit.evaluation.runs import RunResults
 from exhibit.evidence import Document
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, read_info, read_text
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, read_info
+from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.run import CONFIG, SUMMARY
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import list_corpus_files
-from exhibit.storage.locations import Location
+from exhibit.storage.bundle import BundleFolder, list_corpus_files, open_bundle
 
 _MAX_DEPTH = 3  # levels below a served folder in which bundles and runs are searched
 _MAX_FOLDERS = 2000  # that are listed: nobody would read more
-_LATEST = 8  # replies of a running evaluation that are shown
-_ANSWER_CHARS = 160  # of a reply in that list
 
 Stamp = tuple[float, ...]
 
@@ -52,34 +47,13 @@ class RunLine(NamedTuple):
 
 
 class QuestionLine(NamedTuple):
-    """A question in the list of a bundle's questions."""
-
     id: int | str
     question: str
     answer: str
     document: str
     is_impossible: bool
-    labels: dict[str, Any]
-
-
-class GoldLine(NamedTuple):
-    """The pages and spans of a question's gold in one document."""
-
-    id: int | str
-    pages: list[int]
-    spans: list[tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class BundleIndex:
-    """The data of a bundle that pages show, read without validation: 20,000 rows would take seconds."""
-
-    root: Path
-    info: BundleInfo | None
-    files: dict[str, Location]
-    questions: list[QuestionLine]
-    gold: dict[str, list[GoldLine]]
-    """The gold by document."""
+    searched: str
+    """The question, its document and its labels, in lower case."""
 
 
 class Library:
@@ -90,16 +64,14 @@ class Library:
         self.folders = [folder.resolve() for folder in folders]
 
     def list_bundles(self) -> list[BundleLine]:
-        """Return every bundle, sorted by name."""
         lines = [_make_bundle_line(folder) for folder in self._find_folders(_is_bundle)]
         return sorted(lines, key=lambda line: line.folder.name.lower())
 
     def list_runs(self) -> list[RunLine]:
-        """Return every run, the newest first."""
         lines = [_make_run_line(folder, _get_stamp(folder)) for folder in self._find_folders(_is_run)]
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
-    def open_bundle(self, key: str) -> BundleIndex:
+    def open_bundle(self, key: str) -> BundleFolder:
         """Return the bundle with this key; it is read again only when its files changed."""
         folder = self.find_folder(key, _is_bundle)
         return _open_bundle(folder, _get_stamp(folder))
@@ -125,7 +97,6 @@ class Library:
         raise ToolkitError("there is no such bundle or run; it may have been moved")
 
     def is_inside(self, path: Path) -> bool:
-        """Return whether a path, after links are resolved, is inside one of the served folders."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
     def _find_folders(self, kind: Callable[[Path], bool]) -> list[Path]:
@@ -156,7 +127,6 @@ def _is_run(folder: Path) -> bool:
 
 
 def _get_stamp(folder: Path) -> Stamp:
-    """Return the modification times of the files that define a bundle or a run."""
     names = (TRAIN, INFO, GOLD, CONFIG, SUMMARY)
     return tuple((folder / name).stat().st_mtime if (folder / name).exists() else 0.0 for name in names)
 
@@ -164,40 +134,27 @@ def _get_stamp(folder: Path) -> Stamp:
 # ---------------------------------------------------------------- bundles
 
 
-@lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 30 MB
-def _open_bundle(folder: Path, stamp: Stamp) -> BundleIndex:
-    gold: dict[str, list[GoldLine]] = {}
-    labels: dict[Any, tuple[str, dict[str, Any]]] = {}
-    try:
-        if (folder / GOLD).is_file():
-            with (folder / GOLD).open(encoding="utf-8") as file:  # line by line: all of them as objects take 60 MB
-                for line in map(json.loads, filter(str.strip, file)):
-                    name = line["filename"] or ""
-                    spans = [(start, end) for start, end in line["spans"]]
-                    gold.setdefault(name, []).append(GoldLine(line["id"], line["pages"], spans))
-                    labels.setdefault(line["id"], (name, line["labels"]))
-        rows = json.loads(read_text(folder / TRAIN))
-        questions = [_make_question_line(number, row, labels) for number, row in enumerate(rows)]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BundleError(
-            f"{folder}: is damaged ({type(error).__name__}); find the fault with: exhibit validate {folder}"
-        ) from error
-    return BundleIndex(folder, _read_info(folder, stamp), list_corpus_files(folder), questions, gold)
+@lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 100 MB
+def _open_bundle(folder: Path, stamp: Stamp) -> BundleFolder:  # noqa: ARG001
+    return open_bundle(folder)
 
 
-def _make_question_line(
-    number: int, row: dict[str, Any], labels: dict[Any, tuple[str, dict[str, Any]]]
-) -> QuestionLine:
-    id = row.get("id", row.get("query_id", number))
-    name, own = labels.get(id, ("", {}))
-    contexts = [context for context in row.get("contexts") or () if isinstance(context, dict)]
-    document = next((context["filename"] for context in contexts if context.get("filename")), name)
-    return QuestionLine(id, row["question"], row.get("answer") or "", document, bool(row.get("is_impossible")), own)
+def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
+    """Return the questions of a bundle, each with the document that its contexts or its gold name."""
+    documents = {line.id: line.filename or "" for line in reversed(bundle.gold)}
+    lines = []
+    for row in bundle.questions:
+        names = [context.filename for context in row.contexts if context.filename]
+        document = (names or [documents.get(int(row.id), "") if str(row.id).isdecimal() else ""])[0]
+        labels = bundle.labels.get(int(row.id), {}) if str(row.id).isdecimal() else {}
+        searched = " ".join([row.question, document, *map(str, labels.values())]).lower()
+        lines.append(QuestionLine(row.id, row.question, row.answer, document, row.is_impossible, searched))
+    return lines
 
 
 @lru_cache(maxsize=2)
-def _open_documents(folder: Path, stamp: Stamp) -> Documents:
-    return Documents(_open_bundle(folder, stamp).files)
+def _open_documents(folder: Path, stamp: Stamp) -> Documents:  # noqa: ARG001
+    return Documents(list_corpus_files(folder))
 
 
 def _make_bundle_line(folder: Path) -> BundleLine:
@@ -232,24 +189,12 @@ def _describe_run(folder: Path, stamp: Stamp) -> str:  # noqa: ARG001
     return describe_result(RunResults(folder).tables.values())
 
 
-def read_replies(folder: Path) -> tuple[int, list[dict[str, str]]]:
-    """Return how many questions of a running evaluation have a reply, and the latest replies, the newest first.
-
-    A question that was asked again counts once.
-    """
-    replies: dict[tuple[Path, bytes], bytes] = {}
+def count_replies(folder: Path) -> int:
+    """Return how many questions of a running evaluation have a reply; one that was asked again counts once."""
+    known = set()
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
-                for line in file:
-                    key = path, line.partition(b', "question"')[0]  # the id is the first field of a line
-                    replies.pop(key, None)
-                    if line.endswith(b"\n"):  # the last line may be incomplete
-                        replies[key] = line
-    latest = []
-    for line in list(replies.values())[: -_LATEST - 1 : -1]:
-        record = json.loads(line)
-        reply = record.get("reply") or {}
-        answer = str(reply.get("error") or reply.get("answer") or "")[:_ANSWER_CHARS]
-        latest.append({"question": str(record.get("question", "")), "answer": answer})
-    return len(replies), latest
+                # the id is the first field of a line, and the last line may be incomplete
+                known |= {(path, line.partition(b', "question"')[0]) for line in file if line.endswith(b"\n")}
+    return len(known)

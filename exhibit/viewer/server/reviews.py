@@ -30,14 +30,7 @@ def make_review_path(folder: Path, review: str, reviewer: str) -> Path:
 
 
 def list_reviews(folder: Path) -> list[Path]:
-    """Return the paths of the review files in a folder."""
     return [path for path in sorted(folder.glob("review-*.json")) if path.is_file() and not path.is_symlink()]
-
-
-def list_added(folder: Path) -> list[tuple[str, AddedQuestion]]:
-    """Return the questions that reviewers have added, each with the reviewer's name."""
-    reviews = map(read_review, list_reviews(folder))
-    return [(review.reviewer, question) for review in reviews for question in review.added]
 
 
 def save(

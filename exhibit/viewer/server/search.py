@@ -41,7 +41,6 @@ class SearchResult(NamedTuple):
     read: int
     of: int
     unread: dict[str, str]
-    """The documents that cannot be read, with the reason."""
 
 
 class TextSearch:

@@ -5,7 +5,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -32,10 +32,10 @@ from exhibit.viewer.page import as_json, format_page, render
 from exhibit.viewer.report import write_report
 from exhibit.viewer.review.drafts import DraftedBundle
 from exhibit.viewer.review.make import make_review, make_sheet
-from exhibit.viewer.review.source import BY, ReviewedRun
+from exhibit.viewer.review.source import ReviewedRun
 from exhibit.viewer.server import reviews
 from exhibit.viewer.server.jobs import Jobs, find_progress
-from exhibit.viewer.server.library import Library, QuestionLine, RunLine, key_of, read_replies
+from exhibit.viewer.server.library import Library, RunLine, count_replies, key_of, list_questions
 from exhibit.viewer.server.search import TextSearch
 from exhibit.viewer.trend import write_trend
 
@@ -46,8 +46,6 @@ _MAX_BODY_BYTES = 2_000_000  # of a judgment or a question
 _MAX_UPLOAD_BYTES = 200_000_000
 _MAX_SEARCH_CHARS = 200
 _LISTED = 100  # documents and questions that a page lists: beyond that a person searches
-_MENUS = 3  # labels that filter the questions on a bundle's page
-_MENU_VALUES = 60  # of a label that fit into a menu
 _HOME = "../../"  # from a page in a folder of `drawn`
 _PICTURE_WIDTH = 900  # pixels
 
@@ -55,31 +53,20 @@ Handler = Callable[[Request], Awaitable[Response]]
 Body = TypeVar("Body", bound=BaseModel)
 
 
-class EvaluateRequest(BaseModel):
-    """The form that starts an evaluation, or with a bundle alone the request to apply the reviews of a bundle."""
+class Form(BaseModel):
+    """What a page sends: the runs to compare, a bundle whose reviews are applied, or a test with its settings."""
 
-    bundle: str = Field(max_length=100)
+    runs: list[str] = []
+    bundle: str = Field("", max_length=100)
     run: str = Field("", max_length=200)
     url: str = Field("", max_length=2000)
     preset: str = Field("", max_length=60)
-
-
-class DraftRequest(BaseModel):
-    """The form that drafts questions on documents."""
-
-    name: str = Field(max_length=200)
+    name: str = Field("", max_length=200)
+    """The name of the new set of documents, on which questions are drafted."""
     folder: str = Field("", max_length=1000)
 
 
-class CompareRequest(BaseModel):
-    """The keys of the runs to compare."""
-
-    runs: list[str]
-
-
 class QuestionRequest(AddedQuestion):
-    """A question that a person wrote, with the person's name."""
-
     reviewer: str = Field(max_length=reviews.MAX_NAME_CHARS)
 
 
@@ -121,7 +108,6 @@ class Views:
     # ---------------------------------------------------------------- bundles and documents
 
     def show_home(self, _: Request) -> Response:
-        """Return the page of all bundles and runs."""
         jobs = [(job, self.jobs.find_state(job)) for job in self.jobs.all()]
         values: dict[str, Any] = {"bundles": self.library.list_bundles(), "runs": self.library.list_runs()}
         values["jobs"] = [pair for pair in jobs if pair[1] == "running"]
@@ -130,29 +116,21 @@ class Views:
         return _format("Bundles and runs", "view.html.j2", {}, located=count_located, **values)
 
     def show_bundle(self, request: Request) -> Response:
-        """Return the page of one bundle: its description, its documents and its questions.
-
-        The query filters the questions by words (`find`) and labels, or searches the documents (`text`).
-        """
+        """Return the page of one bundle; the query filters questions (`find`) or searches documents (`text`)."""
         key, query = request.path_params["key"], request.query_params
         bundle = self.library.open_bundle(key)
         folder = reviews.find_review_folder(bundle.root)
-        chosen = {name.removeprefix("label-"): v for name, v in query.items() if name.startswith("label-") and v}
         words, wanted = query.get("text", "").strip(), query.get("find", "").lower().split()
         if len(words) > _MAX_SEARCH_CHARS:
             raise ToolkitError(f"a search may have at most {_MAX_SEARCH_CHARS} characters")
         found = self.texts.find(bundle.files, words) if words else None
-        shown = [
-            line
-            for line in bundle.questions
-            if all(str(line.labels.get(name)) == value for name, value in chosen.items())
-            and all(word in _join_searched(line) for word in wanted)
-        ]
-        counts, named = Counter(line.document for line in bundle.questions), {line.document for line in shown}
+        questions = list_questions(bundle)
+        shown = [line for line in questions if all(word in line.searched for word in wanted)]
+        counts, named = Counter(line.document for line in questions), {line.document for line in shown}
         documents = [
             (name, counts[name])
             for name in bundle.files
-            if not (wanted or chosen) or name in named or (wanted and all(word in name.lower() for word in wanted))
+            if not wanted or name in named or all(word in name.lower() for word in wanted)
         ]
         return _format(
             bundle.root.name,
@@ -166,12 +144,10 @@ class Views:
             located=count_located(bundle.info) if bundle.info else "",
             presets=list_presets(),
             reviews=len(reviews.list_reviews(folder)),
-            added=len(reviews.list_added(folder)),
+            added=sum(len(read_review(path).added) for path in reviews.list_reviews(folder)),
             find=query.get("find", ""),
             words=words,
             found=found,
-            labels=_make_menus(line.labels for line in bundle.questions),
-            chosen=chosen,
             shown_documents=documents[:_LISTED],
             more_documents=max(0, len(documents) - _LISTED),
             shown_questions=shown[:_LISTED],
@@ -179,11 +155,13 @@ class Views:
         )
 
     def show_document(self, request: Request) -> Response:
-        """Return the page of one document: its pages, its questions, and a form for a new question."""
         key, query = request.path_params["key"], request.query_params
         name, question = query.get("name", ""), query.get("question", "")
         bundle, document = self.library.open_bundle(key), self.library.open_document(key, name)
-        gold = (line.pages[0] for line in bundle.gold.get(name, []) if str(line.id) == question and line.pages)
+        questions = list_questions(bundle)
+        gold = (
+            line.pages[0] for line in bundle.gold if line.filename == name and str(line.id) == question and line.pages
+        )
         data = {"key": key, "name": name, "pages": [page.number for page in document.pages] or [0]}
         data |= {"first": int(query.get("page") or next(gold, 1)), "words": query.get("words", "").lower().split()}
         return _format(
@@ -194,8 +172,8 @@ class Views:
             key=key,
             bundle=bundle.root.name,
             name=name,
-            questions=[line for line in bundle.questions if line.document == name],
-            question=next((line for line in bundle.questions if str(line.id) == question), None),
+            questions=[line for line in questions if line.document == name],
+            question=next((line for line in questions if str(line.id) == question), None),
         )
 
     def show_sheet(self, request: Request) -> Response:
@@ -205,11 +183,10 @@ class Views:
         document = self.library.open_document(key, name)
         if not 0 <= number <= len(document.pages):
             raise ToolkitError(f"{name}: no page {number}")
-        gold = [span for line in self.library.open_bundle(key).gold.get(name, []) for span in line.spans]
+        gold = [span for line in self.library.open_bundle(key).gold if line.filename == name for span in line.spans]
         return JSONResponse({**make_sheet(document, number, gold, f"page/{number}?name={quote(name)}"), "gold": gold})
 
     def show_picture(self, request: Request) -> Response:
-        """Return the image of a document's page."""
         name, number = request.query_params.get("name", ""), request.path_params["number"]
         document = self.library.open_document(request.path_params["key"], name)
         width = document.pages[number - 1].width if 0 < number <= len(document.pages) else 0
@@ -227,8 +204,7 @@ class Views:
             raise ToolkitError("there is no such run; it may have been moved")
         if not line.finished or line.fault:
             job = next((job for job in self.jobs.all() if job.out == str(line.folder)), None)
-            replies = read_replies(line.folder)[0]
-            return _format(line.name, "view_run.html.j2", {}, line=line, replies=replies, job=job)
+            return _format(line.name, "view_run.html.j2", {}, line=line, replies=count_replies(line.folder), job=job)
         folder = self._make_folder("report", [line])
         if not (folder / REPORT).is_file():
             write_report(line.folder, out=folder / REPORT, home=_HOME)
@@ -239,8 +215,7 @@ class Views:
         return PlainTextResponse(self.library.describe_run(request.path_params["key"]))
 
     async def compare(self, request: Request) -> Response:
-        """Write the comparison of the selected runs, and return its address."""
-        keys = (await _read_body(request, CompareRequest)).runs
+        keys = (await _read_body(request, Form)).runs
         lines = [line for line in await run_in_threadpool(self.library.list_runs) if line.key in keys]
         if len(lines) < 2:
             raise ToolkitError("select at least two runs")
@@ -250,7 +225,6 @@ class Views:
         return JSONResponse({"open": f"drawn/{folder.name}/compare.html"})
 
     async def draw_trend(self, _: Request) -> Response:
-        """Write the page that shows all runs over time, and return its address."""
         lines = await run_in_threadpool(self.library.list_runs)
         folder = self._make_folder("trend", lines)
         await run_in_threadpool(write_trend, [line.folder for line in lines], folder / "index.html", home=_HOME)
@@ -276,7 +250,7 @@ class Views:
         bundles = [str(line.folder) for line in self.library.list_bundles()]
         reviewed = DraftedBundle(root) if (root / TRAIN).is_file() else ReviewedRun(root, paths=bundles)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        make_review(reviewed, folder / "review.html", by=BY, size=_SAMPLE, seed=1, save=f"../../reviews/{key}")
+        make_review(reviewed, folder / "review.html", size=_SAMPLE, seed=1, save=f"../../reviews/{key}")
         return self._redirect(f"drawn/{folder.name}/review.html")
 
     def show_saved(self, request: Request) -> Response:
@@ -287,7 +261,6 @@ class Views:
         return JSONResponse(read_review(path).model_dump() if path.is_file() else None)
 
     async def save(self, request: Request) -> Response:
-        """Write the judgments of a request into the file of their reviewer."""
         root = self.library.find_folder(request.path_params["key"])
         review = await _read_body(request, Review)
         count = 0
@@ -297,7 +270,6 @@ class Views:
         return JSONResponse({"cases": count})
 
     async def add_question(self, request: Request) -> Response:
-        """Add a question that a person wrote, with the passages marked as its gold, to that person's review file."""
         key = request.path_params["key"]
         bundle, body = self.library.open_bundle(key), await _read_body(request, QuestionRequest)
         question = AddedQuestion.model_validate(body.model_dump(exclude={"reviewer"}))
@@ -310,8 +282,7 @@ class Views:
         return JSONResponse({"added": len(saved.added)})
 
     async def apply_reviews(self, request: Request) -> Response:
-        """Start a job that applies a bundle's reviews and writes the result as a new bundle."""
-        root = self.library.open_bundle((await _read_body(request, EvaluateRequest)).bundle).root
+        root = self.library.open_bundle((await _read_body(request, Form)).bundle).root
         files = reviews.list_reviews(reviews.find_review_folder(root))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
@@ -335,7 +306,7 @@ class Views:
 
     async def draft(self, request: Request) -> Response:
         """Start a job that drafts questions on uploaded documents, or on a folder below the first served folder."""
-        body, root = await _read_body(request, DraftRequest), self.library.folders[0]
+        body, root = await _read_body(request, Form), self.library.folders[0]
         source = root / body.folder if body.folder else self._find_documents(body.name)
         if not source.is_dir() or not source.resolve().is_relative_to(root):
             raise ToolkitError(f"{source.name}: no such folder in {root.name}; upload documents first")
@@ -344,8 +315,7 @@ class Views:
         return await self._start(f"Draft questions: {body.name}", words, out)
 
     async def evaluate(self, request: Request) -> Response:
-        """Start a job that evaluates the built-in pipeline, or a system at a URL, on a bundle."""
-        body = await _read_body(request, EvaluateRequest)
+        body = await _read_body(request, Form)
         bundle = self.library.open_bundle(body.bundle)
         out = _find_free(self.library.folders[-1] / make_folder_name(body.run or f"{bundle.root.name}-run"))
         words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
@@ -358,20 +328,18 @@ class Views:
         return JSONResponse({"open": f"/{self._token}/job/{job.key}"})
 
     def show_job(self, request: Request) -> Response:
-        """Return the page of a job."""
         job = self.jobs.get(request.path_params["key"])
         state, output = self.jobs.find_state(job), self.jobs.read_output(job)
         return _format(job.title, "view_job.html.j2", {"job": job.key}, job=job, state=state, output=output)
 
     def show_job_state(self, request: Request) -> Response:
-        """Return the state of a job: its progress and, for an evaluation, the latest replies."""
         job = self.jobs.get(request.path_params["key"])
         state, output, out = self.jobs.find_state(job), self.jobs.read_output(job), Path(job.out)
         step, done, total = find_progress(output) or ("", 0, 0)
-        fields: dict[str, Any] = {"state": state, "output": output, "latest": [], "resumable": False, "open": ""}
+        fields: dict[str, Any] = {"state": state, "output": output, "resumable": False, "open": ""}
         if job.words[0] == "evaluate" and out.is_dir():
             total = len(self.library.open_bundle(key_of(Path(job.words[1]))).questions)
-            step, (done, fields["latest"]) = "questions", read_replies(out)
+            step, done = "questions", count_replies(out)
             fields["resumable"] = state not in ("running", "finished")
         if state == "finished" and self.library.is_inside(out) and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
@@ -379,12 +347,10 @@ class Views:
         return JSONResponse({**fields, "step": step, "done": min(done, total), "total": total})
 
     async def stop(self, request: Request) -> Response:
-        """Stop a job as Ctrl-C does."""
         await run_in_threadpool(self.jobs.stop, self.jobs.get(request.path_params["key"]))
         return JSONResponse({})
 
     async def resume(self, request: Request) -> Response:
-        """Start an evaluation again where it stopped."""
         job = self.jobs.get(request.path_params["key"])
         if job.words[0] != "evaluate" or self.jobs.find_state(job) in ("running", "finished"):
             raise ToolkitError("only an evaluation that was stopped can be resumed")
@@ -468,18 +434,3 @@ def count_located(info: BundleInfo) -> str:
     """Return how many of a bundle's gold passages are located, such as `90 of 100`."""
     total = sum(info.counts.located.values())
     return f"{total - info.counts.located.get('absent', 0):,} of {total:,}"
-
-
-def _join_searched(line: QuestionLine) -> str:
-    return " ".join([line.question, line.document, *map(str, line.labels.values())]).lower()
-
-
-def _make_menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return up to three labels, with their values, by which the questions can be filtered."""
-    values: dict[str, set[str]] = {}
-    for row in labels:
-        for name, value in row.items():
-            if value is not None and len(values.setdefault(name, set())) <= _MENU_VALUES:
-                values[name].add(str(value))
-    menus = {name: sorted(seen) for name, seen in values.items() if 1 < len(seen) <= _MENU_VALUES}
-    return dict(list(menus.items())[:_MENUS])

@@ -109,10 +109,8 @@ function marksOn(spans, found, side, document) {
 
 function pageFigure(sheet, page, filename, found, side, document) {
   const [name, width, height, spans] = sheet;
-  const source = imageOf(name);
-  if (source === null) return null;
   const drawing = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" },
-    shape("image", { href: source, width, height }));
+    shape("image", { href: imageOf(name), width, height }));
   const tops = new Map();
   let gold = null;
   for (const { box: [x, y, w, h], n, kind } of marksOn(spans, found, side, document)) {
@@ -309,10 +307,10 @@ function oneSide(detail, found, sheets) {
     scoreBlock(found.sides) ?? "", labelBlock(found) ?? "");
 }
 
-function sideBySide(detail, found, sheets, aim) {
+function sideBySide(detail, found, sheets) {
   detail.append(make("div", { class: "answers" }, make("section", {}, expectedBlock(found)), goldList(found) ?? ""), sheets.size ? legend() : "",
     make("div", { class: "sides", tabindex: 0, role: "group", "aria-label": "The runs side by side" }, found.sides.map((side, index) => {
-      const column = make("section", { class: index === aim ? "side-run aim" : "side-run", "aria-label": `Run ${META.runs[index]}` });
+      const column = make("section", { class: "side-run", "aria-label": `Run ${META.runs[index]}` });
       column.append(make("h4", { class: "run" }, META.runs[index]));
       if (side === null) column.append(make("p", { class: "prose none" }, "This run did not ask the question."));
       else {

@@ -39,7 +39,7 @@ function onKey(event) {
   } else if (event.key === "?") help.showModal();
 }
 
-META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, facet.counts));
+META.facets.forEach((facet, index) => fillSelect(selects[index], facet));
 sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, words)));
 panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
 document.querySelector(".line-head")?.style.setProperty("--runs", RUNS);
@@ -47,8 +47,7 @@ document.querySelector(".line-head")?.style.setProperty("--runs", RUNS);
 list.addEventListener("scroll", redraw, { passive: true });
 list.addEventListener("click", (event) => {
   const row = event.target.closest("[data-place]");
-  const cell = event.target.closest("[data-run]");
-  if (row) move(Number(row.dataset.place), { open: true, run: cell ? Number(cell.dataset.run) : null });
+  if (row) move(Number(row.dataset.place), { open: true });
 });
 window.addEventListener("resize", redraw);
 wide.addEventListener("change", settle);

@@ -82,7 +82,7 @@ const ofGold = (share) => (share === null ? "" : `${(100 * share).toFixed(0)}% o
 
 function systemCell(line, run) {
   const outcome = facetOf(line, SIDES + run);
-  return make("span", { class: "system", "data-run": run, "data-name": META.runs[run] },
+  return make("span", { class: "system", "data-name": META.runs[run] },
     outcome ? chip(outcome) : make("span", { class: "meta" }, "not asked"),
     make("span", { class: "meta" }, ofGold(line[FOUND + run])),
     make("span", { class: "words" }, line[FOUND + RUNS + run]));
@@ -140,12 +140,12 @@ function reveal(place) {
   else if (top + height > list.scrollTop + list.clientHeight) list.scrollTop = top + height - list.clientHeight;
 }
 
-function move(place, { open = false, run = null } = {}) {
+function move(place, { open = false } = {}) {
   if (!shownCount()) return;
   active = Math.max(0, Math.min(shownCount() - 1, place));
   reveal(active);
   draw();
-  if (open || current >= 0) openCase(indexAt(active), { run });
+  if (open || current >= 0) openCase(indexAt(active));
 }
 
 // ---------------------------------------------------------------- narrowing and ordering
@@ -154,57 +154,38 @@ const selects = META.facets.map((facet) => byId(`facet-${facet.name}`));
 const sort = byId("sort");
 
 const compareWords = (one, other) => String(one).localeCompare(String(other), "en", { numeric: true });
-const spread = (line) => {
-  const found = line.slice(FOUND, FOUND + RUNS).filter((one) => one !== null);
-  return found.length ? Math.max(...found) - Math.min(...found) : -1;
-};
 const least = (line) => Math.min(...line.slice(FOUND, FOUND + RUNS).map((one) => one ?? 2));
 const ORDERS = {
   "": [SEVERAL ? "changes for the worse first" : "unfavourable outcomes first", null],
   number: ["benchmark and number", (a, b) => compareWords(keyOf(a), keyOf(b))],
   document: ["document", (a, b) => compareWords(a[FIELD.file], b[FIELD.file])],
-  question: ["question", (a, b) => compareWords(a[FIELD.question], b[FIELD.question])],
   least: ["least gold found first", (a, b) => least(a) - least(b)],
-  ...(SEVERAL ? { apart: ["furthest apart first", (a, b) => spread(b) - spread(a)] } : {}),
 };
 
 const brief = (words) => (words.length > 70 ? `${words.slice(0, 69)}…` : words);
 
-function options(select, all, values, counts) {
-  const chosen = select.value;
-  select.replaceChildren(make("option", { value: "" }, all),
+function fillSelect(select, { values, counts }) {
+  select.replaceChildren(make("option", { value: "" }, "all"),
     ...values.map((one, index) => make("option", { value: String(index) }, `${brief(one)} (${number(counts[index])})`)));
-  select.value = chosen;
 }
 
 const narrowed = () => search.value.trim() !== "" || selects.some((one) => one.value !== "");
 
-// which lines match, and how many would for each value of a facet if that facet alone were set otherwise
+// the lines that have all the words and the chosen values
 function matched() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = selects.map((one) => (one.value === "" ? null : Number(one.value)));
-  const counts = META.facets.map((facet) => facet.values.map(() => 0));
-  const places = [];
-  for (let index = 0; index < META.total; index += 1) {
-    const line = lines[index];
-    if (!words.every((word) => wordsOf(index).includes(word))) continue;
-    const failing = wanted.flatMap((one, facet) => (one !== null && line[facet] !== one ? [facet] : []));
-    if (!failing.length) places.push(index);
-    if (failing.length > 1) continue;
-    counts.forEach((each, facet) => { if ((!failing.length || failing[0] === facet) && line[facet] >= 0) each[line[facet]] += 1; });
-  }
-  return { places, counts };
+  const fits = (index) => selects.every((one, facet) => one.value === "" || lines[index][facet] === Number(one.value))
+    && words.every((word) => wordsOf(index).includes(word));
+  return [...lines.keys()].filter(fits);
 }
 
 // the facet that a button narrows the list by: the one that it names, else what became of the question
 const facetPicked = (button) => Math.max(MAIN, META.facets.findIndex((one) => one.name === button.dataset.facet));
 
-function recount(counts) {
-  META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, counts[index]));
+function showPicked() {
   for (const button of document.querySelectorAll("[data-pick]")) {
     const facet = facetPicked(button);
     const place = META.facets[facet].values.indexOf(button.dataset.pick);
-    button.querySelector("b").textContent = number(counts[facet][place] ?? 0);
     button.setAttribute("aria-pressed", String(place >= 0 && selects[facet].value === String(place)));
   }
 }
@@ -220,13 +201,10 @@ async function filter() {
       await allLines();
       if (turn !== filtering) return;
     }
-    const { places, counts } = matched();
-    matching = order ? places.sort((a, b) => order(lines[a], lines[b]) || a - b) : places;
-    recount(counts);
-  } else {
-    matching = null;
-    recount(META.facets.map((facet) => facet.counts));
-  }
+    matching = matched();
+    if (order) matching.sort((a, b) => order(lines[a], lines[b]) || a - b);
+  } else matching = null;
+  showPicked();
   active = Math.max(0, matching ? matching.indexOf(current) : current);
   list.scrollTop = 0;
   reveal(active);
@@ -311,35 +289,28 @@ function caseHead(line, key) {
       stepButton("Previous", -1), stepButton("Next", 1)));
 }
 
-async function openCase(index, { focus = false, run = null } = {}) {
+async function openCase(index, { focus = false } = {}) {
   current = index;
   opening += 1;
   const turn = opening;
-  const started = performance.now();
   panel.setAttribute("aria-busy", "true");
   try {
     await need(Math.floor(index / META.lines));
     const found = await caseOf(index);
-    const sheets = found ? await sheetsOf(found) : new Map();
-    if (turn === opening) show(index, found, sheets, focus, run);
+    const sheets = await sheetsOf(found);
+    if (turn === opening) show(index, found, sheets, focus);
   } catch (error) {
     if (turn === opening) panel.replaceChildren(make("p", { class: "prose error" }, error.message));
   }
-  if (turn === opening) {
-    panel.removeAttribute("aria-busy");
-    panel.dataset.took = String(Math.round(performance.now() - started));
-  }
+  if (turn === opening) panel.removeAttribute("aria-busy");
 }
 
-function show(index, found, sheets, focus, run) {
+function show(index, found, sheets, focus) {
   const line = lines[index];
   const key = keyOf(line);
-  const title = make("h3", { id: "case-title", tabindex: -1 }, found ? found.question : line[FIELD.question]);
+  const title = make("h3", { id: "case-title", tabindex: -1 }, found.question);
   const detail = make("article", { class: "case", "data-key": key, "aria-labelledby": "case-title" }, caseHead(line, key), title);
-  if (!found) {
-    detail.append(make("p", { class: "prose" }, line[FOUND + RUNS] || "No answer was given."),
-      make("p", { class: "note" }, "This single file has no room for its passages; the report with its folder has them."));
-  } else if (SEVERAL) sideBySide(detail, found, sheets, run);
+  if (SEVERAL) sideBySide(detail, found, sheets);
   else oneSide(detail, found, sheets);
   panel.replaceChildren(detail);
   writeAddress();
@@ -347,7 +318,6 @@ function show(index, found, sheets, focus, run) {
   draw();
   if (focus) title.focus({ preventScroll: true });
   if (focus || !atDesk() || panel.getBoundingClientRect().top < 0) panel.scrollIntoView({ block: "start" });
-  if (run !== null) detail.querySelector(".side-run.aim")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 function toList() {

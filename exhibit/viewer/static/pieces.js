@@ -12,7 +12,6 @@ window.exhibitPiece = (name, text) => resolvers.get(name)?.(text);
 function load(name) {
   const block = byId(`piece-${name}`);
   if (block) return Promise.resolve(block.textContent);
-  if (META.folder === null) return Promise.resolve(null);
   return new Promise((resolve, reject) => {
     resolvers.set(name, resolve);
     const script = make("script", {
@@ -32,25 +31,19 @@ async function unpack(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// the content of a piece; null where a single file had no room for it
 function piece(name) {
   if (!pending.has(name)) {
-    pending.set(name, load(name).then((text) => (text === null ? null : unpack(text))));
+    pending.set(name, load(name).then(unpack));
     const loose = [...pending.keys()].filter((key) => key[0] === "c" || key[0] === "d");
     if (loose.length > KEPT) pending.delete(loose[0]);
   }
   return pending.get(name);
 }
 
-function imageOf(name) {
-  const block = byId(`image-${name}`);
-  if (block) return block.textContent;
-  return META.folder === null ? null : `${encodeURIComponent(META.folder)}/pages/${name}`;
-}
+const imageOf = (name) => `${encodeURIComponent(META.folder)}/pages/${name}`;
 
 async function caseOf(index) {
   const block = await piece(`c${Math.floor(index / META.cases)}`);
-  if (block === null) return null;
   const found = block.cases[index % META.cases];
   const metrics = (side) => {
     const scores = new Map();

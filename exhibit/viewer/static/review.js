@@ -151,7 +151,6 @@ function show(n, focus) {
     keep();
   });
   const judge = (name) => (judgment) => {
-    done.push({ at, state: structuredClone(state) });
     state[name] = judgment;
     showProgress();
     keep();
@@ -192,15 +191,6 @@ function legend() {
   return make("p", { class: "legend" }, key("gold", DRAFTED ? "proposed" : "gold"), ...(DRAFTED ? [] : [key("hit", "retrieved")]), key("better", "marked by you"));
 }
 
-// what was judged last is taken back: the question is shown again as it was
-const done = [];
-function undo() {
-  const last = done.pop();
-  if (!last) return;
-  states[last.at] = last.state;
-  show(last.at, true);
-}
-
 function save() {
   const review = reviewed();
   if (!review.reviewer) {
@@ -226,7 +216,7 @@ function key(event) {
   const actions = {
     j: () => show(at + 1, true), k: () => show(at - 1, true), c: () => byId("comment").focus(),
     m: () => sheets.length && sheets[0].ground.focus(), r: () => DRAFTED && byId("better-question").focus(),
-    x: () => byId("impossible") && press("impossible"), u: undo,
+    x: () => byId("impossible") && press("impossible"),
   };
   if ((DRAFTED ? /^[1-3]$/ : /^[1-6]$/).test(event.key)) press(`${Number(event.key) <= 3 ? "gold" : "answer"}-${judgment}`);
   else if (actions[event.key]) actions[event.key]();

@@ -149,13 +149,11 @@ if (byId("output") && VIEW.job) {
     const running = told.state === "running";
     byId("state").textContent = told.state;
     byId("output").textContent = told.output;
-    byId("progress").hidden = !running && !told.total;
+    byId("progress").hidden = !running;
     if (told.total) Object.assign(byId("progress"), { max: told.total, value: told.done });
-    byId("far").textContent = told.total ? `${told.step}: ${number(told.done)} of ${number(told.total)}` : running ? "being prepared" : "";
+    byId("far").textContent = !running ? "" : told.total ? `${told.step}: ${number(told.done)} of ${number(told.total)}` : "being prepared";
     byId("fault").textContent = told.state === "failed" ? told.output.trim().split("\n").filter((line) => line.startsWith("error: ")).join(" ") || "It failed; the technical output below has the reason." : "";
     byId("fault").hidden = told.state !== "failed";
-    byId("replies").hidden = !told.latest.length;
-    byId("latest").replaceChildren(...told.latest.map((one) => make("li", {}, one.question, " ", make("small", {}, one.answer))));
     byId("stop").hidden = !running;
     byId("resume").hidden = !told.resumable;
     byId("open").hidden = !told.open;

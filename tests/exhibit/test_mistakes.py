@@ -1,0 +1,58 @@
+"""Common mistakes: each gets one exact line that names the remedy, before any long work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exhibit.__main__ import main
+from tests.rag.bundles import write_bundle
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a bundle, documents without questions, an empty folder and unreadable documents."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    write_bundle(tmp_path / "datasets_out" / "leases")
+    for name in ("contracts", "empty", "unreadable"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "contracts" / "loan.txt").write_text("This is a loan.", encoding="utf-8")
+    (tmp_path / "unreadable" / "a.pdf").write_bytes(b"%PDF-1.4 nothing")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            "evaluate contracts",
+            "contracts: documents without questions (train.json); draft questions first: "
+            "exhibit draft contracts --out datasets_out/contracts",
+        ),
+        (
+            "evaluate datasets_out",
+            "datasets_out: a folder of bundles, not a bundle; name them as datasets_out/*",
+        ),
+        ("evaluate datasets_out/leasse", "datasets_out/leasse: no such folder; did you mean datasets_out/leases?"),
+        (
+            "evaluate datasets_out/leases/train.json",
+            "datasets_out/leases/train.json: a file of a bundle; name the folder: datasets_out/leases",
+        ),
+        ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),
+        ("evaluate datasets_out/leases --set chunk_size=abc", "--set chunk_size=abc: "),
+        ("evaluate datasets_out/leases --where clause=Term", "no question has the labels of --where; "),
+        ("draft empty --out new", "empty: none of its 0 files can be read as a document; name a folder with documents"),
+        ("draft unreadable --out new", "unreadable: none of its 1 documents can be read: "),
+        ("search contracts rent", "no index here (no manifest.json); build one: exhibit index DOCUMENTS --out contracts"),
+        (
+            "validate contracts/loan.txt --documents",
+            "contracts/loan.txt: a file; name the bundle's folder, such as contracts",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_line_with_its_remedy(words, line, folder, capsys):
+    assert main(words.split()) in (1, 2)
+    shown = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
+    assert len(shown) == 1 and line in shown[0]
