@@ -41,11 +41,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "datasets_out/leases/train.json: a file of a bundle; name the folder: datasets_out/leases",
         ),
         ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),
-        ("evaluate datasets_out/leases --set chunk_size=abc", "--set chunk_size=abc: "),
-        ("evaluate datasets_out/leases --where clause=Term", "no question has the labels of --where; "),
+        ("evaluate datasets_out/leases --set chunk_size=abc", "settings: chunk_size: Input should be a valid integer"),
+        ("evaluate datasets_out/leases --where clause=Term", "(did you mean --where clause=term?)"),
         ("draft empty --out new", "empty: none of its 0 files can be read as a document; name a folder with documents"),
         ("draft unreadable --out new", "unreadable: none of its 1 documents can be read: "),
-        ("search contracts rent", "no index here (no manifest.json); build one: exhibit index DOCUMENTS --out contracts"),
+        (
+            "search contracts rent",
+            "no index here (no manifest.json); build one: exhibit index DOCUMENTS --out contracts",
+        ),
         (
             "validate contracts/loan.txt --documents",
             "contracts/loan.txt: a file; name the bundle's folder, such as contracts",
