@@ -21,8 +21,3 @@ def read_source(converter: ModuleType, source: Path, *flags: object, strict: boo
     tally = Tally(strict=strict)
     options = options_of(converter, *flags)
     return choose(converter.read(source, options, tally), options, tally), tally
-
-
-def chosen(benchmark: Benchmark, tally: Tally) -> Benchmark:
-    """Return a benchmark as it is chosen without flags."""
-    return choose(benchmark, Namespace(max_documents=None, answerable_only=False), tally)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import BundleError, SourceError, escape_surrogates
-from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
+from exhibit.schemas.models import Account, DraftInfo, Licence
 
 Label = str | int | float | bool | None
 Spans = tuple[tuple[int, int], ...]
@@ -192,7 +192,6 @@ class Benchmark:
     rows: list[RawRow]
     sha256: dict[str, str]  # of the raw files that determine the content
     info: DatasetInfo | None = None  # if it depends on the source or the command line
-    patches: tuple[PatchEntry, ...] = ()
     draft: DraftInfo | None = None  # how the questions were drafted; rows without located gold are left out
     by_construction: bool = False  # gold is known by construction; rows without located gold are left out
 

@@ -320,7 +320,6 @@ def _describe(
         files={},
         tool=Tool(name="exhibit-rag", version=__version__),
         options=list_content_options(options),
-        patches=list(benchmark.patches),
         draft=draft,
     )
 

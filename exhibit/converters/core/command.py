@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Converter, DatasetInfo, Tally, choose
-from exhibit.converters.core.build import build
-from exhibit.converters.core.patches import apply_patches
+from exhibit.converters.core.build import build, make_card_text
+from exhibit.converters.core.patches import apply_patches, find_patch
 from exhibit.converters.core.source import open_source
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import Parser, add_json, guarded, parse_positive, print_results, rename_commands
+from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
-from exhibit.storage.atomic import replace_folder
+from exhibit.schemas.review import read_patch
+from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.locations import Location, check_out, parse_location
 
 _WIDTH = 80  # columns of a terminal
@@ -48,15 +50,24 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
     tally = Tally(strict=options.strict)
     check_engine(options.engine)
     out = check_out(options.out, force=options.force)
+    patches = [find_patch(name, converter.INFO) for name in options.patch]
+    for path in patches:
+        read_patch(path)  # a fault is reported before the work starts
     with open_source(converter.INFO, options.source) as source:
-        read = apply_patches(converter.read(source, options, tally), converter.INFO, options.patch, tally)
-        benchmark = choose(read, options, tally)
+        benchmark = choose(converter.read(source, options, tally), options, tally)
         if not benchmark.rows and not converter.INFO.corpus_only:
             left_out = tally.left_out.items()
             reasons = "; ".join(f"{len(names)} × {reason}, such as {names[0]}" for reason, names in left_out)
             raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
-        with replace_folder(out, force=options.force) as folder:
-            return build(_mark_sample(converter.INFO, source), benchmark, tally, options, folder)
+        info = _mark_sample(converter.INFO, source)
+        if not patches:
+            with replace_folder(out, force=options.force) as folder:
+                return build(info, benchmark, tally, options, folder)
+        with make_scratch_folder() as folder:
+            build(info, benchmark, tally, options, folder)
+            text = make_card_text(benchmark.info or info, info.name, options)
+            apply_patches(patches, folder, out, force=options.force, strict=options.strict, text=text)
+        return read_info(out / INFO)
 
 
 def _mark_sample(info: DatasetInfo, source: Path) -> DatasetInfo:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters.core.patches import apply_patch
+from exhibit.converters.core.patches import apply_patches
 from exhibit.evaluation.records import write_json
 from exhibit.runtime.command import (
     Parser,
@@ -27,7 +27,7 @@ from exhibit.runtime.command import (
 )
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.review import Review, digest_gold, is_review, read_patch, read_review
+from exhibit.schemas.review import Review, digest_gold, is_review, read_review
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.review.agreement import ASPECTS, compute_agreements, count_right
 from exhibit.viewer.review.corrections import correct
@@ -145,7 +145,7 @@ def _apply(options: Any) -> Result:
     if is_review(options.patch[0]):
         return _apply_reviews(_read_reviews(options.patch, several_pages=True), options)
     [patch] = options.patch
-    entry = apply_patch(read_patch(patch), patch, options.bundle, options.out, force=options.force)
+    [entry] = apply_patches([patch], options.bundle, options.out, force=options.force, must_fit=True)
     counts = {"corrected": entry.corrections, "questions": entry.questions, "documents": entry.documents}
     words = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
     return {"bundle": options.out, **counts}, [f"{options.out}: {words.format(**counts)}"]
