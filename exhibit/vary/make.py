@@ -112,7 +112,7 @@ def _write(
 ) -> BundleInfo:
     chosen = {"kind": about.kinds, "seed": about.seed, "written": "control" if kind == CONTROL else "variant"}
     machine = {"engine": options.engine, "jobs": options.jobs, "item_timeout": options.item_timeout,
-               "item_memory": options.item_memory, "keep_originals": False,
+               "item_memory": options.item_memory,
                "ocr": options.ocr or corpus.scan_seed is not None, "ocr_language": options.ocr_language,
                "ocr_engine": options.ocr_engine}  # fmt: skip
     with ExitStack() as stack:

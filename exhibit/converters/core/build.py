@@ -1,6 +1,5 @@
 """Builds a bundle from a benchmark: adds the documents, locates the gold, writes the files and validates them."""
 
-import shutil
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -52,7 +51,6 @@ from exhibit.schemas.validate import validate
 from exhibit.storage.atomic import remove_below
 from exhibit.storage.bundle import sha256_of
 
-ORIGINALS = "originals"  # the folder of a bundle for the files from which its documents were printed
 _TEXTS = "texts.partial"
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 NOT_LOCATED = "passage not found in the document"
@@ -96,8 +94,6 @@ def build(
     _note_gold(gold, questions, tally)
     _note_provisions(rows, done, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
-    if options.keep_originals:
-        _keep_originals(kept, folder)
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
@@ -145,13 +141,6 @@ def _materialise_all(
 
 def _file_of(raw: RawDocument) -> Item | None:
     return next((item for item in raw.items if item.kind == "files"), None)
-
-
-def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
-    for raw in documents:
-        if raw.original is not None:
-            (folder / ORIGINALS).mkdir(exist_ok=True)
-            shutil.copyfile(raw.original, folder / ORIGINALS / raw.original.name)
 
 
 # ---------------------------------------------------------------- which documents and rows are written
@@ -265,24 +254,21 @@ def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
             tally.note(absent, f"{name}: {quote[:80]!r}")
         elif line.context is not None and is_ambiguous(quote, places):
             tally.note("ambiguous gold: few words on many places", f"{name}: {quote!r} on {places} places")
-    for line in gold:
         if "hidden" in line.labels:
-            name = f"{line.filename}: question {line.id}: {line.labels['hidden']}"
-            tally.note("gold with words that nobody sees on the page", name)
+            tally.note("gold with words that nobody sees on the page", f"{name}: {line.labels['hidden']}")
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
     """Note each provision that is absent or ambiguous; with --strict, raise for one of the gold."""
-    for row in rows:
-        for quote in row.quotes:
-            where = done[quote.filename].places[quote]
-            for accepted in where.not_accepted:
-                tally.note("accepted provision is absent or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
-            if where.remark:
-                name = f"{row.name}: {quote.provision} in {quote.filename}"
-                if tally.strict and not where.spans:
-                    raise SourceError(f"{name}: provision {where.remark}; fix the source, or remove --strict")
-                tally.note(f"provision {where.remark}", name)
+    for row, quote in ((raw, quote) for raw in rows for quote in raw.quotes):
+        where = done[quote.filename].places[quote]
+        for accepted in where.not_accepted:
+            tally.note("accepted provision is absent or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
+        if where.remark:
+            name = f"{row.name}: {quote.provision} in {quote.filename}"
+            if tally.strict and not where.spans:
+                raise SourceError(f"{name}: provision {where.remark}; fix the source, or remove --strict")
+            tally.note(f"provision {where.remark}", name)
 
 
 # ---------------------------------------------------------------- bundle.json and the card
@@ -348,8 +334,6 @@ def list_content_options(options: Namespace) -> dict[str, Label]:
         chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
     else:
         chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
-    if not options.keep_originals:
-        del chosen["keep_originals"]
     return chosen
 
 

@@ -104,8 +104,6 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
     add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     add("--force", action="store_true", help="replace an existing bundle")
-    keep = "keep in originals/ what documents were printed from; see that their licence allows it"
-    add("--keep-originals", action="store_true", help=keep)
     patch = "apply reviewers' corrections of the gold, in order; shipped: those that come with the converter"
     add("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=patch)
     add_json(parser)

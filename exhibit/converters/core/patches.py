@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exhibit.converters.core.benchmark import DatasetInfo, Label, Tally
-from exhibit.converters.core.build import ORIGINALS, counts_of, finish, gold_of, make_card_text
+from exhibit.converters.core.build import counts_of, finish, gold_of, make_card_text
 from exhibit.converters.core.documents import NOWHERE, find_marked_place, place_of
 from exhibit.engine import open_engine, track
 from exhibit.evidence.locate import locate
@@ -212,8 +212,6 @@ def write_changed(
         for name in track(documents, total=len(documents), label="documents"):
             with fetch_file(bundle.files[name]) as here:
                 shutil.copyfile(here, folder / CORPUS / name)
-        if (bundle.root / ORIGINALS).is_dir():
-            shutil.copytree(bundle.root / ORIGINALS, folder / ORIGINALS)
         write_train(changed.rows, folder / TRAIN)
         write_gold(changed.gold, folder / GOLD)
         for name, content in extra.items():
