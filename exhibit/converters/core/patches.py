@@ -23,7 +23,7 @@ from exhibit.schemas.review import MarkedPassage, Patch, digest_gold, read_patch
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.locations import Location, check_out, fetch_file
+from exhibit.storage.locations import check_out, fetch_file
 
 SHIPPED = "shipped"  # the value of a flag for the patch, or the list of addresses, that comes with a converter
 _KNOWN = Path(__file__).parents[1] / "_known"
@@ -57,7 +57,7 @@ def find_patch(name: str, info: DatasetInfo) -> Path:
 
 
 def apply_patches(
-    paths: Sequence[Path], root: Path, out: Location, *, force: bool = False, strict: bool = False,
+    paths: Sequence[Path], root: Path, out: Path, *, force: bool = False, strict: bool = False,
     must_fit: bool = False, text: CardText | None = None,
 ) -> list[PatchEntry]:  # fmt: skip
     """Write the bundle `root` to `out`, with patches applied to its questions and drafts in order.
@@ -192,7 +192,7 @@ def replace_gold(
 
 
 def write_changed(
-    bundle: BundleFolder, info: BundleInfo, changed: ChangedBundle, out: Location, extra: Mapping[str, str], *,
+    bundle: BundleFolder, info: BundleInfo, changed: ChangedBundle, out: Path, extra: Mapping[str, str], *,
     force: bool, text: CardText | None = None,
 ) -> None:  # fmt: skip
     """Write a copy of a bundle with changed rows and gold, and with extra text files."""
