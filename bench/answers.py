@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.table import Table, exhibit, find_data, publish, read_json
 from exhibit.runtime.command import guarded
 
-METRICS = ("answer_contained", "answer_f1", "answer_gold_f1", "abstention", "false_refusal", "recall@10", "page_hit@5")
+METRICS = ("answer_contained", "answer_f1", "abstention", "false_refusal", "recall@10", "page_hit@5")
 """Those that a run has are shown."""
 
 

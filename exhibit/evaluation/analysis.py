@@ -1,16 +1,13 @@
-"""Analyse a finished run: what was asked, the scores by kind of question, and the weakest answers."""
+"""Analyse a finished run: what was asked, and the scores by kind of question."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation import statistics
-from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
-from exhibit.evaluation.score_table import Table, compute_mean
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import GOLD_STAGES
 from exhibit.evaluation.text_tables import ALL, NARROW, choose_metrics, table_of
 from exhibit.schemas.errors import ToolkitError
@@ -20,8 +17,7 @@ SOURCE_TYPE = "source_type"
 """The label that `--all` compares by: the kind of legal source that a question is about."""
 _MOST_KINDS = 20
 """A label with more values than this identifies single questions and does not sort them into kinds."""
-_WEAKEST = 10  # a terminal screen has no room for more rows
-_ANSWERED = ("Answers", "Citations")
+_SHOWN_IDS = 10
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
@@ -44,8 +40,7 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
     if lost:
         shown = [(stage or "nowhere", lost[stage]) for stage in (*GOLD_STAGES, None) if lost[stage]]
         lines += ["", "WHERE THE GOLD IS LOST", *(f"  {stage:<28} {count:>6}" for stage, count in shown)]
-    lines += _format_flagged(tables)
-    return lines + _format_weakest(tables, run)
+    return lines + _format_flagged(tables)
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -111,30 +106,10 @@ def _find_flags(tables: Iterable[Table]) -> Iterator[tuple[str, list[str]]]:
     for table in tables:
         flags = table.values.get("flagged", ())
         ids = [str(id) for id, flag in zip(table.ids, flags, strict=False) if flag]
-        yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
-
-
-def _format_weakest(tables: Sequence[Table], run: RunFolder) -> list[str]:
-    """Return lines with the answered questions that have the lowest mean score."""
-    names = dict.fromkeys(name for table in tables for name in table.values)
-    names.pop("answered_rightly_at_most", None)  # an upper bound would count an answer that is not judged as right
-    shares = [
-        name for name in names if describe_metric(name).unit == "share" and describe_metric(name).better == "more"
-    ]
-    of_answers = [name for name in shares if describe_metric(name).group in _ANSWERED]
-    chosen = of_answers or shares
-    answered = (row for row in run.rows if not row.reply.error)
-    scored = ((compute_mean(row.scores.get(name) for name in chosen), row) for row in answered)
-    weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
-    if not weakest:
-        return []
-    means = "the answer and citation metrics" if of_answers else "all share metrics"
-    lines = ["", f"WEAKEST ANSWERS (mean of {means}, confidence, question)"]
-    for score, row in weakest:
-        sure = row.reply.confidence
-        question = textwrap.shorten(row.question, 80, placeholder=" …")
-        lines.append(f"  {score:.3f}  {'–' if sure is None else f'{sure:.2f}':>4}  {row.id}: {question}")
-    return lines
+        yield (
+            table.name,
+            [*ids[:_SHOWN_IDS], *([f"… and {len(ids) - _SHOWN_IDS} more"] if len(ids) > _SHOWN_IDS else [])],
+        )
 
 
 def _format_value(labels: Mapping[str, Any], label: str) -> str:

@@ -1,6 +1,6 @@
 """Measure how reliable the confidence of a system's replies is.
 
-The measures are AUROC, calibration, and risk against coverage.
+The measure is the AUROC; means are also given with each question weighted by the confidence of its reply.
 """
 
 import math
@@ -13,10 +13,8 @@ from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.schemas.run import Confidence
 
-_BINS = 10  # the usual number of bins of a calibration curve
-_WEIGHTED = ("answered_rightly", "answer_gold_f1", "recall@10")
+_WEIGHTED = ("answered_rightly", "recall@10")
 """The metrics whose weighted means are printed; confidence.json has all of them."""
-_COVERAGES = tuple(share / 10 for share in range(1, 11))
 
 ConfidencePair = tuple[float, bool]
 """The confidence of a reply, and whether the question has an answer."""
@@ -35,8 +33,6 @@ def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | No
         "questions": len(pairs),
         "answerable": sum(exists for _, exists in pairs),
         "auroc": compute_auroc(pairs),
-        "calibration": compute_calibration(pairs),
-        "risk_at_coverage": compute_risk_at_coverage(pairs),
         "weighted": dict(weighted or {}),
     }
 
@@ -73,28 +69,3 @@ def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
         return None
     below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
     return (below + up_to) / 2 / (len(yes) * len(no))
-
-
-def compute_calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return the calibration table: one row for each tenth of the confidence scale that has questions."""
-    bins: dict[int, list[ConfidencePair]] = {}
-    for confidence, exists in pairs:
-        bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
-    return [
-        {
-            "questions": len(rows),
-            "confidence": sum(confidence for confidence, _ in rows) / len(rows),
-            "answerable": sum(exists for _, exists in rows) / len(rows),
-        }
-        for _, rows in sorted(bins.items())
-    ]
-
-
-def compute_risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return a dict with `coverage` and `risk` for the most confident 10%, 20% and so on of the questions."""
-    ranked = sorted(pairs, key=lambda row: -row[0])
-    curve = []
-    for coverage in _COVERAGES:
-        kept = ranked[: max(1, round(coverage * len(ranked)))]
-        curve.append({"coverage": coverage, "risk": sum(not exists for _, exists in kept) / len(kept)})
-    return curve

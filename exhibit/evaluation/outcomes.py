@@ -130,25 +130,31 @@ def _touches(passage: Passage, gold: GoldPassage) -> bool:
 # ---------------------------------------------------------------- figures
 
 
-def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]) -> dict[str, Values]:
-    """Return the shares that follow from the outcomes of a system that answers, one value per question.
+_SHARES = {
+    ANSWERED_RIGHTLY: (frozenset({Outcome.RIGHT}), False),
+    AT_MOST: (frozenset({Outcome.RIGHT, Outcome.NOT_JUDGED}), False),
+    "abstention_accuracy": (frozenset({Outcome.RIGHTLY_REFUSED}), True),
+    "false_refusal_rate": (frozenset({Outcome.WRONGLY_REFUSED}), False),
+}
+"""The outcomes that each share counts, and whether it is over the impossible questions or over all others."""
+
+
+def score_outcome(name: str, outcome: Outcome, *, impossible: bool) -> float | None:
+    """Return what a question adds to a share of the outcomes; None where the share does not apply.
 
     `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
     also where the reply failed, so that no system gains by not replying.
     """
+    counted, of_impossible = _SHARES[name]
+    if impossible is not of_impossible or (outcome is Outcome.FAILED and name not in (ANSWERED_RIGHTLY, AT_MOST)):
+        return None
+    return float(outcome in counted)
 
-    def share(*counted: Outcome, of_impossible: bool = False, failed: bool = False) -> Values:
-        return [
-            float(one in counted) if none is of_impossible and (failed or one is not Outcome.FAILED) else None
-            for one, none in zip(outcomes, impossible, strict=True)
-        ]
 
-    return {
-        ANSWERED_RIGHTLY: share(Outcome.RIGHT, failed=True),
-        AT_MOST: share(Outcome.RIGHT, Outcome.NOT_JUDGED, failed=True),
-        "abstention_accuracy": share(Outcome.RIGHTLY_REFUSED, of_impossible=True),
-        "false_refusal_rate": share(Outcome.WRONGLY_REFUSED),
-    }
+def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]) -> dict[str, Values]:
+    """Return the shares that follow from the outcomes of a system that answers, one value per question."""
+    rows = [*zip(outcomes, impossible, strict=True)]
+    return {name: [score_outcome(name, one, impossible=none) for one, none in rows] for name in _SHARES}
 
 
 def describe_result(tables: Iterable[Table]) -> str:

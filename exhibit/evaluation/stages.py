@@ -159,12 +159,6 @@ def join_lines(text: str) -> str:
 # ---------------------------------------------------------------- its chunks
 
 
-PROVISO = re.compile(
-    r"\b(?:provided,? (?:however,? )?that|provided,? however|except(?:ing)?|unless|subject to|save (?:that|for|as)"
-    r"|notwithstanding|other than)\b",
-    re.I,
-)
-"""Words that begin an exception or a condition."""
 _SHOWN_CHARS = 300
 """Characters of the passage, and of the chunk around it, that are kept on each side of a cut: about two sentences."""
 
@@ -192,8 +186,6 @@ class InChunks:
     chunk: int | None = None
     """The number of the best chunk, from 0."""
     cut: CutPoint | None = None
-    before_proviso: bool = False
-    """Whether the best chunk lacks an exception or a condition of the gold."""
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
@@ -225,8 +217,7 @@ def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
     if best[0] == whole:
         return InChunks("whole", 1.0, best[1])
     left = [gap for gap in subtract_spans(place, chunks[best[1]]) if _count_letters([gap], text)]
-    cut = _cut_point(place, left, chunks, text)
-    return InChunks("cut", best[0] / whole, best[1], cut, _lacks_proviso(place, left, text))
+    return InChunks("cut", best[0] / whole, best[1], _cut_point(place, left, chunks, text))
 
 
 def _count_letters(spans: Iterable[Span], text: str) -> int:
@@ -252,17 +243,6 @@ def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text
         join_lines(text[max(first, start - _SHOWN_CHARS) : start]),
         join_lines(text[end : min(last, end + _SHOWN_CHARS)]),
     )
-
-
-def _lacks_proviso(place: Place, left: Sequence[Span], text: str) -> bool:
-    """Return whether the best chunk lacks words that introduce an exception or a condition of the passage.
-
-    An example is "provided that". `left` has the spans of the passage that the best chunk does not contain.
-    """
-    start, end = place[0].start, place[-1].end
-    words = (match.span() for match in PROVISO.finditer(text, start, end))
-    # the cut may lie inside these words: "provided | that"
-    return any(gap.start < last and first < gap.end for first, last in words for gap in left)
 
 
 # ---------------------------------------------------------------- all stages of a passage
@@ -350,8 +330,7 @@ class GoldStages:
         if lost == "text" and self.text is not None:
             return "absent from the text" if self.text.how == "absent" else "most of its words are missing"
         if lost == "chunks" and self.chunks is not None:
-            cut = "cut before its proviso" if self.chunks.before_proviso else "cut"
-            return cut if self.chunks.how == "cut" else "in no chunk"
+            return "cut" if self.chunks.how == "cut" else "in no chunk"
         own = getattr(self, lost).reason if lost in LIST_STAGES else ""
         return own or _REASONS.get(lost, "")
 
@@ -367,7 +346,7 @@ class GoldStages:
             row["text"] = {"how": self.text.how, "share": self.text.share, "missing": list(self.text.missing)}
         if self.chunks is not None:
             one = self.chunks
-            row["chunks"] = {"how": one.how, "share": one.share, "cut before its proviso": one.before_proviso}
+            row["chunks"] = {"how": one.how, "share": one.share}
             if one.cut is not None:
                 row["chunks"]["cut"] = one.cut._asdict()
         for stage in LIST_STAGES:
@@ -385,16 +364,6 @@ _REASONS: dict[StageName | None, str] = {
     "cited": "another passage is cited",
     "answered": "the answer is wrong",
 }
-
-
-# ---------------------------------------------------------------- the page
-
-
-def is_on_page(gold: GoldPassage) -> bool | None:
-    """Return whether a gold passage was found in its document; None if its words were not searched for."""
-    if gold.located:
-        return True
-    return False if gold.absent else None
 
 
 # ---------------------------------------------------------------- from the search to the answer
@@ -447,7 +416,8 @@ def follow_gold(
             reason = "no passage of its document"
         ranks[stage] = RankedStage(rank, before, reason)
         before, last = rank, passages
-    return GoldStages(is_on_page(gold), text, chunks, answered=answered, **ranks)
+    page = True if gold.located else False if gold.absent else None  # None: its words were not searched for
+    return GoldStages(page, text, chunks, answered=answered, **ranks)
 
 
 def compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
@@ -458,14 +428,9 @@ def compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float |
     metric uses it.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
-    lost = [one.lost_at in upto for one in stages if _is_counted(one, stage, upto)]
+    counted = [one for one in stages if stage == "page" or one.lost_at != "page"]
+    lost = [one.lost_at in upto for one in counted if one.is_kept(stage) is not None or one.lost_at in upto]
     return 1 - sum(lost) / len(lost) if lost else None
-
-
-def _is_counted(one: GoldStages, stage: StageName, upto: Sequence[StageName]) -> bool:
-    if stage != "page" and one.lost_at == "page":
-        return False
-    return one.is_kept(stage) is not None or one.lost_at in upto
 
 
 # ---------------------------------------------------------------- the passages of a question
@@ -502,21 +467,19 @@ def stages_of(
     def choose_numbered(numbers: Iterable[int]) -> list[Passage]:
         return [passages[number - 1] for number in numbers if 1 <= number <= len(passages)]
 
-    reranked: Sequence[Passage] | None = passages if reply.retrieved is not None else None
-    told = reply.context is not None or reply.selected is not None
+    after_search: Sequence[Passage] | None = passages if reply.retrieved is not None else None
+    reported = reply.context is not None or reply.selected is not None
     lists = SystemLists(
         passages or None if reply.retrieved is None else reply.retrieved,
-        choose_numbered(reply.reranked) if reply.reranked is not None else reranked,
-        reply.read(len(passages)) if passages and told else None,
+        choose_numbered(reply.reranked) if reply.reranked is not None else after_search,
+        reply.read(len(passages)) if passages and reported else None,
         choose_numbered(find_cited(case)) or None,
     )
     answered = _ANSWERED.get(outcome)
     followed = []
     for gold in list_followed_golds(case):
         text, chunks = prepared.find(gold) if prepared is not None else (None, None)
-        followed.append(
-            follow_gold(gold, lists, text=text, chunks=chunks, answered=answered, cut_by=reply.cut_by),
-        )
+        followed.append(follow_gold(gold, lists, text=text, chunks=chunks, answered=answered, cut_by=reply.cut_by))
     return followed
 
 

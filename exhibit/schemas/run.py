@@ -297,8 +297,6 @@ class Confidence(_Part):
     questions: int = 0
     answerable: int = 0
     auroc: FiniteFloat | None = None
-    calibration: list[dict[str, FiniteFloat]] = []
-    risk_at_coverage: list[dict[str, FiniteFloat]] = []
     weighted: dict[str, FiniteFloat] = {}
     """Means in which every question is weighted by the confidence of its answer."""
 

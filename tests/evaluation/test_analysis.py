@@ -1,4 +1,4 @@
-"""The analysis of a run: what was asked, the result of each kind, the flags, and the weakest answers."""
+"""The analysis of a run: what was asked, the result of each kind, and the flags."""
 
 from __future__ import annotations
 
@@ -153,26 +153,10 @@ def test_a_finished_run_is_taken_apart(command, tmp_path, capsys):
     heads = [line for line in lines if line[:4].isupper() and line[:1] != " " and not line.endswith(" questions)")]
     assert [head.split(" (")[0] for head in heads] == [
         "WHAT WAS ASKED", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "WHAT BECAME OF THE QUESTIONS",
-        "FLAGGED FOR REVIEW", "WEAKEST ANSWERS",
+        "FLAGGED FOR REVIEW",
     ]  # fmt: skip
     assert "  Court Guide       2   33.3%" in lines and "procedure: 1, 3" in lines
-    weakest = lines[lines.index(heads[-1]) + 1]
-    assert weakest.split()[0] == "0.000" and "Which law is question" in weakest
     assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"
-
-
-@pytest.mark.parametrize(
-    ("metric", "words"), [("answer_f1", "the answer and citation metrics"), ("document_hit", "all share metrics")]
-)
-def test_the_weakest_answers_are_said_to_be_those_of_the_metrics_that_there_are(
-    command, tmp_path, capsys, metric, words
-):
-    passages = [{"filename": "rules.txt", "text": "Rule 3.4 is about statements of case."}]
-    answer = {"answer": "x"} if metric == "answer_f1" else {}
-    lines = [json.dumps({"id": number, **answer, "passages": passages}) for number in range(6)]
-    (tmp_path / "replies.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert command("--metrics", metric) == 0 and evaluate_rag.main(["--analyze", str(tmp_path / "results" / "r")]) == 0
-    assert f"WEAKEST ANSWERS (mean of {words}, confidence, question)" in capsys.readouterr().out.splitlines()
 
 
 def test_without_a_run_it_tells_what_the_datasets_ask(command, tmp_path, capsys):

@@ -7,8 +7,6 @@ import pytest
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.confidence import (
     compute_auroc,
-    compute_calibration,
-    compute_risk_at_coverage,
     compute_weighted_means,
     confidence_of,
     describe,
@@ -24,18 +22,6 @@ def test_auroc_counts_pairs_and_equals_by_half():
     assert compute_auroc(TOLD) == (2 + 1.5 + 0) / 6
     assert compute_auroc([(0.5, True), (0.5, False)]) == 0.5
     assert compute_auroc([(0.5, True)]) is None
-
-
-def test_calibration_has_the_share_that_is_answerable():
-    last = compute_calibration([*TOLD, (1.0, True)])[-1]
-    assert last == {"questions": 2, "confidence": 0.95, "answerable": 1.0}
-    middle = compute_calibration(TOLD)[-2]
-    assert middle == {"questions": 2, "confidence": 0.8, "answerable": 0.5}
-
-
-def test_risk_grows_with_what_is_answered():
-    risks = {row["coverage"]: row["risk"] for row in compute_risk_at_coverage(TOLD)}
-    assert risks[0.2] == 0.0 and risks[0.6] == pytest.approx(1 / 3) and risks[1.0] == 0.4
 
 
 def test_only_replies_with_a_confidence_count():

@@ -151,24 +151,6 @@ def test_white_space_and_signs_at_an_edge_cut_nothing_off() -> None:
     assert found.how == "whole"
 
 
-def test_only_a_cut_that_parts_the_proviso_gets_the_mark() -> None:
-    clause = gold(BERTH + PROVISO)
-    start, end = clause.places[0][0]
-    behind = start + len(BERTH)
-
-    def mark(*spans: Span) -> bool:
-        found = find_in_chunks(clause.places, [(span,) for span in spans], PORT)
-        assert found is not None
-        assert found.how == "cut"
-        return found.before_proviso
-
-    assert mark(Span(start, behind), Span(behind, end))
-    inside = PORT.index(" that no dues")  # between "provided" and "that"
-    assert mark(Span(start, inside), Span(inside, end))
-    assert not mark(Span(start + 12, end), Span(start, start + 12))  # the best chunk has the proviso
-    assert not mark(Span(start, end - 8), Span(end - 8, end))  # only the last words are cut off
-
-
 def test_a_passage_in_two_spans_is_whole_in_a_chunk_that_has_both() -> None:
     place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
     both = find_in_chunks([place], [place], PORT)
@@ -239,10 +221,6 @@ def test_a_row_has_the_stages_that_are_known() -> None:
     cut = find_in_chunks(gold(BERTH + PROVISO).places, halves(BERTH + PROVISO), PORT)
     row = follow_gold(gold(BERTH + PROVISO), SystemLists(LIST[1:3]), chunks=cut, answered="wrong").as_row()
     assert row["lost_at"] == "chunks"
-    assert row["chunks"]["cut before its proviso"] is True
     assert row["retrieved"] == {"rank": None}
     assert row["answered"] == "wrong"
     assert "text" not in row
-
-
-# ---------------------------------------------------------------- kinds of gold

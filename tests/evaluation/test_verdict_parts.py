@@ -8,23 +8,13 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
-from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, with_choices, without_choices
+from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.compare import is_worse
-from exhibit.evaluation.confidence import compute_calibration, compute_risk_at_coverage
-from exhibit.evaluation.label_choices import (
-    choose,
-    contradicts,
-    describe_choices,
-    describe_labels,
-    find_chosen_label,
-)
-from exhibit.evaluation.missing import Evidence, notes_on, passage_lacks, question_lacks
+from exhibit.evaluation.missing import Evidence, notes_on
 from exhibit.evaluation.outcomes import find_cited
-from exhibit.evaluation.scoring import list_choices
 from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evaluation.text_tables import format_cell
 from exhibit.evidence import Span
-from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
 NLI = ("Contradiction", "Entailment", "NotMentioned")
@@ -37,107 +27,7 @@ def answered(answer: str | None, *passages: Passage, question: str = "?", truth:
 # ---------------------------------------------------------------- choices
 
 
-def test_a_question_asks_for_a_label_and_is_searched_for_without():
-    asked = with_choices("Who pays?", ["a", "b"], "side")
-    assert asked == "Who pays?\n\nOn 'side' begin your reply with one of these labels: a; b."
-    assert with_choices("Who pays?", []) == "Who pays?" and "Begin your reply" in with_choices("q", ["a"])
-    case = Case(0, asked, "", choices=("a", "b"))
-    assert without_choices(case) == "Who pays?" and without_choices(Case(0, asked, "")) == asked
-
-
-@pytest.mark.parametrize(
-    ("answer", "label"),
-    [
-        ("Entailment: it may.", "Entailment"),
-        ("Not mentioned, no entailment", "NotMentioned"),
-        ("entailments are many", None),
-        (IMPOSSIBLE_ANSWER, "NotMentioned"),
-        ("It may.", None),
-    ],
-)
-def test_the_first_label_that_a_reply_names_is_its_choice(answer, label):
-    assert find_chosen_label(answer, NLI) == label
-
-
-def test_a_label_is_chosen_without_a_model():
-    question = "Is it so that the party shall disclose nothing but what is marked?"
-    case = answered("Only what is marked is confidential.", question=question, choices=NLI)
-    assert choose(case, ["x"], None) == "Entailment" and choose(case, [], None) == "NotMentioned"
-    loose = answered("All information, whether or not marked.", question=question, choices=NLI)
-    assert choose(loose, ["x"], None) == "Contradiction"
-    words = answered("the red ship sails", choices=("red ship", "blue ship at sea"))
-    assert choose(words, ["x"], None) == "red ship"
-    scores = {"? red ship": [0.1, 0.2], "? blue ship at sea": [0.0, 0.3]}
-    assert choose(words, ["p", "q"], lambda asked, _: scores[asked]) == "blue ship at sea"
-    assert choose(words, [], lambda asked, _: scores[asked]) == "red ship", "nothing to score"
-
-
-@pytest.mark.parametrize(
-    ("question", "evidence", "no"),
-    [
-        ("Only marked information counts.", "Information that is marked.", False),
-        ("Only marked information counts.", "Anything said.", True),
-        ("Only marked information counts.", "Marked or otherwise, without limitation.", True),
-        ("May it let others copy?", "It shall not disclose them.", True),
-        ("May it let others copy?", "It shall not disclose them, unless permitted.", False),
-        ("May it let others copy?", "It copies.", False),
-        ("Who pays?", "It shall not pay.", False),
-    ],
-)
-def test_evidence_says_no_by_its_words(question, evidence, no):
-    assert contradicts(question, evidence) is no
-
-
-def test_choices_are_counted_in_a_table():
-    cases = [
-        answered("Entailment", choices=NLI, label="Entailment", labels={"hypothesis": "h1"}),
-        answered("Entailment", choices=NLI, label="Contradiction", labels={"hypothesis": "h1"}),
-        answered("It may.", choices=NLI, label="Entailment", labels={"deal_point": "d"}),
-        answered(None, choices=NLI, label="Entailment"),
-        answered("Entailment"),
-    ]
-    made = list_choices(cases)
-    assert made == [("h1", "Entailment", "Entailment"), ("h1", "Contradiction", "Entailment"), ("d", "Entailment", "")]
-    told = describe_choices(made)
-    assert (told["questions"], told["accuracy"], told["majority"]) == (3, pytest.approx(1 / 3), pytest.approx(2 / 3))
-    assert told["macro_f1"] == pytest.approx((2 * 1 / 4 + 0) / 2)
-    assert told["confusion"] == {
-        "h1": {"Entailment": {"Entailment": 1}, "Contradiction": {"Entailment": 1}}, "d": {"Entailment": {"none": 1}},
-    }  # fmt: skip
-    assert describe_labels("x", told) == (
-        "x: 3 labels: accuracy 0.333, macro F1 0.250; always the commonest label: accuracy 0.667"
-    )
-
-
 # ---------------------------------------------------------------- what is lacking
-
-
-def test_what_a_passage_lacks():
-    def lacks(**fields):
-        return list(passage_lacks(Passage(**{"text": "x", **fields})))
-
-    assert lacks(filename="a.pdf", told_filename="a.pdf", span=Span(0, 1)) == []
-    assert lacks(filename="a.pdf", told_filename="other.pdf", span=Span(0, 1)) == ["foreign"]
-    assert lacks(told_filename="") == ["nameless", "nowhere"] == lacks()
-    assert lacks(filename="a.pdf", text=" ") == ["wordless"] and lacks(also_in=("a.pdf", "b.pdf")) == [
-        "nameless",
-        "ambiguous",
-    ]
-
-
-def test_what_a_question_lacks():
-    gold = GoldPassage("a.pdf", "words", ((Span(0, 5),),))
-    absent = GoldPassage("a.pdf", "words", (), absent=True)
-    quoteless = GoldPassage("a.pdf", "", ())
-    passage = Passage("x", "a.pdf")
-
-    def lacks(*golds, passages=(passage,), answer="a", **fields):
-        return list(question_lacks(answered(answer, *passages, gold=golds, **fields)))
-
-    assert lacks(gold) == [] and lacks(quoteless) == ["quote"] and lacks(gold, absent) == ["some gold"]
-    assert lacks(quoteless, is_impossible=True) == []
-    assert lacks(gold, passages=()) == ["passages"] and lacks(gold, passages=(Passage("x"),)) == ["file"]
-    assert lacks(gold, passages=(Passage(" ", "a.pdf"),)) == ["words"] and lacks(gold, answer=None) == ["answer"]
 
 
 def test_evidence_is_counted_over_questions_and_told_where_it_is_much():
@@ -163,20 +53,6 @@ def test_evidence_is_counted_over_questions_and_told_where_it_is_much():
 def test_passages_are_cited_by_numbers_that_there_are():
     case = answered("Norway [2][1]. And so [2, 3] it is [0].", Passage("a"), Passage("b"))
     assert find_cited(case) == [2, 1]
-
-
-def test_confidence_at_the_ends_of_the_scale():
-    assert [
-        row["questions"] for row in compute_calibration([(0.0, True), (0.1, True), (0.95, False), (1.0, True)])
-    ] == [
-        1,
-        1,
-        2,
-    ]
-    told = [(0.9, True), (0.8, False), (0.7, True)]
-    curve = compute_risk_at_coverage(told)
-    assert [row["coverage"] for row in curve] == [n / 10 for n in range(1, 11)]
-    assert [round(row["risk"], 2) for row in curve] == [0, 0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0.33, 0.33]
 
 
 # ---------------------------------------------------------------- the terminal

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
@@ -48,7 +49,8 @@ _DENIALS = frozenset(
 _EXCEPTIONS = frozenset(
     "except excepting excluding unless but save besides other otherwise however although though instead rather "
     "notwithstanding despite subject if provided only solely merely partly partially half außer ohne sondern nur sauf "
-    "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than unlike regardless contrary".split()
+    "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than over least minimum exceeding more fewer unlike "
+    "regardless contrary".split()
 )
 _ALTERNATIVES = frozenset("or either versus vs between oder entweder ou soit o nebo buď lub albo alebo".split())
 _HEDGES = frozenset(
@@ -56,12 +58,6 @@ _HEDGES = frozenset(
 )
 _CHANGES = _DENIALS | _EXCEPTIONS | _ALTERNATIVES | _HEDGES
 _RETRACTION = re.compile(r"\bnot (?:so|true|correct|right|the case)\b|\b(?:untrue|incorrect|false|wrong)\b")
-_LOWER = re.compile(
-    r"\b(?:at least|no(?:t)? (?:less|fewer|earlier) than|minimum|more than|over|exceed(?:s|ing)?|from)\b"
-)
-_UPPER = re.compile(r"\b(?:at most|no(?:t)? (?:more|later|greater) than|up to|maximum|less than|under|below|within)\b")
-_BOUNDS = re.compile(r"\bno(?:t)? (?:less|fewer|earlier|more|later|greater) than\b|\bnot exceed(?:ing)?\b")
-"""A bound that is worded as a denial."""
 _LIMITS = frozenset("before after until till since prior beyond nearly almost minus vor nach bis seit avant".split())
 """A word directly before a value that makes it another value."""
 _SEPARATORS = frozenset(", ; / & and und et y e".split())
@@ -123,6 +119,11 @@ class Reading:
         return tuple(token for token in self.stream if token not in ",;/&'s")
 
     @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Its tokens without those that join or introduce, such as `of`."""
+        return tuple(token for token in self.tokens if token not in _FILLERS)
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of its content words."""
         return frozenset(stem(token) for token in self.tokens if "\0" not in token and is_content(token))
@@ -134,8 +135,7 @@ class Reading:
 
     def count_changes(self) -> Counter[str]:
         """Count the words that change what the text says, apart from a yes or no at its start."""
-        tokens = _split_words(_BOUNDS.sub(" ", self.text.lower()))
-        words = [part for token in tokens for part in re.split(r"[-'/]", token)]
+        words = [part for token in _split_words(self.text.lower()) for part in re.split(r"[-'/]", token)]
         return Counter(word for word in words[1 if self.lead else 0 :] if word in _CHANGES)
 
 
@@ -320,22 +320,22 @@ def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision |
     return None
 
 
-def _pair_numbers(reading: Reading) -> list[tuple[str, str]]:
-    """Return each number with the word after it."""
-    pairs = zip(reading.tokens, [*reading.tokens[1:], ""], strict=True)
-    return [(token[7:], following) for token, following in pairs if token.startswith("number\0")]
+def _list_counted(reading: Reading) -> list[tuple[str, str]]:
+    """Return each number with the noun after it."""
+    pairs = pairwise((*reading.tokens, ""))
+    return [(token[7:], noun) for token, noun in pairs if token.startswith("number\0")]
 
 
 def _count_the_same(wanted: Reading, given: Reading) -> bool:
     """Return whether two texts count the same noun, or the expected number is bare."""
-    nouns, stated = ({_fold(noun) for _, noun in _pair_numbers(reading)} for reading in (wanted, given))
+    nouns, stated = ({noun for _, noun in _list_counted(reading)} for reading in (wanted, given))
     return nouns == {""} or not nouns.isdisjoint(stated)
 
 
 def _has_other_unit(keys: Collection[str], given: Reading) -> bool:
     """Return whether a reply has the number of an expected value before another noun: `5 million shares`."""
-    numbers = {part for key in keys for part in key.split() if part.replace(".", "").isdigit()}
-    return any(n in numbers and is_content(noun) and "\0" not in noun for n, noun in _pair_numbers(given))
+    numbers = {part for key in keys for part in key.split()}
+    return any(n in numbers and is_content(noun) and "\0" not in noun for n, noun in _list_counted(given))
 
 
 def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision:
@@ -345,7 +345,8 @@ def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence
     sentences = _find_sentences(given, needed, adjacent=short) if needed else []
     if not sentences:
         return Decision(None, "The reply has other words than the expected answer.")
-    if len(needed) >= MIN_QUOTE_WORDS and _is_quoted(needed, sentences, gold):
+    quoted = _is_quoted(sentences, gold)
+    if quoted and len(needed) >= MIN_QUOTE_WORDS:
         return Decision(True, "The reply quotes the expected answer.")
     if fault := _find_change(wanted, given, sentences):
         near = len(given.tokens) <= 1.5 * len(wanted.tokens) + 6
@@ -362,32 +363,14 @@ def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence
         return Decision(None, f"The reply also says {min(extra)[1]}.")
     if short and (fault := _find_candidates(given, needed, asked)):
         return Decision(None, fault)
-    if short and not _are_quoted(sentences, gold):
-        known_words = _NEUTRAL | wanted.stems | asked.stems
-        if unknown := frozenset[str]().union(*(text.stems for text in sentences)) - known_words:
-            return Decision(None, f"What it says with {min(unknown)!r} is not known.")
-    if _find_run(asked.tokens, given.tokens):
-        return Decision(None, "The reply says no more than the question.")
+    if short and not quoted and (unknown := given.stems - _NEUTRAL - wanted.stems - asked.stems):
+        return Decision(None, f"What it says with {min(unknown)!r} is not known.")
     return Decision(True, "The reply has the words of the expected answer.")
 
 
-def _is_quoted(needed: Sequence[str], sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
-    """Return whether sentences have the expected answer word for word, with no change beside it that gold lacks."""
-    tokens = [token for sentence in sentences for token in sentence.tokens if token not in _FILLERS]
-    run = _find_run(tokens, needed)
-    if run is None:
-        return False
-    before, after = tokens[: run[0]], tokens[run[1] :]
-    return _CHANGES.isdisjoint(before) and (_CHANGES.isdisjoint(after) or _are_quoted(sentences, gold))
-
-
-def _are_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
+def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
     """Return whether the gold has each of the sentences word for word."""
-    texts = [[token for token in text.tokens if token not in _FILLERS] for text in gold]
-    return all(
-        any(_find_run(text, [token for token in sentence.tokens if token not in _FILLERS]) for text in texts)
-        for sentence in sentences
-    )
+    return all(any(_find_run(text.words, sentence.words) for text in gold) for sentence in sentences)
 
 
 def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) -> list[Reading]:
@@ -395,23 +378,17 @@ def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) ->
     for count in range(1, 2 if adjacent else 5):
         for at in range(len(given.sentences) - count + 1):
             parts = given.sentences[at : at + count]
-            tokens = [token for part in parts for token in part.tokens if token not in _FILLERS]
-            rest = map(_fold, tokens)
-            if _find_run(tokens, needed) if adjacent else all(_fold(token) in rest for token in needed):
+            tokens = [token for part in parts for token in part.words]
+            rest = iter(tokens)  # so that the needed tokens must be in order
+            if _find_run(tokens, needed) if adjacent else all(token in rest for token in needed):
                 return parts
     return []
 
 
 def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] | None:
     """Return where tokens have the needed ones next to each other."""
-    own, wanted, size = [*map(_fold, tokens)], [*map(_fold, needed)], len(needed)
-    return next(((at, at + size) for at in range(len(own) - size + 1) if own[at : at + size] == wanted), None)
-
-
-@lru_cache(maxsize=8192)
-def _fold(token: str) -> str:
-    plural = len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us"))  # a stem loses who acts
-    return token[:-1] if plural and "\0" not in token else token
+    ends = ((at, at + len(needed)) for at in range(len(tokens) - len(needed) + 1))
+    return next(((start, end) for start, end in ends if tuple(tokens[start:end]) == tuple(needed)), None)
 
 
 def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) -> str:
@@ -424,23 +401,16 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
         kind = "denies it" if word in _DENIALS else "has an exception, an alternative or a doubt"
         return f"The reply {kind}: {word}."
     for other in given.sentences:
-        shared = set(map(_fold, other.tokens)) & set(map(_fold, wanted.tokens))
+        shared = set(other.tokens) & set(wanted.tokens)
         if other not in sentences and 2 * len(shared) >= len(wanted.tokens) and other.count_changes() - own:
             return "The reply says it and its opposite."
     if _RETRACTION.search(given.text.lower()):
         return "The reply retracts a statement."
-    before, after = wanted.text.lower(), " ".join(sentence.text.lower() for sentence in sentences)
-    lower, upper, more, less = (bool(b.search(text)) for text in (before, after) for b in (_LOWER, _UPPER))
-    if wanted.values and ((more and not lower) or (lower and less and not more) or (upper and more and not less)):
-        return "The reply bounds the figure in another way."
     return ""
 
 
 def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
     """Return why a reply with a short expected answer may state something else beside it; empty if it does not."""
-    items = [part for part in given.sentences if part.tokens and part.tokens[0] not in _YES | _NO]
-    if len(items) > 1 and all(len(part.tokens) <= 4 for part in items):
-        return "The reply is a list."
     stream = [token for token in given.stream if token not in _FILLERS or token == "by"]
     run = _find_run(stream, needed)
     if run is None:
@@ -453,7 +423,8 @@ def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> s
         return "The reply names others beside the expected answer."
     if after[:1] == ["'s"] or (before and before[-1] in _LIMITS and "\0" in needed[0]):
         return "The word beside the expected answer changes it."
-    if asked.tokens[1:2] == ("whom",) and f"{asked.tokens[0]} {needed[0]}" not in " ".join(given.stream):
+    preposition = asked.tokens[:1] if asked.tokens[1:2] == ("whom",) else ()
+    if preposition and (preposition[0], needed[0]) not in pairwise(given.stream):
         return "The expected answer may have another part in the sentence."
     if asked.tokens[:1] == ("who",) and before and stem(before[-1]) in asked.stems:
         return "The expected answer may be the object of the sentence."

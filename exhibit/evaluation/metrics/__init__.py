@@ -46,8 +46,8 @@ Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", 
 Group = Literal["Retrieval", "Stages", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 Need = Literal[
-    "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "impossible",
-    "answerable", "passages", "passage files", "judge", "corpus", "registers",
+    "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "passages",
+    "passage files", "judge", "corpus", "registers",
 ]  # fmt: skip
 Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """The project whose definition of a metric is used where it differs from ours."""
@@ -430,9 +430,6 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
     "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
-    "impossible": lambda case: case.is_impossible,
-    # false where all quoted gold is absent from the documents
-    "answerable": lambda case: not case.is_impossible and not (case.gold and all(gold.absent for gold in case.gold)),
 }
 _OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "corpus", "registers": "officials"}
 _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {

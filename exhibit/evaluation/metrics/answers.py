@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from typing import Any
 
 from exhibit.evaluation.answer_words import (
     compare_words,
@@ -14,14 +15,14 @@ from exhibit.evaluation.answer_words import (
 )
 from exhibit.evaluation.judge import ask_marks, fence_text, read_system_prompt
 from exhibit.evaluation.label_choices import find_chosen_label
-from exhibit.evaluation.metrics import Case, K, Options, Values, list_gold_texts, metrics_of, once_per_case
+from exhibit.evaluation.metrics import Case, K, Options, Values, metrics_of, once_per_case
 from exhibit.evaluation.metrics.parity import score_squad
-from exhibit.evaluation.outcomes import find_outcome
+from exhibit.evaluation.outcomes import find_outcome, score_outcome
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import stands_in
 from exhibit.models.llms import Prompt
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
-from exhibit.schemas.run import Outcome
+from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
 
 metric = metrics_of("Answers")
 
@@ -33,39 +34,28 @@ def _decide(case: Case) -> Outcome:
     return find_outcome(case).outcome
 
 
-@metric(
-    title="Answered rightly",
-    meaning="answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
-    needs=("answer",),
+def _register_share(name: str, title: str, meaning: str, **about: Any) -> None:
+    @metric(name=name, title=title, meaning=meaning, needs=("answer",), **about)
+    def share(case: Case) -> float | None:
+        return score_outcome(name, _decide(case), impossible=case.is_impossible)
+
+
+_register_share(
+    ANSWERED_RIGHTLY,
+    "Answered rightly",
+    "answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
 )
-def answered_rightly(case: Case) -> float | None:
-    return None if case.is_impossible else float(_decide(case) is Outcome.RIGHT)
-
-
-@metric(
-    title="Answered rightly, at most",
-    meaning="answerable questions whose answer is right or is not judged",
-    needs=("answer",),
+_register_share(
+    AT_MOST,
+    "Answered rightly, at most",
+    "answerable questions whose answer is right or is not judged",
     short=False,
     gate=False,
 )
-def answered_rightly_at_most(case: Case) -> float | None:
-    return None if case.is_impossible else float(_decide(case) in (Outcome.RIGHT, Outcome.NOT_JUDGED))
-
-
-@metric(title="Refused when impossible", meaning="impossible questions that were refused", needs=("answer",))
-def abstention_accuracy(case: Case) -> float | None:
-    return float(_decide(case) is Outcome.RIGHTLY_REFUSED) if case.is_impossible else None
-
-
-@metric(
-    title="Refused when answerable",
-    meaning="answerable questions that were refused",
-    higher_is_better=False,
-    needs=("answer",),
+_register_share("abstention_accuracy", "Refused when impossible", "impossible questions that were refused")
+_register_share(
+    "false_refusal_rate", "Refused when answerable", "answerable questions that were refused", higher_is_better=False
 )
-def false_refusal_rate(case: Case) -> float | None:
-    return None if case.is_impossible else float(_decide(case) is Outcome.WRONGLY_REFUSED)
 
 
 @metric(
@@ -139,16 +129,6 @@ def answer_exact_match(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
         return score_squad(case, exact=True)
     return score_against(case, [case.truth], compare_words)
-
-
-@metric(
-    title="Answer overlap with the gold (F1)",
-    meaning="words that the answer shares with the gold passage most like it",
-    needs=("answer", "gold text"),
-    short=False,
-)
-def answer_gold_f1(case: Case) -> float | None:
-    return score_against(case, list_gold_texts(case), compute_multiset_f1)
 
 
 @metric(

@@ -117,12 +117,6 @@ def precedent_matching(case: Case, options: Options) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
-@metric(title="Sources matched exactly", meaning="names that are equal", needs=("answer", "truth"), short=False)
-def precedent_matching_strict(case: Case, options: Options) -> float | None:
-    scores = _score_sources(case, seed=options.parity == "seed")
-    return sum(score == 1.0 for score in scores) / len(scores) if scores else None
-
-
 def _score_sources(case: Case, *, seed: bool) -> list[float]:
     """Return the similarity of each source in the expected answer to the most similar source that the reply cites."""
     given = [*find_cited_names(case.reply.answer or "")]

@@ -420,23 +420,8 @@ def _register_economy(name: str, title: str, is_kind: Callable[[float], bool], *
         at=("k",),
         short=False,
     )
-    def of_ranking(case: Case, k: int) -> float | None:
-        return compute(case, case.reply.passages[:k])
-
-    @metric(
-        name=f"context_{name}",
-        title=f"Passages read {title}",
-        meaning="share of the passages that the answer was made from",
-        higher_is_better=better,
-        needs=("gold spans", "passages"),
-        short=False,
-    )
-    def of_context(case: Case) -> float | None:
-        known = case.reply.context is not None or case.reply.selected is not None
-        return compute(case, case.reply.read(0) if known else ())
-
-    def compute(case: Case, passages: Sequence[Passage]) -> float | None:
-        known = [passage for passage in passages if passage.tells]
+    def share(case: Case, k: int) -> float | None:
+        known = [passage for passage in case.reply.passages[:k] if passage.tells]
         return sum(is_kind(_measure_gap(passage, case)) for passage in known) / len(known) if known else None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,12 +58,6 @@ def test_answer_f1_and_exact_match(answer, fields, f1, same):
     row = case(answer=answer, **fields)
     assert apply("answer_f1", [row], Options()) == {"answer_f1": [f1 if f1 is None else pytest.approx(f1)]}
     assert apply("answer_exact_match", [row])["answer_exact_match"] == [same]
-
-
-def test_answer_gold_f1_takes_the_best_gold():
-    row = case([quote("The term"), quote("The rent is £900.")], answer="The rent is £900 [1]", truth="Yes")
-    absent = replace(quote("The rent is £900."), absent=True)
-    assert apply("answer_gold_f1", [row, replace(row, gold=(absent,))], Options()) == {"answer_gold_f1": [1, None]}
 
 
 words = st.lists(st.sampled_from("rent fee term party".split())).map(" ".join)
