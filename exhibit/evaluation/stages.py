@@ -7,24 +7,20 @@ stage is blamed for a loss at an earlier one.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.metrics import CEILING
 from exhibit.evaluation.outcomes import find_cited
 from exhibit.evaluation.placement import golds_of, rank_found
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import Difference, compare
 from exhibit.evidence import Document, Span, subtract_spans
 from exhibit.evidence.locate import place_text, spans_of
 from exhibit.evidence.place import TELLING, Place, Placement, letters_of
 from exhibit.schemas.run import Outcome, RunQuestion
-
-if TYPE_CHECKING:
-    from exhibit.evaluation.runs import RunResults
+from exhibit.schemas.run_folder import RunFolder
 
 # ---------------------------------------------------------------- the system's text
 
@@ -557,47 +553,12 @@ class StageCounts:
         return [stage for stage in GOLD_STAGES if stage in self.known]
 
 
-def make_loss_tables(run: "RunResults") -> list[Table]:
-    """Return one table per dataset, with the share of each question's gold that is lost at each stage.
-
-    The values are None for a question without gold, and for a stage that the dataset's replies do not report.
-    """
-    columns: dict[str, dict[str, list[float | None]]] = {
-        name: {stage: [] for stage in GOLD_STAGES} for name in run.tables
-    }
-    told: set[tuple[str, str]] = set()
-    for row in run.rows:
-        golds = row.gold_stages
-        told.update((row.dataset, stage) for gold in golds for stage in gold)
-        for stage, column in columns[row.dataset].items():
-            lost = sum(gold.get("lost_at") == stage for gold in golds)
-            column.append(lost / len(golds) if golds else None)
-    for name, values in columns.items():
-        values |= {stage: [None] * len(column) for stage, column in values.items() if (name, stage) not in told}
-    return [replace(table, values=columns[name], repeats=()) for name, table in run.tables.items()]
+def count_losses(run: RunFolder) -> Counter[str]:
+    """Count the questions of a run by the first stage that loses some of their gold."""
+    return Counter(row.lost_at for row in run.rows if row.lost_at)
 
 
-def compare_stages(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return, for each stage known in both runs, the difference in the share of gold that is lost there."""
-    differences = compare(first, second)
-    return {stage: differences[stage] for stage in GOLD_STAGES if stage in differences and differences[stage].n}
-
-
-def describe_moves(differences: Mapping[str, Difference]) -> list[str]:
-    """Return a line for each stage that loses more or less gold in the second run than in the first.
-
-    The largest change is first. If no stage changed, the only line says so.
-    """
-    moved = {stage: one for stage, one in differences.items() if one.mean}
-    if not moved:
-        return ["every stage loses as much gold as before"] if differences else []
-    ordered = sorted(moved, key=lambda stage: -abs(moved[stage].mean or 0.0))
-    return [f"{stage}: gold lost there {_change(moved[stage])}" for stage in ordered]
-
-
-def _change(one: Difference) -> str:
-    change = one.mean or 0.0
-    ends = f" [{one.ci95[0]:+.3f}, {one.ci95[1]:+.3f}]" if one.ci95 else ""
-    words = "worse" if change > 0 else "better"
-    words = words if one.beyond_chance else "no interval" if one.ci95 is None else "within chance"
-    return f"{one.first:.3f} before, {one.second:.3f} after ({change:+.3f}{ends}, {words})"
+def describe_losses(before: Counter[str], after: Counter[str]) -> list[str]:
+    """Return a line for each stage at which more or fewer questions of the second run lose gold."""
+    changed = (stage for stage in GOLD_STAGES if before[stage] != after[stage])
+    return [f"{stage}: {before[stage]} questions lost gold there before, {after[stage]} after" for stage in changed]

@@ -9,7 +9,7 @@ from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.stages import compare_stages, describe_moves, make_loss_tables
+from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.statistics import compare, count_overlap, summarise_run
 from exhibit.evaluation.text_tables import describe_not_compared
 from exhibit.viewer.page import Record, render
@@ -31,14 +31,14 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
     overlaps = [count_overlap(tables[0], other) for other in tables[1:]]
     better, moved, left_out = [], [], []
-    losses = [make_loss_tables(run) for run in runs]
+    losses = [count_losses(run) for run in runs]
     for name, folder, other, loss, shared in zip(names[1:], folders[1:], tables[1:], losses[1:], overlaps, strict=True):
         differences = regression.compare_runs(tables[0], other)
         regression.check_comparable([folders[0], folder], differences, shared)
         better.append(
             regression.describe_better([names[0], name], differences, regression.find_regressions(differences))
         )
-        moved += [f"{name}: {line}" for line in describe_moves(compare_stages(losses[0], loss))]
+        moved += [f"{name}: {line}" for line in describe_losses(losses[0], loss)]
         left_out += [f"{name}: {line}" for line in describe_not_compared(shared)]
 
     def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:

@@ -19,7 +19,7 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stages import compare_stages, describe_moves, make_loss_tables
+from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.statistics import count_overlap
 from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
 from exhibit.runtime.command import (
@@ -137,17 +137,18 @@ def _print_diff(options: Any) -> int:
     lines = [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
     lines += [better, "", *diff_lines(differences, [*names, *(n for n in worse if n not in names)], shared)]
     lines += ["", "what became of the questions", *format_outcome_counts(*counts)]
-    stages = compare_stages(*map(make_loss_tables, runs))
-    lines += ["", "which stage moved", *(f"  {line}" for line in describe_moves(stages))] if stages else []
+    losses = [count_losses(run) for run in runs]
+    if changed := describe_losses(*losses):
+        lines += ["", "where gold is lost", *(f"  {line}" for line in changed)]
     if worse:
         lines += ["", *regression.describe_regressions(differences, worse, max_fall=options.max_fall)]
     more = shared.failed_after - shared.failed_before
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
-    moved = {stage: {**asdict(one), "change": one.mean} for stage, one in stages.items()}
-    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better, "lost_at": moved}
-    record |= {"outcomes": {"before": dict(counts[0]), "after": dict(counts[1])}}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better}
+    for name, (first, second) in {"outcomes": counts, "lost_at": losses}.items():
+        record[name] = {"before": dict(first), "after": dict(second)}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 

@@ -223,18 +223,19 @@ def _find_lead(text: str) -> str:
 @lru_cache(maxsize=1024)  # the outcome, its reason and the metrics ask for the same pair
 def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...] = ()) -> Decision:
     """Decide whether a reply gives the expected answer; `gold` has the passages that support it."""
-    wanted, asked = read_text(_strip(expected)), read_text(question)
-    if not wanted.tokens and not wanted.lead:
-        return Decision(None, "There is no expected answer.")
-    answer = _without_questions(_strip(strip_reply(reply[:MAX_REPLY_CHARS])), question)
-    if head := _HEAD.match(answer):  # an answer before the passage that it quotes
-        before_quote = judge_answer(question, expected, head[1], gold)
-        if before_quote.right is not None:
-            return before_quote
+    answer = _strip(strip_reply(reply[:MAX_REPLY_CHARS]))
     letter, given_letter = _LETTER.fullmatch(expected), _LETTER.fullmatch(answer)
     if letter and given_letter:
         same = letter[1].lower() == given_letter[1].lower()
         return Decision(same, f"The reply says {given_letter[1]}, expected is {letter[1]}.")
+    wanted, asked = read_text(_strip(expected)), read_text(question)
+    if not wanted.tokens and not wanted.lead:
+        return Decision(None, "There is no expected answer.")
+    answer = _without_questions(answer, question)
+    if head := _HEAD.match(answer):  # an answer before the passage that it quotes
+        before_quote = judge_answer(question, expected, head[1], gold)
+        if before_quote.right is not None:
+            return before_quote
     if not any(kind.startswith("label") and kind[6:] in _PARTS for kind, _ in wanted.values):
         answer = _without_labels(answer)
     given = read_text(answer)
