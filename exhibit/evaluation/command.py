@@ -5,6 +5,7 @@ examples:
     python evaluate_rag.py datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
     python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
+    python evaluate_rag.py datasets_out/cuad --recheck ragas.csv    # without a bundle: --documents FOLDER
 
 Without --target-url the built-in pipeline is tested. It needs no API key: its answers are sentences of the documents.
 """
@@ -33,6 +34,7 @@ from exhibit.evaluation.settings import (
     translate_flags,
 )
 from exhibit.evaluation.targets import list_targets
+from exhibit.evaluation.targets.recheck import describe_account, make_bundle
 from exhibit.evaluation.text_tables import ALL, choose_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
@@ -57,6 +59,10 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    if recheck := flags.pop("recheck", None):
+        bundles = bundles or [str(make_bundle(recheck, flags.pop("documents", None)))]
+        # what is missing in the run is a finding, and no reason to fail
+        flags = {"target": f"recheck:{recheck}", "max_failures": 1.0, **flags}
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
         metrics = split_requests(flags.get("metrics") or "")
@@ -86,6 +92,7 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
     """
     means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
+    yield from describe_account(run.folder)
     yield f"{describe_result(run.tables)}\n"
     yield table_of(means, choose_metrics(run.summary, settings.metrics), width=command.measure_text_width())
     if label:
@@ -191,10 +198,12 @@ def _make_parser() -> command.Parser:
     add = tested.add_argument
     add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
+    add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
     add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
     add("--embedder", metavar="NAME", help=f"{_list_names(PLUGINS['embedder'])}, or NAME:MODEL")
     add("--llm", metavar="NAME", help=f"{_list_names(PLUGINS['llm'])}, as NAME:MODEL; none: retrieval only")
-    add("--ingest", choices=["auto", "never", "fresh"], help="upload missing documents, none, or all anew")
+    add("--ingest", choices=["auto", "never", "fresh"], help=argparse.SUPPRESS)
+    add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     add("--set", action="append", metavar="NAME=VALUE", help="any setting: exhibit evaluate --settings")
     add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
     results = parser.add_argument_group("what comes out")

@@ -37,6 +37,7 @@ from exhibit.evaluation.stages import PreparedDocuments
 from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
+from exhibit.evaluation.targets.recheck import Recheck
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
@@ -121,6 +122,8 @@ def _evaluate(
         write_evaltools(folder)
         if isinstance(plan.target, AnsweringTarget):
             write_direct_results(folder)
+        if isinstance(plan.target, Recheck):
+            plan.target.write_account(folder, plan.datasets)
         if isinstance(plan.options.officials, Register):
             write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         write_json(folder / SUMMARY, make_summary_json(summary))

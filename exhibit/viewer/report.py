@@ -16,6 +16,7 @@ from exhibit.evaluation.datasets import find_datasets, find_lone_variants
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.targets.recheck import describe_account
 from exhibit.runtime.command import guarded
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
@@ -132,7 +133,12 @@ def write_opening(run: RunResults, tally: Tally) -> list[str]:
     parts = [f"{total.total() - tally.impossible:,} that the documents answer"]
     parts += [f"{tally.impossible:,} that they do not answer"] if tally.impossible else []
     failed = f"; {total[Outcome.FAILED]:,} failed" if total[Outcome.FAILED] else ""
-    return [f"{result[0].upper()}{result[1:]}.", f"Of {total.total():,} questions: {', '.join(parts)}{failed}."]
+    reported = [f"{line}." for line in describe_account(run.folder)]
+    return [
+        *reported,
+        f"{result[0].upper()}{result[1:]}.",
+        f"Of {total.total():,} questions: {', '.join(parts)}{failed}.",
+    ]
 
 
 def make_tiles(tally: Tally) -> list[Record]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import evaluate_rag
 from exhibit.conversion import main as convert_main
 from exhibit.evidence import read_document
 from exhibit.hub.export import format_names, main
@@ -247,3 +248,20 @@ def test_mteb_and_inspect_tasks_have_every_question(pdf_bundle, pdf_texts, tmp_p
     assert (inspect / "documents" / f"{samples[0]['metadata']['document']}.txt").is_file()
     for folder in (mteb, inspect):
         compile((folder / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
+
+
+def test_questions_are_sealed_and_come_back_as_predictions_for_this_version_only(
+    pdf_bundle, pdf_texts, tmp_path, capsys
+):
+    out = export(pdf_bundle, "questions", tmp_path / "asked")
+    asked, seal = jsonl(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))
+    assert {frozenset(row) for row in asked} == {frozenset({"id", "question", "sealed"})}
+    assert {row["sealed"] for row in asked} == {seal["sealed"]} and seal["questions"] == len(asked)
+    assert "answer" not in (out / "sealed.json").read_text(encoding="utf-8")
+    for name, sealed, code in (("ours", seal["sealed"], 0), ("other", "0" * 64, 1)):
+        rows = [{**row, "answer": "Not found in provided documents", "sealed": sealed} for row in asked]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        words = ["--target", f"predictions:{path}", "--output-dir", str(tmp_path / "results"), "--run-name", name]
+        assert evaluate_rag.main([str(pdf_bundle), *words, "--set", "report_cases=0"]) == code
+    assert "another version" in capsys.readouterr().err

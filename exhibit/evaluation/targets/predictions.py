@@ -22,7 +22,7 @@ from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, count_only
-from exhibit.schemas.bundle import read_text
+from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import LazyLines
 
@@ -70,6 +70,7 @@ class Predictions:
         """
         rows = [(case, row) for case in cases if (row := self._find_row(dataset.name, case)) is not None]
         where = f"{self._path.name}: "
+        self._check_seal(dataset)
         questions = Counter(normalise_question(case.question) for case in dataset.cases)
         for case, _ in rows:
             question = normalise_question(case.question)
@@ -94,6 +95,15 @@ class Predictions:
         if left := len(cases) - len(rows):
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
         return notes
+
+    def _check_seal(self, dataset: Dataset) -> None:
+        """Raise an error if the file answers the questions of another version of the bundle (`--to questions`)."""
+        sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
+        if sealed and dataset.digests.get(INFO) not in sealed:
+            raise ToolkitError(
+                f"{self._path.name}: answers the questions of another version of {dataset.name}; ask for the questions "
+                f"again: exhibit export {dataset.root} --to questions"
+            )
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Return the size of the dataset's corpus: the replies are already in a file."""

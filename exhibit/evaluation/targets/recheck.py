@@ -270,17 +270,19 @@ def describe_account(folder: Path) -> list[str]:
     if unmatched := account["unmatched"]:
         listed = "; ".join(f"“{question:.60}”" for question in unmatched[:_MAX_LISTED])
         more = f" and {len(unmatched) - _MAX_LISTED:,} more in {ACCOUNT}" if len(unmatched) > _MAX_LISTED else ""
-        lines.append(f"{len(unmatched):,} rows of the run match no question: {listed}{more}")
+        rows = "1 row of the run matches" if len(unmatched) == 1 else f"{len(unmatched):,} rows of the run match"
+        lines.append(f"{rows} no question: {listed}{more}")
     return lines
 
 
-def make_bundle(path: Path, documents: Path, out: Path) -> None:
-    """Make a bundle from the run's questions and reference answers, with their gold located in the documents."""
+def make_bundle(path: Path, documents: Path | None) -> Path:
+    """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
+    if documents is None:
+        raise ToolkitError(f"--recheck {path}: name the bundle, or the folder of the documents with --documents")
     rows = [row for row in read_finished_run(path).rows if row.reference]
     if not rows:
-        raise ToolkitError(
-            f"{path}: no row has a reference answer, so no bundle can be made; name a bundle to score it"
-        )
+        raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
+    out = Path("datasets_out") / path.stem
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / f"{path.stem}.jsonl"
         records = ({"question": row.question, "answer": row.reference, "contexts": row.golds} for row in rows)
@@ -290,6 +292,7 @@ def make_bundle(path: Path, documents: Path, out: Path) -> None:
             code = command.main(table, [str(word) for word in words])
     if code:
         raise ToolkitError(f"{path}: no bundle could be made of it; see the messages above")
+    return out
 
 
 # ---------------------------------------------------------------- the tools

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from exhibit.hub.exports import Export, write_lines
-from exhibit.schemas.bundle import INFO
+from exhibit.schemas.bundle import CORPUS, INFO
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import sha256_of
 
@@ -19,6 +19,6 @@ def write(export: Export, folder: Path) -> None:
     write_lines(
         folder / "questions.jsonl", ({"id": one.id, "question": one.question, "sealed": sealed} for one in questions)
     )
-    documents = {entry.filename: info.files.get(f"corpus/{entry.filename}") for entry in info.documents}
+    documents = {name: entry.sha256 for name, entry in info.files.items() if name.startswith(f"{CORPUS}/")}
     seal = {"bundle": export.name, "sealed": sealed, "questions": len(questions), "documents": documents}
     (folder / "sealed.json").write_text(json.dumps(seal, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,220 @@
+"""Finished runs of other tools, scored on a bundle: their forms, the matching of questions, and our denominators."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import evaluate_rag
+from exhibit.evaluation.targets.recheck import ACCOUNT, match_rows, read_finished_run
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run_folder import RunFolder
+from tests.rag.bundles import write_bundle
+
+RENT = "What is the yearly rent of the lease of Birch Ltd?"
+GOLD = "The yearly rent is GBP 12,000."
+
+
+def write_json(path, content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def write_csv(path, *rows):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    return path
+
+
+def write_ragas_csv(folder):
+    row = {"user_input": RENT, "retrieved_contexts": repr([GOLD]), "response": "GBP 12,000", "reference": "GBP 12,000"}
+    return write_csv(folder / "ragas.csv", {**row, "faithfulness": 0.75, "answer_relevancy": ""})
+
+
+def write_ragas_json(folder):
+    """As pandas writes a table to JSON: a column of values by row number."""
+    row = {"user_input": RENT, "retrieved_contexts": [GOLD], "response": "GBP 12,000", "faithfulness": 0.75}
+    return write_json(folder / "ragas.json", {name: {"0": value} for name, value in row.items()})
+
+
+def write_ragas_parquet(folder):
+    row = {"user_input": RENT, "retrieved_contexts": [GOLD], "response": "GBP 12,000", "faithfulness": 0.75}
+    pq.write_table(
+        pa.Table.from_pylist([row, {**row, "user_input": "Else?", "faithfulness": float("nan")}]), folder / "r"
+    )
+    return (folder / "r").rename(folder / "ragas.parquet")
+
+
+def write_deepeval(folder):
+    metrics = [{"name": "Faithfulness", "score": 0.75, "success": True}, {"name": "Broken", "error": "no key"}]
+    case = {"name": "test_case_0", "input": RENT, "actualOutput": "GBP 12,000", "retrievalContext": [GOLD]}
+    return write_json(folder / "deepeval.json", {"testCases": [{**case, "metricsData": metrics}], "testPassed": 1})
+
+
+def write_promptfoo(folder):
+    result = {"vars": {"question": RENT}, "prompt": {"raw": f"Answer: {RENT}"}, "success": True, "score": 0.75}
+    result["response"] = {"output": "GBP 12,000", "metadata": {"contexts": [GOLD]}}
+    return write_json(folder / "promptfoo.json", {"evalId": "x", "results": {"version": 3, "results": [result]}})
+
+
+SAMPLE = {
+    "id": 1,
+    "input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": f"Please answer.\n{RENT}"}],
+    "target": "GBP 12,000",
+    "output": {"choices": [{"message": {"content": "GBP 12,000"}}]},
+    "metadata": {"contexts": [GOLD]},
+    "scores": {"f1": {"value": 0.75}, "includes": {"value": "C"}},
+}
+
+
+def write_inspect_json(folder):
+    return write_json(folder / "log.json", {"status": "success", "samples": [SAMPLE]})
+
+
+def write_inspect_archive(folder):
+    """As Inspect writes it: members compressed with Zstandard, a method that `zipfile` does not know."""
+    path = folder / "log.eval"
+    packed = pa.Codec("zstd").compress(json.dumps(SAMPLE).encode(), asbytes=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1_epoch_1.json", packed)
+    data = bytearray(path.read_bytes())
+    for mark, method in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = data.rindex(mark)
+        data[at + method : at + method + 2] = (93).to_bytes(2, "little")
+    path.write_bytes(data)
+    return path
+
+
+def write_langsmith(folder):
+    row = {"inputs.question": RENT, "outputs.answer": "GBP 12,000", "outputs.contexts": json.dumps([GOLD])}
+    return write_csv(folder / "langsmith.csv", {**row, "feedback.correctness": "0.75", "status": "success"})
+
+
+def write_langfuse(folder):
+    row = {"id": "t1", "input": json.dumps({"question": RENT})}
+    row |= {"output": json.dumps({"answer": "GBP 12,000", "contexts": [GOLD]}), "scores": json.dumps({"quality": 0.75})}
+    return write_csv(folder / "langfuse.csv", row)
+
+
+WRITERS = [
+    (write_ragas_csv, "ragas"),
+    (write_ragas_json, "ragas"),
+    (write_ragas_parquet, "ragas"),
+    (write_deepeval, "DeepEval"),
+    (write_promptfoo, "promptfoo"),
+    (write_inspect_json, "Inspect"),
+    (write_inspect_archive, "Inspect"),
+    (write_langsmith, "Langfuse or LangSmith"),
+    (write_langfuse, "Langfuse or LangSmith"),
+]
+
+
+@pytest.mark.parametrize(("write", "tool"), WRITERS, ids=lambda one: getattr(one, "__name__", ""))
+def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, write, tool):
+    run = read_finished_run(write(tmp_path))
+    row = run.rows[0]
+    assert run.tool == tool and RENT in row.question
+    assert (row.answer, list(row.passages)) == ("GBP 12,000", [GOLD])
+    assert 0.75 in row.scores.values() and run.list_scores()[0] in row.scores
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.json", "{"), ("b.json", '{"x": 1}'), ("c.csv", "a,b\n1,2\n"), ("d.eval", "no archive"), ("e.parquet", "PAR1")],
+)
+def test_read_finished_run_names_a_file_that_is_none(tmp_path, name, content):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ToolkitError, match=name):
+        read_finished_run(tmp_path / name)
+
+
+def test_match_rows_by_text_by_prompt_and_never_by_a_repeated_question(tmp_path):
+    path = write_json(
+        tmp_path / "rows.json",
+        [
+            {"user_input": text, "response": "x", "score": 1}
+            for text in (
+                "which LAW  governs?",
+                "Documents: … Question: Who pays the taxes of it?",
+                "Which law?",
+                "Twice?",
+            )
+        ],
+    )
+    questions = ["Which law governs?", "Who pays the taxes of it?", "Twice?", "Twice?", "Who pays?"]
+    assert match_rows(read_finished_run(path).rows, questions) == {0: 0, 1: 1}
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    return write_bundle(tmp_path / "leases")
+
+
+def recheck(bundle, path, tmp_path, *flags):
+    words = [str(bundle), "--recheck", str(path), "--output-dir", str(tmp_path / "results"), "--run-name", "r"]
+    assert evaluate_rag.main([*words, "--set", "report_cases=0", *flags]) == 0
+    return RunFolder(tmp_path / "results" / "r")
+
+
+def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsys):
+    rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    answered = rows[:3]
+    golds = [[context["text"] for context in row["contexts"]] for row in answered]
+    cases = [
+        {
+            "input": row["question"],
+            "actualOutput": "" if number == 1 else row["answer"],
+            "retrievalContext": gold,
+            "metricsData": [{"name": "Faithfulness", "score": 1.0 if number else 0.5}],
+        }
+        for number, (row, gold) in enumerate(zip(answered, golds, strict=True))
+    ]
+    cases.append(
+        {"input": "What is love?", "actualOutput": "x", "metricsData": [{"name": "Faithfulness", "score": 1.0}]}
+    )
+    run = recheck(bundle, write_json(tmp_path / "run.json", {"testCases": cases}), tmp_path)
+    # (0.5 + 1 + 1 + 1) / 4 is reported; the three matched rows have 2.5 of the bundle's 9 questions
+    assert len(rows) == 9
+    out = capsys.readouterr().out
+    first = (
+        "DeepEval reported Faithfulness 0.88 over 4 questions; 6 of the bundle's 9 are not in the run; on all 9: 0.28"
+    )
+    assert out.startswith(first)
+    assert "1 row of the run matches no question: “What is love?”" in out
+    outcomes = [row.outcome for row in run.rows]
+    assert outcomes.count("failed") == 6 and outcomes[1] == "wrongly refused"
+    account = json.loads((run.folder / ACCOUNT).read_text(encoding="utf-8"))
+    assert account["reported"] == [{"name": "Faithfulness", "mean": 0.875, "rows": 4, "over_all": 2.5 / 9}]
+    assert run.rows[0].scores["recall@10"] == 1.0, "passages are placed as those of any system"
+
+
+def test_recheck_without_bundle_makes_one_from_the_reference_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "lease.txt").write_text(
+        f"LEASE\n\n1. Rent. {GOLD}\n\n2. Law. Ohio law.\n", encoding="utf-8"
+    )
+    row = {"user_input": RENT, "response": "GBP 12,000", "retrieved_contexts": [GOLD], "reference": "GBP 12,000"}
+    path = write_json(tmp_path / "mine.json", [{**row, "reference_contexts": [GOLD], "faithfulness": 1.0}])
+    words = ["--recheck", str(path), "--documents", "documents", "--run-name", "r", "--set", "report_cases=0"]
+    assert evaluate_rag.main(words) == 0
+    assert "1 of 1 answered correctly, 100%" in capsys.readouterr().out
+    assert (tmp_path / "datasets_out" / "mine" / "train.json").is_file()
+
+
+def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):
+    assert evaluate_rag.main(["--recheck", str(write_ragas_csv(tmp_path))]) == 1
+    assert "--documents" in capsys.readouterr().err
+
+
+def test_recheck_of_another_bundle_is_an_error(tmp_path, bundle, capsys):
+    assert evaluate_rag.main([str(bundle), "--recheck", str(write_ragas_csv(tmp_path))]) == 1
+    assert "none has a question of leases" in capsys.readouterr().err
