@@ -132,7 +132,6 @@ def find_units(text: str, system: LegalSystem) -> list[Unit]:
 
 
 def _read_heading_below(text: str, at: int) -> str:
-    """Return the line below a paragraph's number if it is a heading; else empty."""
     line = text[at + 1 : at + 2 + _MAX_TITLE_CHARS].split("\n", 1)[0].strip()
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _MAX_TITLE_CHARS else ""
 
@@ -165,16 +164,12 @@ class LawName:
                 if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
                     return end
                 at = text.find(code, end)
-        wanted = _split_title(self.title)
+        wanted = [word for word in _WORD.findall(self.title) if len(word) > 2]
         given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
             if all(_are_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
                 return given[at + len(wanted) - 1].end()
         return 0
-
-
-def _split_title(title: str) -> list[str]:
-    return [word for word in _WORD.findall(title) if len(word) > 2]
 
 
 def _are_inflected(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # A faster pattern of a word, for texts without other letters or digits
+_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # a faster pattern of a word, for texts without other letters or digits
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 PART = "#"
@@ -45,8 +45,7 @@ ives ive ments ment ions ion ings ing ities ity ably able ibly ible ances ance e
 als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
-_LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
-"""The lengths of the endings, the longest first: a word has at most one ending of each length."""
+_LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)  # a word has at most one ending of each length
 _SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
 """Endings that may leave a stem of three letters; all others must leave four."""
 
@@ -110,13 +109,14 @@ def search_terms(text: str) -> list[str]:
 
 def list_word_parts(text: str) -> list[str]:
     """Return all substrings of four letters (4-grams) of the content words, each with `#` in front."""
-    words = [_fold_word(word) for word in list_written_words(text) if is_content(word)]
-    return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
+    words = [word for word in list_written_words(text) if is_content(word)]
+    folded = [word if word.isascii() else strip_accents(word.replace("ß", "ss")) for word in words]
+    return [PART + word[at : at + 4] for word in folded for at in range(len(word) - 3)]
 
 
-def _fold_word(word: str) -> str:
-    plain = word if word.isascii() else unicodedata.normalize("NFKD", word.replace("ß", "ss"))
-    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+def strip_accents(text: str) -> str:
+    """Return a text with its letters decomposed (NFKD), without their accents."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
 
 
 def list_word_runs(text: str) -> list[str]:
@@ -197,7 +197,7 @@ class LegalSystem:
         forms = "|".join(
             re.escape(form)
             for word in self.by_word
-            for form in dict.fromkeys((word.title(), word.upper(), _find_large(word)))
+            for form in dict.fromkeys((word.title(), word.upper(), word[:1].upper() + word[1:]))
         )
         ordinal = rf"(?i:{'|'.join(sorted(self.ordinals, key=len, reverse=True))})"
         if not self.units:
@@ -229,17 +229,12 @@ class LegalSystem:
         return total
 
 
-def _find_large(word: str) -> str:
-    return word[:1].upper() + word[1:]
-
-
 @cache
 def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
     """Return all legal systems: the built-in ones, and those in the user's folder."""
     own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
-    named = {path.stem: read_system(path) for path in paths}
-    return tuple(named.values())
+    return tuple({path.stem: read_system(path) for path in paths}.values())
 
 
 def read_system(path: Path) -> LegalSystem:
@@ -271,8 +266,8 @@ def read_system(path: Path) -> LegalSystem:
 
 def choose_system(language: str) -> LegalSystem:
     """Return the legal system of a language; the English one if there is none."""
-    known = {system.language: system for system in load_systems()}
-    return known.get(language, known["en"])
+    systems = {system.language: system for system in load_systems()}
+    return systems.get(language, systems["en"])
 
 
 @cache
@@ -307,8 +302,7 @@ def list_asked_terms(question: str) -> list[str]:
     return sorted({*terms, *(list_word_parts(question) if language_of(question) != "en" else ())})
 
 
-_MAX_CHARS, _MAX_LINES = 20_000, 4000
-"""Characters and lines that are examined: stop words and parts of a law occur throughout it."""
+_MAX_CHARS, _MAX_LINES = 20_000, 4000  # that are examined: stop words and parts of a law occur throughout it
 _MAX_HEADING_CHARS = 120  # most characters of a line that is the heading of a part
 _MIN_HEADINGS = 2  # fewest such lines that make a text a law
 
@@ -318,11 +312,9 @@ def system_of(text: str) -> LegalSystem:
     words = Counter(re.findall(r"[^\W\d_]+", text[:_MAX_CHARS].lower()))
     glue = {system.name: sum(words[word] for word in system.glue) for system in load_systems()}
     best = max(load_systems(), key=lambda system: (glue[system.name], system.language == "en"))
+    if not best.units:
+        return choose_system("en")
     lines = (line.strip() for line in text.split("\n", _MAX_LINES)[:_MAX_LINES])
-    parts = (line for line in lines if 0 < len(line) < _MAX_HEADING_CHARS and _is_part(best, line))
-    return best if best.units and len(list(islice(parts, _MIN_HEADINGS))) == _MIN_HEADINGS else choose_system("en")
-
-
-def _is_part(system: LegalSystem, line: str) -> bool:
-    match = system.label.match(line)
-    return match is not None and bool(match["number"] or match["before"])
+    labels = (best.label.match(line) for line in lines if len(line) < _MAX_HEADING_CHARS)
+    parts = (label for label in labels if label and (label["number"] or label["before"]))
+    return best if len(list(islice(parts, _MIN_HEADINGS))) == _MIN_HEADINGS else choose_system("en")

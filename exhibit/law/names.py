@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from exhibit.law.language import list_word_runs, load_systems, replace_typography
+from exhibit.law.language import list_word_runs, load_systems, replace_typography, strip_accents
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"  # the extensions of document files, as a part of a regular expression
 _ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
@@ -105,19 +105,15 @@ def _list_spellings(name: str) -> Iterator[str]:
     last = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
     yield last + mark + rest
     for bare in (last + mark + rest, last):
-        plain_name = _decode_name(bare)
+        for _ in range(_MAX_ENCODINGS):
+            bare = unquote(bare)
+        plain_name = unicodedata.normalize("NFC", bare.casefold()).strip()
         yield plain_name
         without = _ANY_ENDING.sub("", plain_name)
         yield without if _ANY_ENDING.search(without) else plain_name  # X.docx.pdf is a print of X.docx
         while _ANY_ENDING.search(without):
             without = _ANY_ENDING.sub("", without)
         yield without.strip()
-
-
-def _decode_name(name: str) -> str:
-    for _ in range(_MAX_ENCODINGS):
-        name = unquote(name)
-    return unicodedata.normalize("NFC", name.casefold()).strip()
 
 
 ABBREVIATED = tuple("Inc Ltd Corp Co".split())
@@ -196,14 +192,6 @@ class Word(NamedTuple):
     """The parts of the word, ag and projects for `AGProjects`: they are searched if the whole word is unknown."""
 
 
-def _strip_accents(text: str) -> str:
-    """Return a text in lower case without accents."""
-    if text.isascii():
-        return text.lower()
-    plain = unicodedata.normalize("NFKD", text)
-    return "".join(character for character in plain if not unicodedata.combining(character)).casefold()
-
-
 def name_words(text: str) -> Iterator[Word]:
     """Yield the words of a text in order, without possessive endings."""
     for match in _WORD.finditer(text):
@@ -223,13 +211,17 @@ def name_terms(text: str) -> list[str]:
     return [term for raw in _WORD.findall(text) for term, _, _ in _list_shapes(raw)]
 
 
+def _fold(text: str) -> str:
+    return text.lower() if text.isascii() else strip_accents(text).casefold()
+
+
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
     """Return the entries for a word: usually one entry; for `Nondisclosure` two, `non` and `disclosure`."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
-    parts = tuple(_strip_accents(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
-    term = _strip_accents(raw)
+    parts = tuple(_fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+    term = _fold(raw)
     if _NON.match(term):  # "Nondisclosure" equals "Non-Disclosure"
         upper = raw[0].isupper()
         return ("non", upper, ()), (term[3:], upper, ())

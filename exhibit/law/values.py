@@ -87,7 +87,7 @@ def takes_an(number: int) -> bool:
 # ---------------------------------------------------------------- dates
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
-MONTH = f"(?:{'|'.join(MONTHS)})"  # A pattern for a month's name, to use in a longer pattern that decides about case
+MONTH = f"(?:{'|'.join(MONTHS)})"  # a pattern for a month's name, to use in a longer pattern that decides about case
 SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
 """Abbreviated names of months before a full stop and a day, `Jan. 5`; May has no abbreviation."""
 _WORDS_TOO = frozenset({"may", "march", "mar"})  # months that are other words in lower case: "the parties may 5 times"

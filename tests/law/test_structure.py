@@ -110,31 +110,15 @@ def test_a_contract_becomes_the_tree_that_a_reader_sees():
 @pytest.mark.parametrize(
     ("line", "heading", "kind"),
     [
-        ("ARTICLE IV", "ARTICLE IV", "article"),
-        ("Article 4. Payment", "Article 4 Payment", "article"),
-        ("SECTION 2.01 Delivery", "SECTION 2.01 Delivery", "section"),
-        ("Section 2. Delivery", "Section 2 Delivery", "section"),
-        ("9.1 Term. The term is five years.", "9.1 Term", "section"),
         ("9.1Term. The term is five years.", "9.1 Term", "section"),
-        ("4. GOVERNING LAW", "4. GOVERNING LAW", "section"),
-        ("1.1.1 Delivery in parts. The goods may come in parts.", "1.1.1 Delivery in parts", "section"),
         ("LIMITATION OF LIABILITY", "LIMITATION OF LIABILITY", "section"),
         ("WITNESSETH:", "WITNESSETH", "recitals"),
-        ("W I T N E S S E T H", "W I T N E S S E T H", "recitals"),
         ("WHEREAS, Alder mills flour;", "WHEREAS", "recitals"),
         ("DEFINITIONS", "DEFINITIONS", "definitions"),
-        ("ANNEX B", "ANNEX B", "schedule"),
-        ("Appendix 3: Fees", "Appendix 3 Fees", "schedule"),
         ("IN WITNESS WHEREOF, the parties have signed.", "IN WITNESS WHEREOF", "signature"),
-        ("Part 2 General provisions", "Part 2 General provisions", "part"),
-        ("CHAPTER III", "CHAPTER III", "chapter"),
-        ("PART 36 – OFFERS TO SETTLE", "PART 36 OFFERS TO SETTLE", "part"),
-        ("PRACTICE DIRECTION 28 – THE FAST TRACK", "PRACTICE DIRECTION 28 THE FAST TRACK", "part"),
-        ("A.1.1 The court is one of the oldest.", "A.1.1", "section"),
-        ("§ 12. Records", "§ 12 Records", "section"),
     ],
 )
-def test_each_style_is_recognised(line, heading, kind):
+def test_heading_without_a_label_is_recognised_by_its_words(line, heading, kind):
     root = tree(f"{WORDS * 3}\n{line}\n{WORDS}\n")
     assert (heading, kind) in [(part.heading, part.kind) for part in root.walk()]
 

@@ -78,16 +78,6 @@ CODES: dict[str, str] = {
     "CrPR": "criminal procedure rules",
     "IR": "insolvency rules",
 }
-_SERIES: dict[str, str] = {
-    "si": "si",
-    "ssi": "ssi",
-    "sr": "nisr",
-    "wsi": "wsi",
-    "asp": "asp",
-    "anaw": "anaw",
-    "asc": "asc",
-    "nia": "nia",
-}
 _UNIT_WORDS: dict[str, str] = {
     "section": "section sections s ss § §§",
     "regulation": "regulation regulations reg regs",
@@ -317,7 +307,7 @@ def find_numbered(text: str) -> Iterator[Mention]:
     by_start = {unit.start: unit for unit in units}
     before = {gap.end(): unit for unit in units if (gap := _OF_NUMBER.match(text, unit.end))}
     for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
-        series = _SERIES[match["series"].replace(".", "").lower()]
+        series = match["series"].replace(".", "").lower().replace("sr", "nisr")
         source = f"{series} {match['year']}/{int(match['number'])}"
         after = _THEN.match(text, match.end())
         if _NAMED_BEFORE.search(text, match.start() - 12, match.start()):

@@ -35,37 +35,23 @@ _MAX_TITLE_CHARS = 150  # characters: a longer text is a sentence
 
 def is_title(text: str) -> bool:
     """Return whether a whole line looks like a title: short, with a capital at the start, not a sentence."""
-    return (
-        3 <= len(text) <= 110
-        and (text[0].isupper() or text[0] in "“\"'‘")
-        and text[-1] not in ".;,"
-        and len(text.split()) <= 16
-    )
+    opens, ends = text[:1].isupper() or text[:1] in "“\"'‘", text[-1:] in ".;,"
+    return 3 <= len(text) <= 110 and opens and not ends and len(text.split()) <= 16
 
 
 def is_title_case(text: str) -> bool:
     """Return whether all words except function words begin with a capital."""
     words = _TITLE_WORD.findall(text)
-    return (
-        bool(words)
-        and len(words) <= 9
-        and all(word[0].isupper() or word in SMALL for word in words)
-        and words[0][0].isupper()
-    )
+    capital = all(word[0].isupper() or word in SMALL for word in words)
+    return 0 < len(words) <= 9 and capital and words[0][0].isupper()
 
 
 def is_shout(text: str) -> bool:
     """Return whether a line in capitals is a heading, and not a company's name, a code or a label of a form."""
-    letters = sum(character.isalpha() for character in text)
-    return (
-        _LONG_WORD.search(text) is not None
-        and 2 * letters > len(text)
-        and len(text) <= 110
-        and text.isupper()
-        and text[-1] not in ",;"
-        and not ends_in_form(text)
-        and not heads_nothing(text)
-    )
+    lettered = 2 * sum(map(str.isalpha, text)) > len(text) and _LONG_WORD.search(text) is not None
+    if not (lettered and len(text) <= 110 and text.isupper()) or text[-1] in ",;":
+        return False
+    return not ends_in_form(text) and not heads_nothing(text)
 
 
 def heads_nothing(text: str) -> bool:
@@ -185,19 +171,18 @@ def _read_number(line: Line, system: LegalSystem) -> Label | None:
     match = _NUMBER.match(line.text)
     if match is None or (not line.fresh and system.goes_on.search(line.before[-16:])):
         return None
-    rest, value = line.text[match.end() :], _parse_value(match["number"], system)
+    label, rest, value = match.group().strip(), line.text[match.end() :], _parse_value(match["number"], system)
     starts = not rest or not (rest[0].islower() or rest[0].isdigit() or rest[0] in ",;%)&/=")
-    if len(value) == 1:
-        marked = bool(match["mark"])
-        if system.units:  # a number in a list: the heading of a part of a law has a word before its number
-            fits = marked and (line.fresh or line.before.endswith(","))
-            return Label(match.group().strip(), rest, "1.", value, 9, "clause", sure=False) if fits else None
-        if not (line.gap or (marked and line.fresh)) or not starts or (not marked and not rest):
-            return None
-        return Label(match.group().strip(), rest, "1.", value, 6, "section", sure=marked and _is_titled(rest))
-    if not (line.fresh and (starts or line.gap)) and not (starts and run_in(rest)[0]):
+    if len(value) > 1:
+        apart = (line.fresh and (starts or line.gap)) or (starts and run_in(rest)[0])
+        return Label(label, rest, "decimal", value, 5 + len(value), "section", starts and bool(rest)) if apart else None
+    marked = bool(match["mark"])
+    if system.units:  # a number in a list: the heading of a part of a law has a word before its number
+        fits = marked and (line.fresh or line.before.endswith(","))
+        return Label(label, rest, "1.", value, 9, "clause", sure=False) if fits else None
+    if not (line.gap or (marked and line.fresh)) or not starts or not (marked or rest):
         return None
-    return Label(match.group().strip(), rest, "decimal", value, 5 + len(value), "section", sure=starts and bool(rest))
+    return Label(label, rest, "1.", value, 6, "section", sure=marked and _is_titled(rest))
 
 
 def _is_titled(rest: str) -> bool:
@@ -221,23 +206,12 @@ def _read_letter(line: Line, system: LegalSystem) -> Label | None:
     listed = bool(system.units) and line.before.endswith(",")
     if match is None or not (line.fresh or listed):
         return None
-    rest = line.text[match.end() :]
-    number = match["number"]
-    if system.units and number.islower():
-        return Label(match.group().strip(), rest, "a.", _parse_value(number, letters=True), 9, "clause", sure=False)
-    if rest and not (rest[0].isupper() or rest[0] in '“"(['):
+    rest, number = line.text[match.end() :], match["number"]
+    upper = not number.islower()
+    if (upper or not system.units) and rest and not (rest[0].isupper() or rest[0] in '“"(['):
         return None
-    style = "a." if number.islower() else "A."
-    kind = "section" if style == "A." else "clause"
-    return Label(
-        match.group().strip(),
-        rest,
-        style,
-        _parse_value(number, letters=True),
-        5.5 if style == "A." else 9,
-        kind,
-        sure=False,
-    )
+    style, rank, kind = ("A.", 5.5, "section") if upper else ("a.", 9, "clause")
+    return Label(match.group().strip(), rest, style, _parse_value(number, letters=True), rank, kind, sure=False)
 
 
 def _parse_value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ _SPACES = " \t\xa0"
 _WIDE_SPACE = 3 * " "  # the space between two pieces of a line: some text files separate paragraphs only by wide spaces
 _MAX_WRAPPED_CHARS = 160
 """If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
-_MAX_LINE_CHARS = 800  # A longer line contains whole sections: some text files have lost the ends of their paragraphs
+_MAX_LINE_CHARS = 800  # a longer line contains whole sections: some text files have lost the ends of their paragraphs
 _TITLE_CHARS = 140  # characters within which a title ends and its list begins
 _SHORT_LINE_SHARE = 0.6  # share of the usual width: a shorter line ends a paragraph
 
