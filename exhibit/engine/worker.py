@@ -19,6 +19,8 @@ from exhibit.engine.limits import Limits, end_programs, serve_within
 from exhibit.engine.outcome import DIED, TRIES, Outcome, attempt_within, report_death
 from exhibit.schemas.errors import ToolkitError
 
+dump = pickle.dumps  # of what is sent to a worker and back; the engines of this machine pickle nowhere else
+
 
 class MapWork(NamedTuple):
     """The data that a worker receives once, before the first of many items to which it applies a function."""
@@ -192,7 +194,7 @@ class Workplace:
         """Return a place for a function; one of the user's script is sent with the script, which the worker runs."""
         modules = getattr(function, "__module__", ""), type(function).__module__
         script = sys.modules["__main__"].__spec__ is None and "__main__" in modules
-        return cls(pickle.dumps(MapWork.of(pickle.dumps(function), limits)), limits, script)
+        return cls(dump(MapWork.of(dump(function), limits)), limits, script)
 
     def answer(self, item: bytes, name: str) -> bytes:
         """Return an item's outcome as bytes; retry if its worker dies, and return an error after the last attempt."""
@@ -202,15 +204,15 @@ class Workplace:
                 worker.send(item)
                 if not self._await_answer(worker, self._limits.seconds, began):
                     self.leave()
-                    return pickle.dumps(Outcome(None, self._limits.late(name)))
+                    return dump(Outcome(None, self._limits.late(name)))
                 data = worker.answer()
                 if data is not None:
                     return data
                 reason = worker.explain_death(self._limits, name)
                 self.leave()
                 if reason is not None:
-                    return pickle.dumps(reason)
-            return pickle.dumps(report_death(name, DIED))
+                    return dump(reason)
+            return dump(report_death(name, DIED))
         except BaseException:
             self.leave()
             raise
@@ -295,13 +297,13 @@ def _move(work: MapWork) -> None:
 
 def _pickle_answer(answer: Outcome[Any] | _Bug) -> bytes:
     try:
-        data = pickle.dumps(answer)
+        data = dump(answer)
         if isinstance(answer, _Bug):
             pickle.loads(data)
         return data
     except Exception as error:
         trace = answer.trace if isinstance(answer, _Bug) else traceback.format_exc()
-        return pickle.dumps(_Bug(RuntimeError(f"the result of a worker cannot be sent: {error}"), trace))
+        return dump(_Bug(RuntimeError(f"the result of a worker cannot be sent: {error}"), trace))
 
 
 def _end_with_parent() -> None:

@@ -106,18 +106,21 @@ def origin_of(folder: Path) -> Remote | None:
 # ---------------------------------------------------------------- files in a store
 
 
-def open_store(remote: Remote) -> Any:
-    """Return the fsspec client for a URL; raise if its package is missing or the URL contains a password."""
+@contextmanager
+def _open_store(remote: Remote, *, afresh: bool = False) -> Iterator[Any]:
+    """Yield the fsspec client for a URL; `afresh` forgets the listings that the client has cached."""
     if _PASSWORD.search(remote.url):
         raise StorageError(f"{remote}: a password in a URL ends up in logs; set it in the environment instead")
-    return open_filesystem(remote.scheme)
+    client = open_filesystem(remote.scheme)
+    with explain_store_errors(str(remote)):
+        if afresh:
+            client.invalidate_cache()
+        yield client
 
 
 def list_files(folder: Remote) -> dict[str, FileInfo]:
     """Return every file below a folder by its relative name, sorted; empty if there is no such folder."""
-    client = open_store(folder)
-    with explain_store_errors(str(folder)):
-        client.invalidate_cache()
+    with _open_store(folder, afresh=True) as client:
         try:
             objects = client.find(folder.key, detail=True)
         except FileNotFoundError:
@@ -132,9 +135,7 @@ def list_files(folder: Remote) -> dict[str, FileInfo]:
 
 def list_file(file: Remote) -> FileInfo | None:
     """Return a file's metadata, or None if the file does not exist."""
-    client = open_store(file)
-    with explain_store_errors(str(file)):
-        client.invalidate_cache()
+    with _open_store(file, afresh=True) as client:
         try:
             details = client.info(file.key)
         except FileNotFoundError:
@@ -154,9 +155,7 @@ def expand(pattern: Remote) -> list[Remote]:
     """Return the folders that match a URL with `*`, sorted; a URL without `*` is returned unchanged."""
     if not glob.has_magic(pattern.key):
         return [pattern]
-    client = open_store(pattern)
-    with explain_store_errors(str(pattern)):
-        client.invalidate_cache()
+    with _open_store(pattern, afresh=True) as client:
         matches = client.glob(pattern.key, detail=True)
     folders = sorted(path.strip("/") for path, details in matches.items() if details.get("type") == "directory")
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
@@ -167,8 +166,7 @@ def expand(pattern: Remote) -> list[Remote]:
 
 def fetch(file: Remote, path: Path) -> str:
     """Download a remote file to a path and return its sha256; raise if the file is missing or the sha256 is wrong."""
-    client = open_store(file)
-    with explain_store_errors(str(file)):
+    with _open_store(file) as client:
         try:
             client.get_file(file.key, str(path))
         except FileNotFoundError:
@@ -187,8 +185,7 @@ def read_start(file: Location, size: int) -> bytes:
     if isinstance(file, Path):
         with file.open("rb") as content:
             return content.read(size)
-    client = open_store(file)
-    with explain_store_errors(str(file)):
+    with _open_store(file) as client:
         start: bytes = client.cat_file(file.key, start=0, end=size) if file.bytes != 0 else b""
     return start
 

@@ -1,7 +1,6 @@
 """An engine with worker processes on this machine; a worker that dies or exceeds its time limit is replaced."""
 
 import os
-import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +12,7 @@ from typing import Any, Generic
 
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, In, Out, Outcome, name_item
-from exhibit.engine.worker import Workplace, read_outcome
+from exhibit.engine.worker import Workplace, dump, read_outcome
 
 
 class Runner:
@@ -51,7 +50,7 @@ class _Crew:
     def submit(self, item: object) -> Future[Outcome[Any]]:
         """Queue an item; each of the first `size` items starts a worker."""
         future: Future[Outcome[Any]] = Future()
-        self._jobs.put((future, pickle.dumps(item), name_item(item)))
+        self._jobs.put((future, dump(item), name_item(item)))
         if len(self._crew) < self._size:
             place = Workplace.of(self._function, self._limits)
             thread = threading.Thread(target=self._run_jobs, args=(place,), daemon=True)
@@ -88,7 +87,7 @@ class OneWorker(Generic[In, Out]):
 
     def run(self, item: In) -> Out:
         """Return the function's result for an item; raise LimitError when it exceeds its limits."""
-        result: Out = read_outcome(self.place.answer(pickle.dumps(item), name_item(item))).unwrap()
+        result: Out = read_outcome(self.place.answer(dump(item), name_item(item))).unwrap()
         return result
 
     def close(self) -> None:
