@@ -10,13 +10,18 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, Quote, RawRow, Tally
-from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
+from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawRow, Tally
+from exhibit.converters.civil_procedure.corpus import (
+    METHODS,
+    Corpus,
+    Resolution,
+    RowEvidence,
+    RuleCitation,
+    find_citations,
+)
 from exhibit.converters.civil_procedure.documents import RulesFile, load, read_candidates, read_string
-from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
 from exhibit.converters.core.benchmark import Label
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
@@ -92,24 +97,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--check", action="store_true", default=SUPPRESS, help=check)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A line of the ground truth with its resolved citations."""
-
-    id: int
-    item: Item
-    question: str
-    truth: str
-    source_type: str
-    category: str
-    fields: tuple[str, ...] = ()  # the row's other texts, which may name a court
-    cited: tuple[tuple[RuleCitation, Resolution], ...] = ()
+_Cited = list[tuple[RuleCitation, Resolution]]
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the questions and the documents, and resolve each citation of a question to a document."""
     sources, entries, hashes = _resolve_sources(source, options, tally)
-    rows = [_make_row(entry) for entry in entries]
+    rows = [row for row, _ in entries]
     if options.max_documents:
         # documents with questions first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
@@ -120,7 +114,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def _resolve_sources(
     source: Path, options: Namespace, tally: Tally
-) -> tuple[list[RulesFile], list[_Entry], dict[str, str]]:
+) -> tuple[list[RulesFile], list[tuple[RawRow, _Cited]], dict[str, str]]:
     table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
     if documents == Path(SHIPPED) and not documents.exists():
@@ -128,20 +122,19 @@ def _resolve_sources(
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
     sources, digest = load(documents, read_policy(options), tally, table=table)
-    entries = list(_read_entries(table, tally))
     corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
-    tied = [_tie_entry(entry, corpus, tally) for entry in entries]
+    entries = list(_read_entries(table, corpus, tally))
     for fault in corpus.faults:
         tally.note("document whose headings were not looked for to the end", fault)
-    return sources, tied, hashes
+    return sources, entries, hashes
 
 
 # ---------------------------------------------------------------- the ground truth
 
 
-def _read_entries(path: Path, tally: Tally) -> Iterator[_Entry]:
-    """Yield the questions of the ground truth."""
+def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[RawRow, _Cited]]:
+    """Yield the questions of the ground truth, each with its citations and the sections that they name."""
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
@@ -150,15 +143,22 @@ def _read_entries(path: Path, tally: Tally) -> Iterator[_Entry]:
             continue
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
         fields = tuple(filter(None, (read_string(cells, name) for name in others)))
-        kind, category = read_string(cells, "source_type"), read_string(cells, "category")
-        yield _Entry(record.index, record.item, question, truth, kind, category, fields)
+        kind = read_string(cells, "source_type")
+        evidence = RowEvidence(kind, fields, f"{question}\n{_BRACKETS.sub(' ', truth)}")
+        cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
+        _note_unplaced(record.index, cited, tally)
+        labels: dict[str, Label] = {"source_type": kind, "category": read_string(cells, "category")}
+        if unresolved := [citation.text for citation, resolution in cited if resolution.source is None]:
+            labels["unresolved"] = "; ".join(unresolved)
+        quotes = tuple(_quote(citation, resolution) for citation, resolution in cited if resolution.source)
+        row = RawRow(record.index, question, truth, quotes=quotes, labels=labels, items=(record.item,))
+        yield row, cited
 
 
-def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
-    row = RowEvidence(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
-    cited = [pair for citation in find_citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
+def _note_unplaced(id: int, cited: _Cited, tally: Tally) -> None:
+    """List the citations without a section."""
     for citation, resolution in cited:
-        place = f"question {entry.id}: [{citation.text}]"
+        place = f"question {id}: [{citation.text}]"
         if resolution.source is None:
             if tally.strict:
                 raise SourceError(f"{place} {resolution.reason}; fix the source, or remove --strict")
@@ -167,40 +167,20 @@ def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
             remark = _NOT_FOUND if resolution.how == "section" or citation.section else _NAMED
             tally.note(remark, f"{place} -> {resolution.source.raw.filename}")
     if not cited:
-        tally.note("answer without a citation: it gives no context", f"question {entry.id}")
-    return replace(entry, cited=tuple(cited))
+        tally.note("answer without a citation: it gives no context", f"question {id}")
 
 
-def _make_row(entry: _Entry) -> RawRow:
-    labels: dict[str, Label] = {"source_type": entry.source_type, "category": entry.category}
-    review = [citation.text for citation, resolution in entry.cited if resolution.source is None]
-    if review:
-        labels["unresolved"] = "; ".join(review)
-    quotes = [
-        _quote(citation, resolution.source, resolution)
-        for citation, resolution in entry.cited
-        if resolution.source is not None
-    ]
-    return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=(entry.item,))
-
-
-def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) -> Quote:
+def _quote(citation: RuleCitation, resolution: Resolution) -> Quote:
     """Return a citation as gold: the cited section with its text, or only the document if no section was located."""
     section = citation.document if resolution.how == "section" else citation.section
-    said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}
-    labels = [(name, value) for name, value in said.items() if value]
-    place = resolution.place
+    stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}
+    labels = tuple((name, value) for name, value in stated.items() if value)
+    assert resolution.source is not None
+    filename, place = resolution.source.raw.filename, resolution.place
     if place is None:
-        return Quote(source.raw.filename, None, labels=tuple(labels))
-    labels.append(("heading", place.heading))
-    return Quote(
-        source.raw.filename,
-        place.text,
-        spans=((place.start, place.end),),
-        labels=tuple(labels),
-        score=resolution.score,
-        section=True,
-    )
+        return Quote(filename, None, labels=labels)
+    spans, labels = ((place.start, place.end),), (*labels, ("heading", place.heading))
+    return Quote(filename, place.text, spans, labels, score=resolution.score, section=True)
 
 
 # ---------------------------------------------------------------- other modes
@@ -229,15 +209,16 @@ def _check(argv: list[str]) -> int:
     with open_source(INFO, options.source) as source:
         _, entries, _ = _resolve_sources(source, options, Tally())
     lines = [("row", "how", "citation", "document")]
-    for entry in entries:
-        for citation, cited in entry.cited:
-            target = cited.source.raw.filename if cited.source else cited.reason
-            if cited.place:
-                target += f": {cited.place.heading}" + (f" (page {cited.place.page})" if cited.place.page else "")
-            lines.append((str(entry.id), cited.how, f"[{citation.text}]", target))
+    pairs = [(row.id, *pair) for row, cited in entries for pair in cited]
+    for id, citation, resolution in pairs:
+        place = resolution.place
+        target = resolution.source.raw.filename if resolution.source else resolution.reason
+        if place:
+            target += f": {place.heading}" + (f" (page {place.page})" if place.page else "")
+        lines.append((str(id), resolution.how, f"[{citation.text}]", target))
     print("\n".join(align_rows(lines, most=60)))
-    counts = Counter(cited.how for entry in entries for _, cited in entry.cited)
-    located = sum(1 for entry in entries for _, cited in entry.cited if cited.place)
+    counts = Counter(resolution.how for _, _, resolution in pairs)
+    located = sum(1 for _, _, resolution in pairs if resolution.place)
     print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
     print(f"{counts.total() - counts['unresolved']} resolved, {located} of them to a section")
     return 1 if counts["unresolved"] else 0

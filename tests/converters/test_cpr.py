@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import RawDocument, Tally, cpr
-from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
+from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, RowEvidence, find_citations
 from exhibit.converters.civil_procedure.documents import (
     RulesFile,
     blocks_of,
     kind_of,
     reference_of,
 )
-from exhibit.converters.civil_procedure.names import find_citations
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
@@ -234,10 +233,11 @@ def test_a_citation_is_the_section_under_its_heading(cited, row, document, begin
         ("J.6 Reading lists, authorities and timetable", ("Commercial Court",), "names no document"),
         ("J. Trial, J.7 Judgment", ("Commercial Court",), "names no document"),
         ("Appendix B: Specimen Directions, Trial (p. 38)", ("Commercial Court",), "names no document"),
-        ("K.1 Enforcement of judgments abroad and at home", ("Circuit Commercial Court",), "names 3 documents"),
-        ("J.5 Reading lists, authorities and timetable", ("Circuit Commercial Court",), "nothing else speaks for it"),
+        ("K.1 Enforcement of judgments abroad and at home", ("Circuit Commercial Court",), "Guide is not in it"),
+        ("K.1 Enforcement of judgments abroad and at home", (), "names 3 documents"),
+        ("J.5 Reading lists, authorities and timetable", ("Circuit Commercial Court",), "Guide is not in it"),
         ("Circuit Commercial Court Guide, J.4 Documents for the trial", (), "Circuit Commercial Court Guide is not in"),
-        ("Scope", (), "nothing else speaks for it"),
+        ("Scope", (), "for sure: Part 36 – Offers to Settle.pdf has this title"),
         ("CPR 99.2", (), "names no document"),
     ],
 )
@@ -248,7 +248,7 @@ def test_what_may_be_of_another_document_is_left_to_a_person(cited, row, reason)
 
 
 def test_a_long_document_that_is_cited_as_a_whole_is_named_and_no_place():
-    text = "Word. " * (LONGEST_WHOLE // 6 + 1)
+    text = "Word. " * (MAX_WHOLE_CHARS // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
     found = resolved(index, "Part 1")
     assert found.source is not None

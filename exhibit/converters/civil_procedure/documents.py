@@ -3,35 +3,135 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Style, Tally
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, report
-from exhibit.converters.pages.text_pdf import make_printable as drawable
+from exhibit.converters.pages.text_pdf import make_printable
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import split_markup
-from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
+from exhibit.evidence.read import NamedFile, list_folder
 from exhibit.law.names import make_file_key, tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError, escape_surrogates
+from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.atomic import list_left_out
 
 Record = Mapping[str, object]
 
-_CHUNK_ID = re.compile(r"_chunk_(\d+)$")
-# most digits of a chunk's number: no document has a billion chunks, and Python refuses to parse 5,000 digits
-_MOST_DIGITS = 9
+CPR, PD, GUIDE = "CPR", "PD", "Court Guide"  # the source's own names for the kinds of documents
+NO_DOCUMENT = "no document: only JSON exports, PDFs and HTML are read"
+MAX_CUT_CHARS = 200  # of a name that may be the start of a section: exports cut names at 100 characters
+
+_PAGES = frozenset({".html", ".htm"})
+_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
+_LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
+
+
+@dataclass(frozen=True)
+class RulesFile:
+    """A document of the corpus, and every name that a citation may use for it."""
+
+    raw: RawDocument
+    names: tuple[str, ...]
+    kind: str  # CPR, PD, Court Guide, or empty if its name does not say
+    origin: str  # the place where it was found, for messages
+    # the blocks to print if there is no file; `raw.text` is their text, separated by blank lines
+    blocks: tuple[Block, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the document's origin, which is its name in error messages."""
+        return self.origin
+
+    def document(self) -> Document:
+        """Return the document's text; raise DocumentError if the document cannot be read."""
+        return read_document(self.raw.path) if self.raw.path else Document(self.raw.filename, self.raw.text or "")
+
+
+def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
+    """Return the documents of a folder, a file or a list of URLs, sorted by file name, and a digest of them."""
+    if root.suffix.lower() == ".txt" and root.is_file():
+        return _fetch_sources(root, policy, tally)
+    files = [NamedFile(root, root.name)] if root.is_file() else list_folder(root)
+    files = [file for file in files if file.path != table]  # the rows of the table have their own account
+    tally.take(Item("files", file.name) for file in files)
+    for path, why in list_left_out(root) if root.is_dir() else ():
+        tally.leave_out(why, path.relative_to(root).as_posix())
+    digest = hashlib.sha256()
+    exports: dict[str, IndexExport] = {}
+    sources: list[RulesFile] = []
+    for file in files:
+        path, ending, item = file.path, file.path.suffix.lower(), Item("files", file.name)
+        if path.name.startswith(".") or ending not in {".json", ".pdf", *_PAGES}:
+            tally.leave_out(NO_DOCUMENT, file.name, item=item)
+            continue
+        digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        try:
+            if ending == ".json":
+                _add_exports(path, item, exports, tally)
+            else:
+                source = _read_pdf(path) if ending == ".pdf" else run_in_worker(_read_page, path)
+                sources.append(replace(source, raw=replace(source.raw, items=(item,))))
+        except DocumentError as error:
+            reason = "JSON file cannot be read" if ending == ".json" else UNREADABLE
+            tally.fault(PAST_A_LIMIT if isinstance(error, LimitError) else reason, str(error), item=item)
+    shared = Counter(export.sourcefile for export in exports.values())
+    sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
+    if not sources:
+        raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
+    return _keep_distinct(sources), digest.hexdigest()
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of document that a name states: `CPR`, `PD` or `Court Guide`; empty if it states none."""
+    first = _REFERENCE.match(name)
+    if first:
+        return CPR if first[1].lower() == "part" else PD
+    if re.match(r"practice direction|cyfarwyddyd ymarfer", name, re.IGNORECASE):
+        return PD
+    return GUIDE if re.search(r"(?<![a-z])guide(?![a-z])", name, re.IGNORECASE) else ""
+
+
+def reference_of(name: str) -> str:
+    """Return the reference at the start of a name, such as `Part 36` or `Practice Direction 51ZG3`; else empty."""
+    match = _REFERENCE.match(name)
+    return match[0] if match else ""
+
+
+def make_source(raw: RawDocument, names: Iterable[str], origin: str, blocks: tuple[Block, ...] = ()) -> RulesFile:
+    """Return a document with its names, and the words after the number in each of them."""
+    # an export's title may be only a number, while its text begins with the whole name
+    names = tuple(names)
+    words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
+    after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
+    called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
+    return RulesFile(raw, called, next(filter(None, map(kind_of, called)), ""), origin, blocks)
+
+
+def _keep_distinct(sources: Sequence[RulesFile]) -> list[RulesFile]:
+    first: dict[str, RulesFile] = {}
+    for source in sources:
+        known = first.setdefault(source.raw.filename.casefold(), source)
+        if known is not source:
+            origins = f"{known.origin} and {source.origin}"
+            raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
+    ordered = sorted(sources, key=lambda source: source.raw.filename)
+    titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
+    return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
+
+
+# ---------------------------------------------------------------- exports of a search index
+
+_CHUNK_ID = re.compile(r"_chunk_(\d{1,9})$")
 # lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
-
 _MAX_CITED = 3  # a person edits a proposed row, and should not have to shorten a long list
 _EXCERPT_CHARS = 600
 
@@ -66,40 +166,32 @@ class IndexExport:
         chunks, first = record.get("chunks"), len(self.pieces)
         # a record with chunks repeats the first chunk as its content
         parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
-        for place, part in enumerate(parts, first):
+        for at, part in enumerate(parts, first):
             number = _CHUNK_ID.search(read_string(part, "id"))
-            if words := escape_surrogates(cut_body(read_string(part, "content"))):
-                self.pieces.append((int(number[1]) if number and len(number[1]) <= _MOST_DIGITS else place, words))
-
-
-class ParsedPage(NamedTuple):
-    """An HTML file: its title, its paragraphs and headings, and its whole markup, which is printed to PDF."""
-
-    title: str
-    blocks: tuple[Block, ...]
-    markup: str
+            if words := escape_surrogates(_cut_body(read_string(part, "content"))):
+                self.pieces.append((int(number[1]) if number else at, words))
 
 
 def read_export(path: Path) -> list[IndexExport]:
     """Return the documents of a JSON export; empty if the file is not an export of documents."""
-    data = load_json(path)
+    data = _load_json(path)
     exports: dict[str, IndexExport] = {}
     # search results are parts of documents; --from-search reads them
-    for record in () if isinstance(data, dict) and "query" in data else read_records(data):
-        key = escape_surrogates(make_document_key(record))
+    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
+        key = escape_surrogates(_make_key(record))
         exports.setdefault(key, IndexExport(key)).add(record)
     return list(exports.values())
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
     """Return a proposed row of ground truth for each query of exported search results."""
-    data = load_json(path)
+    data = _load_json(path)
     return [
         _make_candidate(question, records)
         for search in (data if isinstance(data, list) else [data])
         if isinstance(search, dict)
         and (question := read_string(search, "query", "question"))
-        and (records := list(read_records(search)))
+        and (records := list(_list_records(search)))
     ]
 
 
@@ -107,10 +199,10 @@ def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
     cited, names = [], []
     for record in records:
         section = read_string(record, "sourcepage")
-        full = restore_full_name(make_document_key(record), section)
+        full = restore_full_name(_make_key(record), section)
         names.append(reference_of(full) or full)
         cited.append(names[-1] if section in {"", names[-1]} else f"{names[-1]}#page={section}")
-    text = re.sub(r"^-+$", "", cut_body(read_string(records[0], "content")), flags=re.MULTILINE)
+    text = re.sub(r"^-+$", "", _cut_body(read_string(records[0], "content")), flags=re.MULTILINE)
     excerpt = shorten(text, _EXCERPT_CHARS, placeholder=" …")
     # square brackets mark citations
     brackets = str.maketrans("[]", "()")
@@ -120,8 +212,7 @@ def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
     return {"question": question, "truth": truth, "source_type": kind_of(names[0]), "category": category}
 
 
-def load_json(path: Path) -> object:
-    """Return the content of a JSON file; raise DocumentError if it cannot be read."""
+def _load_json(path: Path) -> object:
     try:
         with limit_reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
@@ -129,28 +220,17 @@ def load_json(path: Path) -> object:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def read_page(path: Path) -> ParsedPage:
-    """Return the title of an HTML file, its paragraphs and headings, and its whole markup."""
-    data = path.read_bytes()
-    with limit_reading(str(path), len(data)):
-        markup = decode_page(data)
-        return ParsedPage(*_read_title_and_blocks(markup), markup)
-
-
-# ---------------------------------------------------------------- exports
-
-
-def read_records(data: object) -> Iterator[Record]:
+def _list_records(data: object) -> Iterator[Record]:
     """Yield the records of an export, which may be one record, a list of records, or a search reply with a list."""
     if isinstance(data, list):
         for item in data:
-            yield from read_records(item)
+            yield from _list_records(item)
     elif isinstance(data, dict):
         if "content" in data or "chunks" in data:
             yield data
         for name in ("value", "results", "documents"):
             if isinstance(data.get(name), list):
-                yield from read_records(data[name])
+                yield from _list_records(data[name])
 
 
 def read_string(record: Record, *names: str) -> str:
@@ -159,22 +239,106 @@ def read_string(record: Record, *names: str) -> str:
     return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
 
-def make_document_key(record: Record) -> str:
-    """Return the key that the chunks of one document share, which is made from their ids."""
+def _make_key(record: Record) -> str:
     return _CHUNK_ID.sub("", read_string(record, "parent_id", "id")) or read_string(record, "sourcefile", "document")
 
 
-def cut_body(content: str) -> str:
-    """Return the text of an exported chunk without the header lines that the export program added."""
+def _cut_body(content: str) -> str:
     return _CHUNK_HEAD.sub("", content).strip()
 
 
-# ---------------------------------------------------------------- pages
+def restore_full_name(name: str, section: str) -> str:
+    """Return a document's name as it was before the exporter cut it at 100 characters and replaced `:` by `_`."""
+    mangled = re.sub(r'[<>:"/\\|?*]', "_", section)
+    for start in range(max(0, len(name) - MAX_CUT_CHARS), len(name)):
+        if len(name) - start > 3 and mangled.startswith(name[start:]):
+            return name[:start].replace("_ ", ": ") + section
+    return name.replace("_ ", ": ")
 
+
+def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally: Tally) -> None:
+    here = {export.key: export for export in run_in_worker(read_export, path)}
+    for _ in range(here.pop("").records if "" in here else 0):
+        tally.fault("export record without a document's name", path.name)
+    if not here:
+        tally.leave_out("JSON file that is no export of documents", path.name, item=item)
+    for key, export in here.items():
+        export.origin = path.name
+        first = exports.setdefault(key, export)
+        first.items.append(item)  # count the file, although its copy may not be used
+        if first is not export:
+            same = first.text == export.text
+            remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
+            tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
+
+
+def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
+    title, text = restore_full_name(export.key, next(iter(export.sections), "")), export.text
+    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", export.key), ".pdf")
+    if filename != f"{export.key}.pdf":
+        tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {filename}")
+    blocks = tuple(blocks_of(title, text))
+    raw = RawDocument(filename, title, text=_join(blocks), blocks=blocks, source=export.url, items=tuple(export.items))
+    # `sourcefile` says "Part 63" for Part 63A, so a number is read only from the title; some titles are only a number:
+    # then the first line of the text has the words
+    misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
+    names = (title, export.key, "" if misleading else export.sourcefile, *export.sections, heading_of(text))
+    return make_source(raw, names, export.origin, blocks)
+
+
+def _join(blocks: Iterable[Block]) -> str:
+    return "\n\n".join(block.text for block in blocks)
+
+
+_MAX_HEADING_CHARS = 150  # a longer line is a sentence
+_OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
+
+
+def blocks_of(title: str, text: str) -> list[Block]:
+    """Return the blocks to print to PDF: a document's name, then its text, paragraph by paragraph."""
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", make_printable(text)) if part.strip()]
+    blocks = [Block("h1", title)]
+    if paragraphs and make_file_key(heading_of(text)).startswith(make_file_key(title)):
+        # the text begins with its own title; printing both would repeat it
+        blocks = [Block("h1", paragraphs.pop(0))]
+    after_separator = False
+    for paragraph in paragraphs:
+        separator = paragraph == "---"  # the exporter's mark before each heading
+        if not separator:
+            blocks.append(Block("h2" if _is_heading(paragraph, after_separator) else "p", paragraph))
+        after_separator = separator
+    return blocks
+
+
+def heading_of(text: str) -> str:
+    """Return the first paragraph of a text if it is a single line that is short enough for a title; else empty."""
+    first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
+    return first if len(first) <= 2 * _MAX_HEADING_CHARS and "\n" not in first else ""
+
+
+def _is_heading(paragraph: str, after_separator: bool) -> bool:
+    if len(paragraph) > _MAX_HEADING_CHARS or "\n" in paragraph or _OPEN_END.search(paragraph):
+        return False
+    # exports in chunks have no separators; there a line in capitals is a heading
+    shouted = paragraph.isupper() and len(paragraph) > 8
+    return shouted or (after_separator and not re.match(r"[\d(•£]", paragraph))
+
+
+# ---------------------------------------------------------------- files and links
 
 # tags that begin or end a paragraph
 _EDGES = frozenset("p div li ul ol table tr section article blockquote pre br dt dd h1 h2 h3 h4 h5 h6".split())
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+
+
+def _read_page(path: Path) -> RulesFile:
+    data = path.read_bytes()
+    with limit_reading(str(path), len(data)):
+        markup = decode_page(data)
+        own, blocks = _read_title_and_blocks(markup)
+    title = tidy(own) or tidy(re.sub(r"[-_]+", " ", path.stem))
+    raw = RawDocument(f"{path.stem}.pdf", title, text=_join(blocks), html=markup)
+    return make_source(raw, (title, path.stem, path.name), path.name, blocks)
 
 
 def _read_title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
@@ -205,218 +369,11 @@ def _read_title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
     return title, tuple(blocks)
 
 
-_SEPARATOR = "---"  # the exporter's mark before each heading
-_LONGEST_HEADING = 150  # characters: a longer line is a sentence
-_OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
-
-
-def blocks_of(title: str, text: str) -> list[Block]:
-    """Return the blocks to print to PDF: a document's name, then its text, paragraph by paragraph."""
-    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", drawable(text)) if part.strip()]
-    blocks = [Block("h1", title)]
-    if paragraphs and make_file_key(heading_of(text)).startswith(make_file_key(title)):
-        # the text begins with its own title; printing both would repeat it
-        blocks = [Block("h1", paragraphs.pop(0))]
-    after_separator = False
-    for paragraph in paragraphs:
-        if paragraph == _SEPARATOR:
-            after_separator = True
-            continue
-        blocks.append(Block("h2" if _is_heading(paragraph, after_separator) else "p", paragraph))
-        after_separator = False
-    return blocks
-
-
-def heading_of(text: str) -> str:
-    """Return the first paragraph of a text if it is a single line that is short enough for a title; else empty."""
-    first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
-    return first if len(first) <= 2 * _LONGEST_HEADING and "\n" not in first else ""
-
-
-def _is_heading(paragraph: str, after_separator: bool) -> bool:
-    if len(paragraph) > _LONGEST_HEADING or "\n" in paragraph or _OPEN_END.search(paragraph):
-        return False
-    # exports in chunks have no separators; there a line in capitals is a heading
-    shouted = paragraph.isupper() and len(paragraph) > 8
-    return shouted or (after_separator and not re.match(r"[\d(•£]", paragraph))
-
-
-CPR, PD, GUIDE = "CPR", "PD", "Court Guide"  # the source's own names for the kinds of documents
-
-_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
-_LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
-_NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
-_EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
-_LONGEST = 255 - len(".pdf")
-MAX_CUT_CHARS = 200  # of a name that may be the start of a section: exports cut names at 100 characters
-_ENDINGS = frozenset({".json", ".pdf", ".html", ".htm"})
-# suffixes of files that are not documents but notes on documents or lists of them
-_NOTES = frozenset({".md", ".markdown", ".csv", ".tsv"})
-NO_DOCUMENT = "no document: only JSON exports, PDFs, HTML and office files are read"
-
-
-@dataclass(frozen=True)
-class RulesFile:
-    """A document of the corpus, and every name that a citation may use for it."""
-
-    raw: RawDocument
-    names: tuple[str, ...]
-    kind: str  # CPR, PD, Court Guide, or empty if its name does not say
-    origin: str  # the place where it was found, for messages
-    # the blocks to print if there is no file; `raw.text` is their text, separated by blank lines
-    blocks: tuple[Block, ...] = ()
-
-    def __str__(self) -> str:
-        """Return the document's origin, which is its name in error messages."""
-        return self.origin
-
-    def document(self) -> Document:
-        """Return the document's text; raise DocumentError if the document cannot be read."""
-        file = self.raw.path or self.raw.original
-        return Document(self.raw.filename, self.raw.text or "") if file is None else read_document(file)
-
-
-def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
-    """Return the documents of a folder, a file or a list of URLs, sorted by file name, and a digest of them."""
-    if root.suffix.lower() == ".txt" and root.is_file():
-        return _fetch_sources(root, policy, tally)
-    files = list(with_attachments([NamedFile(root, root.name)])) if root.is_file() else list_folder(root)
-    files = [file for file in files if file.path != table]  # the rows of the table have their own account
-    tally.take(_make_item(file) for file in files)
-    for path, why in list_left_out(root) if root.is_dir() else ():
-        tally.leave_out(why, path.relative_to(root).as_posix())
-    digest = hashlib.sha256()
-    exports: dict[str, IndexExport] = {}
-    sources: list[RulesFile] = []
-    for file in files:
-        path, ending = file.path, file.path.suffix.lower()
-        if path.name.startswith(".") or (ending not in _ENDINGS and (ending in _NOTES or not has_page(path))):
-            tally.leave_out(NO_DOCUMENT, file.name, item=_make_item(file))
-            continue
-        digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-        if ending == ".json":
-            _add_exports(file, exports, tally)
-            continue
-        try:
-            source = (
-                _read_pdf(path) if ending == ".pdf" else _read_page(path) if ending in _ENDINGS else _read_office(path)
-            )
-        except DocumentError as error:
-            tally.fault(_explain_error(error, UNREADABLE), str(error), item=_make_item(file))
-            continue
-        sources.append(replace(source, raw=replace(source.raw, items=(_make_item(file),))))
-    shared = Counter(export.sourcefile for export in exports.values())
-    sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
-    if not sources:
-        raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
-    return _keep_distinct(sources), digest.hexdigest()
-
-
-def _make_item(file: NamedFile) -> Item:
-    return Item("files", file.name)
-
-
-def _explain_error(error: DocumentError, usual: str) -> str:
-    return PAST_A_LIMIT if isinstance(error, LimitError) else usual
-
-
-def kind_of(name: str) -> str:
-    """Return the kind of document that a name states: `CPR`, `PD` or `Court Guide`; empty if it states none."""
-    first = _REFERENCE.match(name)
-    if first:
-        return CPR if first.group(1).lower() == "part" else PD
-    if re.match(r"practice direction|cyfarwyddyd ymarfer", name, re.IGNORECASE):
-        return PD
-    return GUIDE if re.search(r"(?<![a-z])guide(?![a-z])", name, re.IGNORECASE) else ""
-
-
-def reference_of(name: str) -> str:
-    """Return the reference at the start of a name, such as `Part 36` or `Practice Direction 51ZG3`; else empty."""
-    match = _REFERENCE.match(name)
-    return match.group() if match else ""
-
-
-# ---------------------------------------------------------------- exports
-
-
-def restore_full_name(name: str, section: str) -> str:
-    """Return a document's name as it was before the exporter cut it at 100 characters and replaced `:` by `_`."""
-    mangled = _EXPORTER_CHANGED.sub("_", section)
-    for start in range(max(0, len(name) - MAX_CUT_CHARS), len(name)):
-        if len(name) - start > 3 and mangled.startswith(name[start:]):
-            return name[:start].replace("_ ", ": ") + section
-    return name.replace("_ ", ": ")
-
-
-def _add_exports(file: NamedFile, exports: dict[str, IndexExport], tally: Tally) -> None:
-    name = file.path.name
-    try:
-        here = {export.key: export for export in run_in_worker(read_export, file.path)}
-    except DocumentError as error:
-        tally.fault(_explain_error(error, "JSON file cannot be read"), str(error), item=_make_item(file))
-        return
-    for _ in range(here.pop("").records if "" in here else 0):
-        tally.fault("export record without a document's name", name)
-    if not here:
-        tally.leave_out("JSON file that is no export of documents", name, item=_make_item(file))
-    for key, export in here.items():
-        export.origin = name
-        first = exports.setdefault(key, export)
-        first.items.append(_make_item(file))  # count the file, although its copy may not be used
-        if first is not export:
-            same = first.text == export.text
-            remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
-            tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
-
-
-def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
-    title, text = restore_full_name(export.key, next(iter(export.sections), "")), export.text
-    name = _NOT_IN_NAMES.sub("_", export.key)
-    name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
-    if name != export.key:
-        tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {name}.pdf")
-    blocks = tuple(blocks_of(title, text))
-    raw = RawDocument(
-        f"{name}.pdf",
-        title,
-        text=_join_blocks(blocks),
-        blocks=blocks,
-        source=export.url,
-        items=tuple(export.items),
-    )
-    # `sourcefile` says "Part 63" for Part 63A, so a number is read only from the title; some titles are only a number:
-    # then the first line of the text has the words
-    misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
-    names = (title, export.key, "" if misleading else export.sourcefile)
-    return replace(_make_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=blocks)
-
-
-def _join_blocks(blocks: Iterable[Block]) -> str:
-    return "\n\n".join(block.text for block in blocks)
-
-
-def _make_source(raw: RawDocument, names: tuple[str, ...], origin: str) -> RulesFile:
-    # an export's title may be only a number, while its text begins with the whole name
-    words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
-    after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
-    called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
-    return RulesFile(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
-
-
-def _keep_distinct(sources: list[RulesFile]) -> list[RulesFile]:
-    first: dict[str, RulesFile] = {}
-    for source in sources:
-        name = source.raw.filename.casefold()
-        if name in first:
-            origins = f"{first[name].origin} and {source.origin}"
-            raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
-        first[name] = source
-    ordered = sorted(sources, key=lambda source: source.raw.filename)
-    titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
-    return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
-
-
-# ---------------------------------------------------------------- files and links
+def _read_pdf(path: Path) -> RulesFile:
+    own = read_own_title(path)
+    title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
+    # `text_path` tells the conversion that offsets refer to the file's own text
+    return make_source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
 
 
 def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:
@@ -429,16 +386,9 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
     sources = []
     for page in pages.values():
         if page.path is not None:
-            source = _read_pdf(page.path)
-            raw = replace(source.raw, filename=page.filename, source=page.url)
-            names = (
-                source.raw.title,
-                reference_of(source.raw.title),
-                page.filename,
-                Path(page.filename).stem,
-                page.url,
-            )
-            sources.append(_make_source(raw, names, page.url))
+            raw = replace(_read_pdf(page.path).raw, filename=page.filename, source=page.url)
+            names = (raw.title, reference_of(raw.title), page.filename, Path(page.filename).stem, page.url)
+            sources.append(make_source(raw, names, page.url))
     if not sources:
         raise SourceError(
             f"{path}: none of its {len(urls)} URLs gave a document; to see why, run "
@@ -446,22 +396,3 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
         )
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
     return _keep_distinct(sources), digest.hexdigest()
-
-
-def _read_pdf(path: Path) -> RulesFile:
-    own = read_own_title(path)
-    title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
-    # `text_path` tells the conversion that offsets refer to the file's own text
-    return _make_source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
-
-
-def _read_office(path: Path) -> RulesFile:
-    title = tidy(re.sub(r"[-_]+", " ", path.stem))
-    return _make_source(RawDocument(f"{path.name}.pdf", title, original=path), (title, path.stem, path.name), path.name)
-
-
-def _read_page(path: Path) -> RulesFile:
-    page = run_in_worker(read_page, path)
-    title = tidy(page.title) or tidy(re.sub(r"[-_]+", " ", path.stem))
-    raw = RawDocument(f"{path.stem}.pdf", title, text=_join_blocks(page.blocks), html=page.markup)
-    return replace(_make_source(raw, (title, path.stem, path.name), path.name), blocks=page.blocks)

@@ -1,0 +1,411 @@
+"""The headings and sections of a document, and their comparison with the headings that citations name."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from exhibit.converters.civil_procedure.documents import RulesFile
+from exhibit.engine import run_in_worker
+from exhibit.evidence import Document, Span
+from exhibit.evidence.fold import edit_distance
+from exhibit.law.names import keep_letters, normalise_name
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.headings import FOOTNOTE
+from exhibit.law.structure.lines import Outline, find_contents
+from exhibit.law.structure.tree import Section
+from exhibit.schemas.errors import DocumentError, LimitError
+
+# ---------------------------------------------------------------- headings as names
+
+_SPACES = re.compile(r"\s+")
+_CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")
+_SMALL = frozenset("a an and at by for from in of on or the to with etc".split())
+_DIVISIONS = {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}
+_KINDS = dict.fromkeys(
+    "chapter section sub-section subsection rule rules r rr s para paras paragraph paragraphs".split(), ""
+) | {"annexe": "annex"}
+"""Words before a number that may be left out or exchanged: `5.9` equals `Section 5.9`."""
+_WORDED = re.compile(
+    r"(part|chapter|sub-?section|section|annexe?|appendix|schedule|rules?|rr?|paras?|paragraphs?|s)\b\.?\s*"
+    r"([A-Z]\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*|\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*|[A-Z]|[IVX]+)(?![A-Za-z0-9])"
+    r"\s*(?:\([^)]{1,6}\)\s*)*[.:–—-]*\s*",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"([A-Z](?:\.(?=\s)|\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*(?![A-Za-z0-9])))[.:]?(?:\([^)]{1,6}\))*\s*")
+_NUMBER = re.compile(
+    r"(\d{1,3}[A-Za-z]{0,2}(?:\.\d+[A-Z]?)*)(?:\.(?=[A-Z])|(?:[.:]|(?:\([^)]{1,6}\))+)?(?=\s|$))\s*[–—-]?\s*"
+)
+
+
+@dataclass(frozen=True)
+class Name:
+    """The parts of a heading: `Appendix B: Specimen Directions` has the kind `appendix`, the number `B` and a title."""
+
+    kind: str
+    number: str  # in upper case, without the dot between a letter and a digit: `K.1` and `K1` are equal
+    title: str
+    text: str = ""  # the whole heading as it is written
+    cut: bool = False  # whether the heading ends with an ellipsis
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The content words of the title; all words if it has no content words."""
+        words = tuple(normalise_name(self.title).split())
+        return tuple(word for word in words if word not in _SMALL) or words
+
+
+@cache
+def read_name(text: str, *, loose: bool = True) -> Name:
+    """Return a heading's kind, number and title; `loose` also reads numbers that may be words of the title."""
+    cut = bool(_CUT.search(text))
+    text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
+    kind = number = ""
+    if (match := _WORDED.match(text)) and (loose or _labels_heading(match, text)):
+        kind, number = _KINDS.get(match[1].lower(), match[1].lower()), match[2]
+    else:
+        match = _LETTER.match(text) or _NUMBER.match(text)
+        if match and (loose or "." in match[0] or not match[0][0].isdigit()):
+            number = match[1]
+    title = text[match.end() :] if match and number else text
+    number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
+    return Name(kind, number, title.strip(" .:;,–—-"), text, cut)
+
+
+def _labels_heading(match: re.Match[str], text: str) -> bool:
+    """Return whether a word and number such as `Part 20` label a heading; in `Part 20 claims` they are only words."""
+    word, rest = match[1].lower(), text[match.end() :]
+    marked = not rest or match[0].rstrip()[-1] in ".:–—-"
+    return word in _DIVISIONS and (marked or (word != "part" and not rest[0].islower() and rest[0] != ")"))
+
+
+def compare_names(cited: Name, heading: Name) -> float:
+    """Return the similarity of a cited name and a heading, from 0 to 1; 0 if their numbers or words conflict."""
+    if keep_letters(cited.text) == keep_letters(heading.text):
+        return 1.0
+    numbered = bool(cited.number and heading.number)
+    if (cited.number and not numbered) or (numbered and (cited.number, cited.kind) != (heading.number, heading.kind)):
+        return 0.0
+    if not cited.title:
+        return float(numbered)
+    return _compare_titles(cited, heading, numbered) if heading.title else 0.0
+
+
+def _compare_titles(cited: Name, heading: Name, numbered: bool) -> float:
+    letters, others = keep_letters(cited.title), keep_letters(heading.title)
+    if letters == others:
+        return float(bool(letters))
+    if cited.cut and len(letters) >= 4 and others.startswith(letters):
+        return 0.97
+    if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
+        return 0.0  # "Part 8 claims" is not a misspelling of "Part 20 claims"
+    missing, extra = _has_unmatched(cited.words, heading.words), _has_unmatched(heading.words, cited.words)
+    if not missing and not extra:
+        return 0.97
+    if missing and (extra or cited.cut):
+        return 0.0
+    short, long = (cited.words, heading.words) if extra else (heading.words, cited.words)
+    share = len(short) / len(long)
+    begins = all(map(_is_same, short, long))
+    least, fewest = (0.3, 1) if numbered else (0.6, 3)
+    return 0.8 + 0.15 * share if begins and share >= least and len(short) >= fewest else 0.0
+
+
+def _has_unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return any(not any(_is_same(word, other) for other in others) for word in words)
+
+
+@cache
+def _is_same(word: str, other: str) -> bool:
+    """Return whether two words are equal apart from a misspelling."""
+    short, long = sorted((len(word), len(other)))
+    if word == other or short < 5 or long - short > 2 or word.isdigit() or other.isdigit():
+        return word == other
+    # a misspelling is in one place: the word still begins or ends correctly
+    similar = word[:3] == other[:3] or word[-3:] == other[-3:]
+    return similar and edit_distance(word, other) <= (1 if short < 8 else 2)
+
+
+_BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
+
+
+def list_splits(text: str) -> list[tuple[str, str]]:
+    """Return every split of a text into a name and the name below it: `Part 3, Costs` gives `Part 3` and `Costs`."""
+    return [
+        (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
+    ]
+
+
+# ---------------------------------------------------------------- lines
+
+
+class SourceLine(NamedTuple):
+    """A line of an extracted text, or a paragraph of a document that has no file yet and will be printed to PDF."""
+
+    start: int
+    end: int
+    text: str
+    page: int = 0
+
+
+MAX_ENTRY_CHARS = 150  # of an entry of a table of contents: a longer line is a sentence
+_LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
+_LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
+_MAX_LABEL_CHARS = 14  # letters before a title that the running head repeats: a page number and `Section 12`
+
+
+def _split_lines(document: Document) -> list[list[SourceLine]]:
+    """Return the lines of each page."""
+    spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
+    return [
+        [
+            SourceLine(span.start + match.start(), span.start + match.end(), match[0], number)
+            for match in re.finditer(r"[^\s](?:[^\r\n]*[^\s])?", document.text[span.start : span.end])
+        ]
+        for span, number in spans
+    ]
+
+
+def _find_edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
+    return [*lines[:2], *lines[2:][-2:]]
+
+
+def _find_running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
+    """Return the offsets of page numbers and running heads."""
+    # the first page of a chapter has its title below the running head
+    tops = [[*_find_edges(lines), *lines[2:3]] for lines in pages]
+    counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
+    repeated: set[int] = set()
+    for before, lines in zip([[], *pages], pages, strict=False):
+        above = keep_letters("".join(line.text for line in before[:6]))
+        edges = _find_edges(lines)
+        numbered = any(line.text.isdigit() for line in edges)
+        for at, line in enumerate(edges):
+            letters = keep_letters(line.text)
+            below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
+            twice = at < 2 and (0 <= below.find(letters) <= _MAX_LABEL_CHARS or letters in above)
+            again = counted[letters] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
+            if line.text.isdigit() or (numbered and (again or twice)):
+                repeated.add(line.start)
+    return frozenset(repeated)
+
+
+def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
+    """Return the entries of a table of contents, as a mapping from an entry's letters and digits to its text."""
+    entries: list[str] = []
+    pending = ""
+    for line in lines:
+        words = _LEADERS.sub("", line.text)
+        if pending and read_name(words, loose=False).number:
+            entries.append(pending)
+            pending = ""
+        if _LISTED.search(line.text):
+            entries.append(f"{pending} {words}".strip())
+            pending = ""
+        else:
+            pending = f"{pending} {line.text}".strip() if len(pending) < MAX_ENTRY_CHARS else ""
+    return {keep_letters(entry): entry for entry in entries if len(keep_letters(entry)) > 2}
+
+
+# ---------------------------------------------------------------- headings and sections
+
+
+@dataclass(frozen=True)
+class RuleHeading:
+    """A heading or a numbered paragraph, and the end of the text under it."""
+
+    start: int
+    end: int  # the end of the heading's words
+    name: Name
+    level: int  # the depth of the heading in the document's tree
+    titled: bool = True  # false for a paragraph with a number and no title
+    page: int = 0
+    until: int = 0  # the end of the heading's section
+    last_page: int = 0
+
+
+# the number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`
+_LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
+_MIN_SECTION_CHARS = 3  # below a heading
+_MAX_HEADING_LINES = 4  # the longest heading in the five court guides has four
+_LISTED_LIKE = 0.96  # least similarity to an entry of the contents: the whole entry, or its start and an ellipsis
+
+
+def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
+    """Return the headings in document order, each with the end of its section."""
+    starts = [line.start for line in lines]
+    sections = (section for section in read_structure(document, outline).walk() if section.heading)
+    headings = [
+        _make_heading(document.text, section, lines, starts, apart=outline.rules)
+        for section in sections
+        if section.kind != "clause"
+    ]
+    # a rule may be one sentence, or one word such as "Omitted", which looks like its title
+    return [
+        heading
+        for heading in headings
+        if heading.until - heading.end >= _MIN_SECTION_CHARS
+        or document.text[heading.until - 1] == "."
+        or (outline.rules and heading.titled and heading.name.number)
+    ]
+
+
+def _make_heading(
+    text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
+) -> RuleHeading:
+    """Return a section's heading; with `apart`, read a number with a separate letter, such as `3.5 A`, as `3.5A`."""
+    start, end = section.title
+    first = lines[min(bisect_left(starts, start), len(lines) - 1)]
+    last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
+    titled = section.heading != section.label or section.kind != "section"
+    written = FOOTNOTE.sub("", " ".join(text[start:end].split()))
+    at = start
+    if section.label and not written.startswith(section.label):
+        # the number of a rule is below its title
+        written, at = section.heading, end - len(section.label)
+    letter = _LETTER_APART.match(text, at) if apart else None
+    name = read_name(letter[1] + letter[2] if letter else written if titled else section.label, loose=False)
+    return RuleHeading(
+        start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page)
+    )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A document's text, lines and headings."""
+
+    text: str
+    lines: Sequence[SourceLine]
+    headings: Sequence[RuleHeading]
+    listed: tuple[Name, ...] = ()  # the entries of its contents, even if the page itself cannot be read
+    fault: str = ""  # the reason why the search for headings was not completed; else empty
+
+    def find_meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
+        """Yield each heading that a text can mean, its similarity to the text, and whether a parent heading matches.
+
+        The heading is None if only the table of contents lists it.
+        """
+        whole = read_name(text)
+        matches = [(heading, like, False) for heading, like in self._find_alike(whole)]
+        if not any((like == 1 or whole.cut) and whole.number and whole.title for _, like, _ in matches):
+            # otherwise the commas belong to the heading itself
+            matches += [(h, like, True) for pair in list_splits(text) for h, like in self._find_below(*pair)]
+        if not matches and len(whole.words) > 1:
+            matches = [(heading, 1.0, False) for heading in self._find_titled(whole.text)]
+        yield from matches
+        listed = whole.number and whole.title and any(compare_names(whole, n) > _LISTED_LIKE for n in self.listed)
+        if listed and not matches:
+            yield None, 1.0, False
+
+    def _find_alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
+        for heading in self.headings:
+            if not name.number or name.number == heading.name.number or not heading.name.number:
+                like = compare_names(name, heading.name)
+                if like:
+                    yield heading, like
+
+    def _find_titled(self, title: str) -> Iterator[RuleHeading]:
+        """Yield a heading for each position where one or more whole lines consist of the title."""
+        text, places = self._letters
+        wanted = keep_letters(title)
+        at = text.find(wanted)
+        while wanted and at >= 0:
+            first, end = places.get(at), places.get(at + len(wanted))
+            at = text.find(wanted, at + 1)
+            if first is None or end is None or end - first > _MAX_HEADING_LINES:
+                continue
+            lines = self.lines[first:end]
+            words = " ".join(line.text for line in lines)
+            if words[0].islower() or words[-1] in ".,;:":
+                continue  # the end of a sentence, or a part of a list
+            name = read_name(words, loose=False)
+            yield self._find_section(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
+
+    def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
+        """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
+
+        An exact match of `right` needs no matching parent in two cases: its number begins with the number in
+        `left`, or `left` is only the number of a Part.
+        """
+        above, wanted = read_name(left), read_name(right)
+        if not above.number and not above.title:
+            return
+        parents = [heading for heading, _ in self._find_alike(above) if heading.titled]
+        for heading, like in self._find_alike(wanted):
+            inside = any(parent.start < heading.start < parent.until for parent in parents)
+            # the chapter's title has a misspelling: its number and the whole name of the section are enough
+            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
+            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading
+            division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
+            if inside or counted or division:
+                yield heading, like
+        if wanted.title and not wanted.number:
+            for heading in self._find_titled(right) if parents else ():
+                if any(parent.start < heading.start < parent.until for parent in parents):
+                    yield heading, 1.0
+
+    def _find_section(self, heading: RuleHeading) -> RuleHeading:
+        """Return a copy of a heading that is not in `headings`, with the end and the last page of its section."""
+        above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
+        level = above.level if above else 1
+        after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
+        end = next(after, self.lines[-1].end + 1)
+        last = [line for line in self.lines if heading.start <= line.start < end][-1]
+        return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
+
+    @cached_property
+    def _letters(self) -> tuple[str, dict[int, int]]:
+        """The letters of all lines as one string, and the line that begins at each offset of the string."""
+        written = [keep_letters(line.text) for line in self.lines]
+        starts = accumulate(map(len, written), initial=0)
+        return "".join(written), {start: line for line, start in enumerate(starts)}
+
+
+# characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s
+_MAX_LOCAL_CHARS = 50_000
+
+
+def layout_of(source: RulesFile) -> Layout:
+    """Return the layout of a document, from its text blocks if there are any, else from its file."""
+    if source.blocks and len(source.raw.text or "") <= _MAX_LOCAL_CHARS:
+        return _read_layout(source)
+    try:
+        # do not send the HTML, which is not needed
+        return run_in_worker(_read_layout, replace(source, raw=replace(source.raw, html=None)))
+    except LimitError as error:
+        return Layout("", (), (), fault=str(error))
+    except DocumentError:
+        return Layout("", (), ())  # the conversion reads the document next, and reports the error
+
+
+def _read_layout(source: RulesFile) -> Layout:
+    if source.blocks:
+        text = source.raw.text or ""
+        titles: Mapping[str, float] = {keep_letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
+        starts = accumulate((len(block.text) + len("\n\n") for block in source.blocks), initial=0)
+        lines = [
+            SourceLine(at, at + len(block.text), block.text)
+            for at, block in zip(starts, source.blocks, strict=False)
+            if block.style != "h1"
+        ]
+        shown = Document(source.raw.filename, text)
+        return Layout(text, lines, find_headings(shown, lines, Outline(titles, rules=True)))
+    document = source.document()
+    pages, contents = _split_lines(document), find_contents(document.text)
+    running = _find_running(pages)
+    furniture = {s.start for s in document.furniture if not read_name(document.text[slice(*s)]).number}
+    every = [line for page in pages for line in page]
+    entries = _read_entries([line for line in every if contents.start <= line.start < contents.end])
+    lines = [
+        line
+        for line in every
+        if line.start not in running | furniture and not contents.start <= line.start < contents.end
+    ]
+    known = {title: 0.0 for title in entries if title != "contents"}
+    listed = tuple(read_name(entry, loose=False) for entry in entries.values())
+    headings = find_headings(document, lines, Outline(known, running))
+    return Layout(document.text, lines, headings, listed)
