@@ -13,7 +13,7 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters import Benchmark, DatasetInfo, Licence, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.command import main
 from exhibit.converters.laws.files import Version, read_versions
 from exhibit.converters.laws.markdown import Law, read_law, wrap_paragraph
@@ -105,23 +105,13 @@ def _parse_day(text: str) -> str:
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the versions of each law, convert each version to a document, and make questions about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
-
-    def skip(reason: str, name: str) -> None:
-        tally.take([Item("files", name)])
-        tally.fault(reason, name, item=Item("files", name))
-
-    def leave_out(reason: str, name: str) -> None:
-        tally.take([Item("files", name)])
-        tally.leave_out(reason, name, item=Item("files", name))
-
-    versions = read_versions(source, skip=skip, leave_out=leave_out, since=since, as_of=as_of)
-    tally.take(Item("files", version.source) for version in versions)
+    versions = read_versions(source, tally, since=since, as_of=as_of)
     laws: dict[str, list[PrintedEdition]] = {}
     documents = []
     for version in versions:
         law = read_law(version.markdown)
         if not law.paragraphs:
-            tally.leave_out("no § or article in it", version.source, item=Item("files", version.source))
+            tally.leave_out("no § or article in it", version.source, item=version.item)
             continue
         edition, document = _make_edition(version, law)
         documents.append(document)
@@ -161,7 +151,7 @@ def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocume
         title=f"{title} ({dated})" if dated else title,
         text=above + law.text,
         source=law.fields.get("source", ""),
-        items=(Item("files", version.source),),
+        items=(version.item,),
         labels=tuple((name, value) for name, value in labels.items() if value),
     )
     return PrintedEdition(version, law, document.filename, len(above)), document

@@ -64,10 +64,6 @@ def test_the_versions_of_a_day_and_from_a_day_on(samples: Path):
         read(source, as_of="1990-01-01")
 
 
-def unexpected(reason: str, name: str) -> None:
-    pytest.fail(f"{name}: {reason}")
-
-
 def git(folder: Path, *arguments: str, day: str = "2000-01-01") -> None:
     env = {
         "GIT_AUTHOR_DATE": f"{day}T12:00:00Z", "GIT_COMMITTER_DATE": "2024-01-01T12:00:00Z", "HOME": str(folder),
@@ -90,7 +86,7 @@ def test_a_repositorys_history_is_the_laws_bare_or_not(samples: Path, tmp_path: 
         git(clone, "commit", "-qm", day, day=day)
     git(tmp_path, "clone", "-q", "--bare", str(clone), str(tmp_path / "bare.git"))
     for source in (clone, tmp_path / "bare.git"):
-        versions = read_versions(source, skip=unexpected)
+        versions = read_versions(source, Tally(strict=True))
         assert [(version.law, version.start, version.end) for version in versions] == [
             ("pristavni-zakon", date(2019, 7, 1), date(2022, 12, 31)),
             ("pristavni-zakon", date(2023, 1, 1), None),
@@ -202,7 +198,7 @@ def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    versions = {(v.law, v.start): v.end for v in read_versions(tmp_path, skip=unexpected)}
+    versions = {(v.law, v.start): v.end for v in read_versions(tmp_path, Tally(strict=True))}
     assert versions == {
         ("mola", date(2020, 1, 1)): date(2021, 2, 28),
         ("mola", date(2021, 3, 1)): None,
@@ -212,16 +208,12 @@ def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(
         ("pozdni", None): None,
     }
     for day, laws in {"2021-02-28": ["mola"], "2021-03-01": ["mola"], "2019-12-31": []}.items():
-        kept = read_versions(tmp_path, skip=unexpected, as_of=date.fromisoformat(day))
+        kept = read_versions(tmp_path, Tally(strict=True), as_of=date.fromisoformat(day))
         assert [v.law for v in kept if v.law == "mola"] == laws and "bez data" in {v.law for v in kept}
     for day, number in {"2021-02-28": 2, "2021-03-01": 1}.items():
-        assert (
-            len([v for v in read_versions(tmp_path, skip=unexpected, since=date.fromisoformat(day)) if v.law == "mola"])
-            == number
-        )
+        kept = read_versions(tmp_path, Tally(strict=True), since=date.fromisoformat(day))
+        assert len([version for version in kept if version.law == "mola"]) == number
     (tmp_path / "mola" / "2021-02-30.md").write_text("no day", encoding="utf-8")
-    said: list[tuple[str, str]] = []
-    kept = read_versions(tmp_path, skip=lambda *told: said.append(told))
-    assert said == [("the date in its name or header does not exist", "mola/2021-02-30.md")] and len(kept) == len(
-        versions
-    )
+    tally = Tally()
+    assert len(read_versions(tmp_path, tally)) == len(versions)
+    assert tally.left_out == {"the date in its name or header does not exist": ["mola/2021-02-30.md"]}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from exhibit.converters import Tally
 from exhibit.converters.laws.files import read_versions
 from exhibit.evaluation.records import commit_of
 from exhibit.storage.programs import find_program
@@ -92,7 +93,7 @@ def test_no_program_that_a_repository_names_is_started(laws, tmp_path, monkeypat
         git(laws, "status", check=False)
         assert mark.is_file(), "the bait is none: Git itself does not start it"
         mark.unlink()
-    [version] = read_versions(laws, skip=lambda *told: pytest.fail(str(told)))
+    [version] = read_versions(laws, Tally(strict=True))
     assert version.markdown == LAW
     monkeypatch.chdir(laws)
     assert commit_of(laws, {})["commit"] == git(laws, "rev-parse", "HEAD")
