@@ -72,13 +72,6 @@ def _find_own_day(opening: str) -> date | None:
     return None
 
 
-def names_section(text: str, number: str) -> bool:
-    """Return whether a text names the section with a number, as in `Section 2.1` or `Sections 3.1 and 3.2`."""
-    others = r"(?:[\d.()a-z]{1,12}(?:,|\s+and|,\s+and)\s+){0,8}"
-    unit = r"\b(?:sub-?)?(?:section|clause|article|paragraph)s?\s+"
-    return re.search(rf"(?i){unit}{others}{re.escape(number)}(?!\w|\.\d)", text) is not None
-
-
 def link_families(agreements: Sequence[Agreement]) -> dict[str, str]:
     """Return the file name of each amendment's contract; amendments of one absent contract have the first of them."""
     contracts = [agreement for agreement in agreements if agreement.amendment is None]

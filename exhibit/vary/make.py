@@ -16,7 +16,6 @@ from exhibit.converters.core.benchmark import (
     Benchmark,
     DatasetInfo,
     Quote,
-    RawDocument,
     RawRow,
     Tally,
     format_points,
@@ -32,7 +31,7 @@ from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
 from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, read_corpus
 from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
-from exhibit.vary.scan import write_scan
+from exhibit.vary.kinds.scanned import write_scan
 
 NO_TWIN = "the variant has no twin of it"
 CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
@@ -120,18 +119,13 @@ def _write(
         documents = list(corpus.documents.values())
         if corpus.scan_seed is not None:
             documents = [
-                _print_scan(document, corpus.scan_seed, folder)
+                write_scan(document, folder, seed=corpus.scan_seed)
                 for document in track(documents, total=len(documents), label="scans")
             ]
         info, rows = _make_info(about, kind), _finish_rows(corpus, about, kind)
         benchmark = Benchmark(documents, rows, about.checksums, info=info, by_construction=True)
         place = stack.enter_context(replace_folder(out, force=options.force))
         return build(info, benchmark, tally, Namespace(**chosen, **machine), place, shared)
-
-
-def _print_scan(document: RawDocument, seed: int, folder: Path) -> RawDocument:
-    digest = hashlib.sha256(f"{seed}{document.filename}".encode()).hexdigest()[:8]
-    return replace(document, path=write_scan(document, folder, seed=int(digest, 16)))
 
 
 def _finish_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
@@ -178,7 +172,7 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
         limits=format_points(
-            "The documents are no longer their publisher's: they were printed anew from their text"
+            "The documents are no longer their publisher's: they were printed again from their text"
             + ("." if kind == CONTROL else ", and their words were changed by rule."),
             "The effect is the difference between the variant and its control: evaluate both.",
             *([f"Metrics that tell the effect: {', '.join(measured)}."] if measured else []),

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from exhibit.converters.core.benchmark import RawDocument, RawRow
 from exhibit.law.language import list_content_words
-from exhibit.law.values import GROUPS, MONTH, Value, ValueKind, find_values, takes_an, write_value
+from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, write_value
 from exhibit.vary.corpus import Edit, list_gold
 
 Key = tuple[str, str]
@@ -50,18 +50,7 @@ _LAW_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE)
-_YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}\b|\d{{1,2}} {MONTH}\b|(?:{MONTH}|{MONTH.upper()})\s+(?:_|\[\s*\]))")
-"""Matches a day without a year, or with a blank for the day: it cannot move with the dates."""
-_STATUTE = re.compile(r"\b(?:general obligations|civil code|revised statutes|business (?:and|&))\b", re.IGNORECASE)
-"""Matches a statute that only the named state has."""
-_OF_COUNTRY = {
-    "England": "English", "Scotland": "Scottish|Scots", "Ireland": "Irish", "France": "French", "Germany": "German",
-    "Netherlands": "Dutch", "Switzerland": "Swiss", "Spain": "Spanish", "Sweden": "Swedish", "Denmark": "Danish",
-    "Finland": "Finnish", "Poland": "Polish", "Portugal": "Portuguese", "China": "Chinese", "Japan": "Japanese",
-    "Taiwan": "Taiwanese", "Israel": "Israeli", "Norway": "Norwegian", "Canada": "Canadian", "Italy": "Italian",
-    "Belgium": "Belgian",
-}  # fmt: skip
-"""The adjectives of countries that are not the name and an `n`; an adjective would have to change as well."""
+_STATES = ("state", "commonwealth")
 _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
@@ -124,9 +113,8 @@ class ValueChanger:
             except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
         used = {key for id in result.rows for key in wanted[id]}
-        if any(
-            kind == "date" for kind, _ in used
-        ):  # all dates move together, so that their order and distances stay the same
+        if any(kind == "date" for kind, _ in used):
+            # all dates move together, so that their order and distances stay the same
             used |= {value.same for value in self._values if value.kind == "date"}
         result.edits = sorted({edit for key in used for edit in edits.get(key) or self._edit_dates(key)})
         return result
@@ -139,13 +127,6 @@ class ValueChanger:
                 wanted[row.id] = self._find_targets(row)
             except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
-        if any(kind == "date" for keys in wanted.values() for kind, _ in keys):
-            for row in (
-                self._rows
-            ):  # "until 31 March 2015 or any later 31 December": the second day has no year and cannot move
-                if row.id in wanted and self._has_yearless_day(row):
-                    del wanted[row.id]
-                    result.left_out[row.id] = UNSURE_WORDING
         return wanted
 
     # ------------------------------------------------------------ the values that answer
@@ -176,26 +157,21 @@ class ValueChanger:
             return [*self._edit_dates(key)]
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
-            if any(self._names_place_otherwise(row, key[1]) for row in rows):
+            # a country has an adjective, a province has federal laws beside its own: only states are exchanged
+            if any(
+                value.kind == "place" and value.unit not in _STATES for row in rows for value in self._find_held(row)
+            ):
                 raise UnsureError(UNSURE_WORDING)
             gold = {value for value in gold if self._is_law(value)}
             if not gold:
                 raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._find_elsewhere(key, gold)), key=lambda value: value.span)
-        if (
-            len({value.unit for value in chosen}) > 1
-        ):  # "one year" and "twelve months" would become 4 years and 4 months
+        if len({value.unit for value in chosen}) > 1:
+            # "one year" and "twelve months" would become 4 years and 4 months
             raise UnsureError(UNSURE_WORDING)
         new = self._choose_another(chosen)
         self._new[key] = new
         return [Edit(*value.span, self._write_value(value, new)) for value in chosen]
-
-    def _names_place_otherwise(self, row: RawRow, place: str) -> bool:
-        """Return whether other words of the gold depend on a place, so that its name cannot be changed alone."""
-        groups = {value.unit for value in self._find_held(row) if value.kind == "place"}
-        words = " ".join(self._text[slice(*span)] for quote in row.quotes for span in quote.spans)
-        adjective = re.compile(rf"\b(?:{_OF_COUNTRY.get(place, f'{place}n')})\b")
-        return bool({"province", "country"} <= groups or _STATUTE.search(words) or adjective.search(words))
 
     def _edit_dates(self, key: Key) -> Iterator[Edit]:
         for value in self._values:
@@ -294,17 +270,6 @@ class ValueChanger:
         kind = find_values(row.answer)[0].kind
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
 
-    def _has_yearless_day(self, row: RawRow) -> bool:
-        """Return whether the gold of a question has a date that cannot be moved together with the other dates."""
-        text = self._text
-        for span in list_gold([row]):
-            words = text[span.start : span.end]
-            dates = [value.span for value in find_values(words) if value.kind == "date"]
-            for match in _YEARLESS.finditer(words):
-                if not any(start <= match.start() < end for start, end in dates):
-                    return True
-        return False
-
 
 @lru_cache(maxsize=4)  # a contract with amendments is changed several times
 def _values_of(text: str) -> tuple[Value, ...]:
@@ -357,11 +322,9 @@ def list_options(value: Value) -> Sequence[Decimal | str]:
 
 def _list_percentages(value: Value) -> list[Decimal]:
     number = value.number
-    if number in (0, 100) or number > 100:
+    if number <= 0 or number >= 100 or (number != int(number) and "." not in value.text):
         raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
     if number != int(number):
-        if "." not in value.text:
-            raise UnsureError(UNSURE_WORDING)
         places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
         options = [(number * factor).quantize(places) for factor in _FACTORS]
         return [one for one in options if 0 < one < 100 and one != number]
@@ -370,16 +333,16 @@ def _list_percentages(value: Value) -> list[Decimal]:
 
 
 def _list_amounts(value: Value) -> list[Decimal]:
-    """Return candidates for a changed amount: the amount multiplied by several factors."""
-    digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
+    """Return the amount times several factors, without results that have two more digits than the amount."""
+
+    def count_digits(number: Decimal) -> int:
+        return len(f"{number.normalize():f}".rstrip("0").replace(".", "").rstrip("0"))
+
+    exponent = value.number.as_tuple().exponent
+    fractions = isinstance(exponent, int) and exponent < 0
     options = [value.number * factor for factor in _FACTORS]
-    exponent = Decimal(value.number).as_tuple().exponent
-    return [
-        one
-        for one in options
-        if one and len(f"{one.normalize():f}".rstrip("0").replace(".", "")) <= digits
-        and (one == int(one) or (isinstance(exponent, int) and exponent < 0))
-    ]  # fmt: skip
+    most = count_digits(value.number) + 1
+    return [one for one in options if one and count_digits(one) <= most and (fractions or one == int(one))]
 
 
 def move_months(day: date, months: int) -> date:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from exhibit.law.amendments import Agreement, link_families, names_section, read_amendment
+from exhibit.law.amendments import Agreement, link_families, read_amendment
 from tests.law.contracts import CONTRACT, FIRST, SECOND
 
 PARTIES = ("Quillfeather Systems, Inc.", "Marrowdale Clinics LLC")
@@ -62,17 +62,3 @@ def test_amendments_of_absent_contract_are_one_family():
     members = [make_agreement(first, FIRST), make_agreement(second, SECOND)]
     assert link_families(members) == {first: first, second: first}
     assert set(link_families([OURS, *members]).values()) == {"hosting.pdf"}
-
-
-@pytest.mark.parametrize(
-    ("text", "number", "expected"),
-    [
-        ("Section 2.1 of the Agreement is hereby deleted.", "2.1", True),
-        ("Sections 3.1, 3.2 and 3.4 are hereby deleted.", "3.4", True),
-        ("Section 2.10 is hereby deleted.", "2.1", False),
-        ("Section 2.1.3 is hereby deleted.", "2.1", False),
-        ("The fee of 2.1 million is paid.", "2.1", False),
-    ],
-)
-def test_names_section_needs_unit_and_whole_number(text, number, expected):
-    assert names_section(text, number) is expected

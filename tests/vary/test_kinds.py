@@ -15,10 +15,8 @@ from exhibit.storage.bundle import open_bundle
 from exhibit.vary.clauses import NO_CLAUSE
 from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, read_corpus
 from exhibit.vary.kinds import VaryRequest, import_kinds, load_kind
-from exhibit.vary.kinds.amended import NOT_AMENDED
 from exhibit.vary.kinds.injection import WAYS
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
-from tests.law.contracts import CONTRACT, FIRST, SECOND
 from tests.vary.bundles import ROWS, read_parent, varied
 
 
@@ -85,9 +83,6 @@ def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
         ("It lasts two (2) years from March 1, 2010.", "2/29/12", "two (2) years from March 1, 2010", DERIVED),
         ("governed by the laws of England and Wales.", "England", "laws of England and Wales", UNSURE_WORDING),
         ("within one (1) month's notice.", "1 month", "one (1) month's notice", UNSURE_WORDING),
-        ("It ends on 31 May 2015 or any later 31 May.", "5/31/15", "ends on 31 May 2015 or any later 31 May",
-         UNSURE_WORDING),
-        ("Dated JULY __, 2015, made on 31 May 2015.", "5/31/15", "JULY __, 2015, made on 31 May 2015", UNSURE_WORDING),
         ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
         ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
          "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
@@ -239,51 +234,6 @@ def test_other_versions_of_the_clause_are_near_misses(corpus):
     for row in after.rows:
         stated = frozenset().union(*(keys_of(after.words(passage)) for passage in row.near_misses))
         assert keys_of(row.labels["old"]) <= stated
-
-
-@pytest.mark.parametrize(
-    ("second", "between", "after_it"),
-    [
-        ("2021-01-15", "2019-09-01", "2021-04-15"),
-        ("2019-09-01", "2019-07-17", "2019-12-01"),  # three months after the first, the second is in force
-        ("2019-06-02", "2019-06-01", "2019-09-02"),
-    ],
-)
-def test_a_real_family_is_asked_with_the_gold_of_its_own_documents(second, between, after_it):
-    def document(name, text, **labels):
-        return RawDocument(
-            name, "Hosting Agreement", text=text, labels=tuple({"family": "hosting.pdf", **labels}.items())
-        )
-
-    def row(id, name, text, gold, answer):
-        start = text.index(gold)
-        passages = (Quote(name, None, ((start, start + len(gold)),)),)
-        labels = {"clause": "Fee" if "$" in answer else "Law"}
-        return RawRow(id, "What does the contract say?", answer, passages, name, labels={**labels, "control": id})
-
-    texts = {"hosting.pdf": CONTRACT, "first.pdf": FIRST, "second.pdf": SECOND}
-    days = {"first.pdf": "2019-06-01", "second.pdf": second}
-    documents = {
-        name: document(name, text, **({"amends": "hosting.pdf", "effective_from": days[name]} if name in days else {}))
-        for name, text in texts.items()
-    }
-    fees = {"hosting.pdf": "$4,000", "first.pdf": "$5,500", "second.pdf": "$7,250"}
-    rows = [row(at, name, texts[name], f"fee of {fee}", fee) for at, (name, fee) in enumerate(fees.items(), 1)]
-    rows.append(row(4, "hosting.pdf", CONTRACT, "State of Ohio", "Ohio"))
-    rows.append(row(5, "first.pdf", FIRST, "as of June 1, 2019", "June 1, 2019"))
-    tally = Tally()
-    module, argument = load_kind("amended")
-    after = module.vary(TextCorpus(documents, tuple(rows)), VaryRequest(1, argument), tally)
-    assert dict(after.documents) == documents
-    asked = [(one.labels.get("as_of"), one.answer, one.filename, one.labels["amendments"]) for one in after.rows]
-    assert asked == [
-        ("2019-03-01", "$4,000", "hosting.pdf", "real"),
-        (between, "$5,500", "first.pdf", "real"),
-        (after_it, "$7,250", "second.pdf", "real"),
-        (None, "$7,250", "second.pdf", "real"),
-    ]
-    assert [words(after, one) for one in after.rows] == [[f"fee of {answer}"] for _, answer, _, _ in asked]
-    assert tally.left_out[NOT_AMENDED] == ["row 4"]
 
 
 # ---------------------------------------------------------------- injection, growth, scanned

@@ -12,7 +12,6 @@ from datetime import date
 
 from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow, Tally
 from exhibit.evidence import Span
-from exhibit.law.amendments import names_section
 from exhibit.law.values import MONTHS, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
@@ -22,9 +21,7 @@ from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, Value
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
-NOT_AMENDED = "no amendment of its real family answers it with another value"
-MADE, REAL = "made", "real"
-"""The values of the label `amendments`: the amendments were made by rule, or they are the contract's own."""
+OWN_AMENDMENTS = "its contract is of a family with amendments of its own"
 SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
 _GAP = (7, 16)  # months between amendments
@@ -67,12 +64,11 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")
     documents = dict(corpus.documents)
     rows: list[RawRow] = []
-    real = {str(dict(document.labels).get("family")) for document in corpus.documents.values()}
-    for name in sorted(real & set(corpus.documents)):
-        rows += _find_real_family(name, corpus, tally)
     for name, document in corpus.documents.items():
         if dict(document.labels).get("family"):
-            continue  # the corpus contains the contract's own amendments
+            for row in corpus.rows_of(name):
+                tally.leave_out(OWN_AMENDMENTS, row.name)
+            continue
         family = _Family(document, corpus.rows_of(name), request, tally)
         for amendment in family.amendments:
             if amendment.filename in documents:
@@ -105,7 +101,7 @@ class _Family:
                 self._amend(len(self.amendments) + 1, day, changes, versions)
         for row, clause in eligible:
             if len(versions[row.id]) > 1:
-                self.rows += _make_questions(row, clause.name, versions[row.id], MADE)
+                self.rows += _make_questions(row, clause.name, versions[row.id])
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
@@ -235,50 +231,12 @@ def write_date(day: date) -> str:
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[RawRow]:
-    """Return the questions about a contract that has real amendments in the corpus."""
-    days = {
-        filename: date.fromisoformat(labels["effective_from"])
-        for filename, document in corpus.documents.items()
-        if (labels := dict(document.labels)).get("amends") == name and "effective_from" in labels
-    }
-    clauses = find_clauses(corpus.documents[name])
-    questions: list[RawRow] = []
-    for row in corpus.rows_of(name):
-        numbers = [clause.number for clause in clauses if clause.holds(Span(*row.quotes[0].spans[0]))]
-        later = [
-            (day, other)
-            for filename, day in days.items()
-            if any(names_section(corpus.documents[filename].text or "", number) for number in numbers)
-            for other in corpus.rows_of(filename)
-            if other.labels.get("clause") == row.labels.get("clause") is not None
-        ]
-        versions = [_make_version(row, None)]
-        for day, other in sorted(later, key=lambda one: (one[0], one[1].id)):
-            stated = keys_of(other.answer) - {
-                ("date", day.isoformat())
-            }  # the amendment's own date is no change of the contract
-            if (
-                stated
-                and not any(stated & keys_of(version.answer) for version in versions)
-                and day != versions[-1].start
-            ):
-                versions.append(_make_version(other, day))
-        if keys_of(row.answer) and len(versions) > 1:
-            questions += _make_questions(row, None, versions, REAL)
-        else:
-            tally.leave_out(NOT_AMENDED, f"row {row.id}")
-    return questions
-
-
 def _make_version(row: RawRow, start: date | None) -> ClauseVersion:
     value = "; ".join(value.text for value in find_values(row.answer))
     return ClauseVersion(row.answer, value, row.quotes[0], start)
 
 
-def _make_questions(
-    row: RawRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
-) -> list[RawRow]:
+def _make_questions(row: RawRow, paragraph: str, versions: Sequence[ClauseVersion]) -> list[RawRow]:
     """Return one question for each version of a clause, and one question without a day."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
@@ -286,8 +244,7 @@ def _make_questions(
         day = _choose_day(version.start, end)
         questions.append(_make_question(row, versions, at, day, f"As of {write_date(day)}: {row.question}", end))
     questions.append(_make_question(row, versions, len(versions) - 1, None, row.question, None))
-    about = {"amendments": amendments} | ({"paragraph": paragraph} if paragraph else {})
-    return [with_labels(question, **about) for question in questions]
+    return [with_labels(question, paragraph=paragraph) for question in questions]
 
 
 def _choose_day(start: date | None, end: date | None) -> date:

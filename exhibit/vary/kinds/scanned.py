@@ -3,16 +3,64 @@
 Gold is located in the text that OCR read; a question whose passage cannot be located there is left out and counted.
 """
 
+import hashlib
+import io
+import random
 from dataclasses import replace
+from pathlib import Path
 
-from exhibit.converters.core.benchmark import Tally
+from PIL import Image, ImageFilter
+
+from exhibit.converters.core.benchmark import Block, RawDocument, Tally
+from exhibit.converters.pages.text_pdf import pdf_of
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers.pdf import render
 from exhibit.vary.corpus import TextCorpus, with_labels
 from exhibit.vary.kinds import VaryRequest
 
 TITLE = "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)"
 MEASURED = ("recall@10", "answer_contained")
 
+_DPI = 150  # the usual setting of office scanners
+_TURN = 1.2  # degrees to either side: the feeder of a scanner rotates a sheet by less
+_BLUR = (0.4, 0.9)  # radius in pixels: print stays legible to a person
+_QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
+
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - none is left out here
     """Return the corpus with the seed of its scans; no question is changed."""
     return replace(corpus, rows=tuple(with_labels(row, scanned=True) for row in corpus.rows), scan_seed=request.seed)
+
+
+def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> RawDocument:
+    """Print a document and write a simulated scan of its pages; return the document as a file without text."""
+    digest = hashlib.sha256(f"{seed}{raw.filename}".encode()).hexdigest()[:8]
+    printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
+    printed.write_bytes(pdf_of([Block("p", raw.text or "")], title=raw.title, subject=raw.subject))
+    scan.write_bytes(scan_pages(printed, seed=int(digest, 16), title=raw.title))
+    printed.unlink()
+    return replace(raw, path=scan)
+
+
+def scan_pages(path: Path, *, seed: int, title: str) -> bytes:
+    """Return a PDF with pictures of another PDF's pages; the same seed gives the same bytes."""
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    file = io.BytesIO()
+    canvas = Canvas(file, pageCompression=0, invariant=1)
+    canvas.setTitle(title)
+    canvas.setCreator("exhibit-rag")
+    for number in range(1, len(read_document(path).pages) + 1):
+        chance = random.Random(f"{seed}\0{path.name}\0{number}")
+        picture = render(path, number, scale=_DPI / 72).convert("L")
+        turned = picture.rotate(chance.uniform(-_TURN, _TURN), Image.Resampling.BICUBIC, fillcolor=255)
+        blurred = turned.filter(ImageFilter.GaussianBlur(chance.uniform(*_BLUR)))
+        content = io.BytesIO()
+        blurred.save(content, "JPEG", quality=chance.randint(*_QUALITY))
+        width, height = (side * 72 / _DPI for side in picture.size)
+        canvas.setPageSize((width, height))
+        canvas.drawImage(ImageReader(content), 0, 0, width, height)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
