@@ -79,7 +79,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """
     policy, as_pdf = read_policy(options), vars(options)["as"] == "pdf"
     if folder := find_judged_folder(source):
-        shelf = Shelf(folder.queries, options.documents, as_pdf, policy)
+        beside = (*folder.judgments, *filter(None, [folder.corpus]))
+        shelf = Shelf(folder.queries, options.documents, as_pdf, policy, beside)
         return replace(read_judged(folder, shelf, tally), info=_make_info(source, options))
     table = _find_table(source)
     if squad.is_squad(table):

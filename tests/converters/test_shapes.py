@@ -11,6 +11,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from exhibit.converters import Tally, table
+from exhibit.converters.tables.documents import QUESTIONS
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
@@ -417,13 +418,15 @@ def test_beir_s_folder_becomes_documents_and_graded_gold(tmp_path, convert):
 
 
 def test_trec_s_judgments_name_files_of_a_folder(documents, tmp_path, convert):
-    folder = tmp_path / "trec"
+    folder = documents / "trec"  # the judgments lie among the documents, and are none
     folder.mkdir()
     written(folder / "topics.tsv", f"101\t{ASK}\n")
     written(folder / "qrels.txt", "101 0 harbour-lease 2\n101 0 bootmg 0\n")
     bundle = convert("table", "--source", folder, "--documents", documents, "--as", "is")
     (line,) = lines_of(bundle)
     assert (line["filename"], line["labels"]["grade"]) == (LEASED, 2)
+    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
+    assert info["left_out"][QUESTIONS] == ["trec/qrels.txt", "trec/topics.tsv"]
 
 
 # ---------------------------------------------------------------- what is not understood

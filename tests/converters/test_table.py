@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from exhibit.converters import Benchmark, Tally, table
+from exhibit.converters.tables.documents import QUESTIONS
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
@@ -321,6 +322,18 @@ def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_
     asked = read(tmp_path / "t.jsonl", "--documents", documents, "--only-asked", tally=(left := Tally()))
     assert "spare.txt.pdf" not in [document.filename for document in asked.documents]
     assert left.left_out["document that no question is about (--only-asked)"] == ["spare.txt"]
+
+
+@pytest.mark.parametrize("name", ["questions.csv", "sub/questions.xlsx", "questions.jsonl"])
+def test_table_is_no_document_when_it_lies_in_the_folder_of_documents(folder, name, monkeypatch):
+    (folder / "sub").mkdir()
+    source = write(folder / name, QUESTION)
+    monkeypatch.chdir(folder)
+    for given in (source, Path(name)):  # the same file by its absolute and by its relative path
+        tally = Tally()
+        benchmark = read(given, "--documents", folder, tally=tally)
+        assert {document.filename for document in benchmark.documents} == {"lease.txt.pdf", "terms.md.pdf"}
+        assert tally.left_out == {QUESTIONS: [name]}
 
 
 def test_a_table_cannot_name_files_outside_its_folder(tmp_path):

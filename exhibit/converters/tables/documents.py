@@ -21,6 +21,7 @@ from exhibit.storage.atomic import list_left_out
 
 NO_READER = "no reader for files of this kind"
 UNASKED = "document that no question is about (--only-asked)"
+QUESTIONS = "table of the questions, which holds their answers: no document"
 NAMESAKE = "document that no question is about has the name of another; rename one"
 MAX_SHOWN_CHARS = 80
 OPENING_CHARS = (200, 1000)  # of a law that contain its name: its title, or all text above its first paragraph
@@ -42,12 +43,23 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
+    others: tuple[Path, ...] = ()  # further files of the source that are no documents, such as relevance judgments
     lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # reason and details, by name
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """All files in the folder, and all attachments of the mails in the folder; empty if no folder is given."""
+        """All documents in the folder, and all attachments of the mails in the folder; empty if no folder is given."""
+        return [file for file in self._listed if file not in self._own]
+
+    @cached_property
+    def _listed(self) -> list[NamedFile]:
         return files_of(self.folder) if self.folder else []
+
+    @cached_property
+    def _own(self) -> list[NamedFile]:
+        """The files of the folder that are the source itself: as documents they would give every answer."""
+        source = {path.resolve() for path in (self.table, *self.others)}
+        return [file for file in self._listed if file.path.resolve() in source]
 
     @cached_property
     def names(self) -> FileNames:
@@ -84,7 +96,9 @@ class Shelf:
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document for each name; for a name without a document, store the reason in `self.lost`."""
-        tally.take(_make_item(file) for file in self.files)
+        tally.take(_make_item(file) for file in self._listed)
+        for file in self._own:
+            tally.leave_out(QUESTIONS, file.name, item=_make_item(file))
         for path, why in list_left_out(self.folder) if self.folder else ():
             name = path.relative_to(self.folder or path).as_posix()
             tally.leave_out(why, name, item=Item("files", name))
