@@ -39,7 +39,7 @@ INFO = DatasetInfo(
     benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
     summary="""Questions on the civil procedure of England and Wales, answered with citations; each citation is tied
         to the Part, practice direction or court guide that it names.""",
-    expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs, HTML)",
+    expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs)",
     licence=Licence(
         id="other",
         name="MIT (questions); Crown copyright (rules and court guides)",
@@ -88,7 +88,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags that only CPR has."""
     add_fetch_arguments(parser)
     documents = (
-        "a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line; shipped: "
+        "a folder with JSON exports or PDFs, one of these files, or a list of URLs, one on each line; shipped: "
         "the list that comes with the converter (default: the source's folder)"
     )
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
@@ -120,7 +120,7 @@ def _resolve_sources(
     if documents == Path(SHIPPED) and not documents.exists():
         documents = Path(__file__).with_name("cpr_urls.txt")
     if not documents.exists():
-        raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
+        raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs or a URL list")
     sources, digest = load(documents, read_policy(options), tally, table=table)
     corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}

@@ -293,21 +293,6 @@ def test_an_editors_brackets_are_no_citations(truth, count):
 # ---------------------------------------------------------------- pages and links
 
 
-def test_a_page_is_named_by_its_title_and_cited_by_its_headings(tmp_path):
-    page = (
-        "<!doctype html><title>Remote Hearings</title><style>p { color: red }</style><h1>Remote Hearings</h1>"
-        "<h2>Joining</h2><p>A quiet room.</p><h2>If the line fails</h2><p>The hearing stops.</p>"
-    )
-    row = {"question": "And if the line fails?", "truth": "It stops. [Remote Hearings#page=If the line fails]"}
-    source = written(tmp_path / "s", row)
-    (source / "registry-note-3.html").write_text(page, encoding="utf-8")
-    benchmark, _ = read_rows(source)
-    [quote] = benchmark.rows[0].quotes
-    [document] = [raw for raw in benchmark.documents if raw.filename == quote.filename == "registry-note-3.pdf"]
-    assert document.title == "Remote Hearings" and document.html == page
-    assert quote.text == "If the line fails\n\nThe hearing stops." and quote.section
-
-
 def test_documents_come_from_a_list_of_urls(tmp_path, monkeypatch, convert):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source, listed, pages = written(tmp_path / "s", LINE), tmp_path / "urls.txt", tmp_path / "site"

@@ -1,4 +1,1 @@
-"""Modules of the converter for the Civil Procedure Rules (CPR) of England and Wales.
-
-They read the documents, parse the citations in the answers, and find the cited sections.
-"""
+"""Modules of the converter for the Civil Procedure Rules: documents, their sections, and citations of both."""

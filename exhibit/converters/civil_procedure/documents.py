@@ -1,4 +1,4 @@
-"""The documents of a CPR corpus: PDFs, HTML to print to PDF, and search-index exports whose chunks are joined."""
+"""The documents of a CPR corpus: PDFs, and search-index exports whose chunks are joined."""
 
 import hashlib
 import re
@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
 
-from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Style, Tally
+from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.converters.pages.text_pdf import make_printable
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence import Document, read_document
-from exhibit.evidence.files import decode_page
-from exhibit.evidence.markup import split_markup
 from exhibit.evidence.read import NamedFile, list_folder
 from exhibit.law.names import make_file_key, tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError, escape_surrogates
@@ -27,10 +25,9 @@ from exhibit.storage.atomic import list_left_out
 Record = Mapping[str, object]
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"  # the source's own names for the kinds of documents
-NO_DOCUMENT = "no document: only JSON exports, PDFs and HTML are read"
+NO_DOCUMENT = "no document: only JSON exports and PDFs are read"
 MAX_CUT_CHARS = 200  # of a name that may be the start of a section: exports cut names at 100 characters
 
-_PAGES = frozenset({".html", ".htm"})
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 
@@ -69,7 +66,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     sources: list[RulesFile] = []
     for file in files:
         path, ending, item = file.path, file.path.suffix.lower(), Item("files", file.name)
-        if path.name.startswith(".") or ending not in {".json", ".pdf", *_PAGES}:
+        if path.name.startswith(".") or ending not in (".json", ".pdf"):
             tally.leave_out(NO_DOCUMENT, file.name, item=item)
             continue
         digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
@@ -77,7 +74,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
             if ending == ".json":
                 _add_exports(path, item, exports, tally)
             else:
-                source = _read_pdf(path) if ending == ".pdf" else run_in_worker(_read_page, path)
+                source = _read_pdf(path)
                 sources.append(replace(source, raw=replace(source.raw, items=(item,))))
         except DocumentError as error:
             reason = "JSON file cannot be read" if ending == ".json" else UNREADABLE
@@ -85,7 +82,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     shared = Counter(export.sourcefile for export in exports.values())
     sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
     if not sources:
-        raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
+        raise SourceError(f"{root}: no document in it; expected JSON exports or PDFs, or pass --documents")
     return _keep_distinct(sources), digest.hexdigest()
 
 
@@ -325,48 +322,6 @@ def _is_heading(paragraph: str, after_separator: bool) -> bool:
 
 
 # ---------------------------------------------------------------- files and links
-
-# tags that begin or end a paragraph
-_EDGES = frozenset("p div li ul ol table tr section article blockquote pre br dt dd h1 h2 h3 h4 h5 h6".split())
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-
-
-def _read_page(path: Path) -> RulesFile:
-    data = path.read_bytes()
-    with limit_reading(str(path), len(data)):
-        markup = decode_page(data)
-        own, blocks = _read_title_and_blocks(markup)
-    title = tidy(own) or tidy(re.sub(r"[-_]+", " ", path.stem))
-    raw = RawDocument(f"{path.stem}.pdf", title, text=_join(blocks), html=markup)
-    return make_source(raw, (title, path.stem, path.name), path.name, blocks)
-
-
-def _read_title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
-    """Return a page's title, and its paragraphs and headings."""
-    title, inside = "", ""
-    tag: Style = "p"
-    blocks: list[Block] = []
-    words: list[str] = []
-
-    def end_block() -> None:
-        line = " ".join(" ".join(words).split())
-        words.clear()
-        if line:
-            blocks.append(Block(tag, line))
-
-    for kind, value in split_markup(markup):
-        if kind == "text":
-            if inside == "title":
-                title = title or value
-            elif inside not in ("script", "style"):
-                words.append(value)
-            continue
-        if value in _EDGES:
-            end_block()
-            tag = "h2" if kind == "start" and value in _HEADINGS else "p"
-        inside = value if kind == "start" else ""
-    end_block()
-    return title, tuple(blocks)
 
 
 def _read_pdf(path: Path) -> RulesFile:

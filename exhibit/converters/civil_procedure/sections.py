@@ -374,8 +374,7 @@ def layout_of(source: RulesFile) -> Layout:
     if source.blocks and len(source.raw.text or "") <= _MAX_LOCAL_CHARS:
         return _read_layout(source)
     try:
-        # do not send the HTML, which is not needed
-        return run_in_worker(_read_layout, replace(source, raw=replace(source.raw, html=None)))
+        return run_in_worker(_read_layout, source)
     except LimitError as error:
         return Layout("", (), (), fault=str(error))
     except DocumentError:
