@@ -13,14 +13,11 @@ import pytest
 from exhibit.draft import asked, folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import READ, Asker, Levels, Thresholds, complete_passage
-from exhibit.draft.constructed import construct_questions
-from exhibit.draft.drafts import word_question
 from exhibit.draft.playbook import Playbook
-from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence import Document, Span
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile
 from exhibit.law.sentences import split_sentences
-from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import AnswerSpan, QuestionKind, Reading
 from exhibit.rag.index import Entry
@@ -146,21 +143,6 @@ def test_a_folder_without_anything_legal_says_why(tmp_path, contracts, capsys):
     assert main([str(empty), "--out", str(tmp_path / "none"), "--engine", "serial"]) == 1
     assert "no question was drafted: 1 documents, of the kinds: unknown" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
-
-
-def test_questions_by_construction_have_one_answer_each(tmp_path):
-    path = tmp_path / "Alder.txt"
-    path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    document = read_document(path)
-    drafts = construct_questions(document, read_structure(document), read_profile(document))
-    words = {(d.kind, d.name): [document.text[s.start : s.end] for s in d.spans] for d in drafts}
-    assert words["definition", "Goods"][0].startswith("“Goods” means the oak planks")
-    assert words["amount", "£12,500"][0].startswith("Alder Ltd pays a deposit")
-    assert "within thirty days" in words["reference", "4"][0]
-    absent = [d for d in drafts if d.status == "absent"]
-    assert absent and all(d.name.casefold() not in document.text.casefold() for d in absent)
-    assert all("{" not in word_question(d, "Supply Agreement") for d in drafts)
-    assert len({word_question(d, "Supply Agreement") for d in drafts}) == len(drafts)
 
 
 def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, capsys):

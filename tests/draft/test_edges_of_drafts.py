@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from exhibit.draft.asked import Asker, Thresholds, complete_passage
+from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import word_question
 from exhibit.draft.generated import Generator
@@ -61,24 +61,6 @@ def test_every_question_that_a_documents_own_words_give_is_as_it_was(tmp_path, g
     golden(f"draft/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
 
 
-@pytest.mark.parametrize(
-    ("span", "start", "end", "whole"),
-    [
-        ((4, 8), False, False, (4, 8)),
-        ((5, 9), False, False, (4, 9)),
-        ((5, 10), False, False, (4, 11)),
-        ((0, 1), False, False, (0, 3)),
-        ((25, 33), False, False, (24, 35)),
-        ((9, 11), True, False, (0, 11)),
-        ((9, 11), False, True, (9, 23)),
-        ((9, 11), True, True, (0, 23)),
-        ((0, 23), True, True, (0, 23)),
-    ],
-)
-def test_a_passage_is_of_whole_words_and_of_the_sentences_that_were_cut(span, start, end, whole):
-    assert complete_passage("The rent is due in May. It is paid.", Span(*span), start, end) == whole
-
-
 # ---------------------------------------------------------------- by construction
 
 
@@ -86,11 +68,6 @@ def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[t
     root = Section(Span(0, len(text)), kind="document", children=sections)
     drafts = construct_questions(Document("a.txt", text), root, Profile(parties=parties))
     return {(d.kind, d.name): [text[s.start : s.end] for s in d.spans] for d in drafts if d.status == "sure"}
-
-
-def long(begin: str, length: int) -> str:
-    """Return a sentence of this number of characters."""
-    return (begin + " of oak" * length)[: length - 2].rstrip().ljust(length - 1, "s") + "."
 
 
 LONG = "which the parties to this Agreement have agreed upon in good faith."
@@ -224,21 +201,6 @@ def test_a_model_is_shown_up_to_three_parts_of_a_document(prepared, length, wind
     parts = shown(model)
     assert len(parts) == windows and all(len(part) <= 2400 for part in parts) and text.startswith(parts[0])
     assert dropped["a reply that is not the JSON that was asked for"] == windows
-
-
-def test_a_reply_may_talk_around_its_json_and_two_questions_that_are_alike_are_one(prepared):
-    reply = f"Here it is: {json.dumps({'questions': [KEPT, KEPT]})} I hope it helps."
-    drafts, dropped = generate(Model(reply), prepared)
-    assert len(drafts) == 1 and dropped == {"asks what another question asks": 1}
-    assert drafts[0].labels["type"] == "fact" and drafts[0].labels["model"] == "scripted-llm"
-
-
-@pytest.mark.parametrize(("bare", "known"), [("Norway, in Europe.", True), ("Peru.", False)])
-def test_what_a_model_says_without_the_document_is_compared_by_its_words(prepared, bare, known):
-    item = {**KEPT, "answer": "Norway Europe Oslo"}
-    [draft], _ = generate(Model(json.dumps({"questions": [item]}), bare=bare), prepared)
-    assert draft.labels["closed_book"] is known
-    assert np.isfinite(draft.confidence)
 
 
 def whole(prepared, text, *starts):
