@@ -58,14 +58,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
     add = parser.add_argument_group("documents").add_argument
     add("--documents", type=Path, metavar="DIR", help="the folder that holds them")
-    add("--only-asked", action="store_true", help="leave out those of the folder that no question is about")
-    short = "where no passage is quoted: take also a short answer's words as gold where they stand once in the document"
-    add("--gold-from-answers", action="store_true", help=short)
     as_what = "every file printed to PDF, or as it is (default: pdf)"
     add("--as", choices=["pdf", "is"], default="pdf", help=as_what)
     add = parser.add_argument_group("about the table").add_argument
     add("--sheet", metavar="NAME", help="of a workbook (default: the first that has rows)")
-    add("--encoding", metavar="NAME", help="of a text table, such as cp1250 (default: found, and said)")
     add("--name", help="the bundle's short name (default: the table's)")
     add("--title", help="the bundle's name on the Hub (default: the short one)")
     add("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
@@ -86,7 +82,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))
     data = table.read_bytes()
-    given = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
+    given = read_records(table, data, tally, sheet=options.sheet)
     records = [open_record(record, tally) for record in given]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
@@ -111,7 +107,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     chosen = names[: options.max_documents]
     by_name = shelf.find(chosen, tally)
     limited = options.max_documents is not None
-    others = shelf.find_others(by_name, take=not options.only_asked, limited=limited, tally=tally)
+    others = shelf.find_others(by_name, limited=limited, tally=tally)
     asked = []
     for question in questions:
         if set(chosen).issuperset(passage.document for passage in question.passages):
@@ -129,7 +125,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if lacking:
             tally.leave_out_all(lacking, question.items, more=more, fault=True)
         else:
-            rows.append(_make_row(question, by_name, options, tally))
+            rows.append(_make_row(question, by_name, tally))
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
         rows=rows,
@@ -226,12 +222,12 @@ def _find_lacking(
     return "" if placed else "row names no document", ""
 
 
-def _make_row(question: TableQuestion, documents: dict[str, RawDocument], options: Namespace, tally: Tally) -> RawRow:
+def _make_row(question: TableQuestion, documents: dict[str, RawDocument], tally: Tally) -> RawRow:
     quoted = any(passage.text or passage.provision for passage in question.passages)
     if question.is_impossible and quoted:
         tally.note("impossible, so its passages are dropped", question.place)
     whole_clause = len(fold(question.answer, loose=True)) >= MIN_CLAUSE_LETTERS
-    answer = question.answer if not quoted and (options.gold_from_answers or whole_clause) else ""
+    answer = question.answer if not quoted and whole_clause else ""
     quotes = [_quote(passage, question, documents, answer) for passage in question.passages]
     unplaced = question.name_unplaced()
     for name in unplaced:

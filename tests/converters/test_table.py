@@ -179,8 +179,6 @@ def test_the_encoding_of_a_table_is_found_and_said(folder):
         (row,) = read(path, tally=tally).rows
         assert (row.question, row.answer) == ("Who pays the café?", "The tenant – £400")
         assert tally.noted["table is not UTF-8"] == [f"table.csv: read as {encoding}"]
-    path.write_bytes(lines.encode("mac_roman"))
-    assert read(path, "--encoding", "mac_roman").rows[0].question == "Who pays the café?"
 
 
 def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
@@ -319,9 +317,6 @@ def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_
     assert tally.noted["document paired with a file of a similar name"] == [
         "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
     ]
-    asked = read(tmp_path / "t.jsonl", "--documents", documents, "--only-asked", tally=(left := Tally()))
-    assert "spare.txt.pdf" not in [document.filename for document in asked.documents]
-    assert left.left_out["document that no question is about (--only-asked)"] == ["spare.txt"]
 
 
 @pytest.mark.parametrize("name", ["questions.csv", "sub/questions.xlsx", "questions.jsonl"])
@@ -453,23 +448,3 @@ def test_test_sets_of_other_tools_are_read_as_they_are(leases, tmp_path, row):
     [ambiguous] = tally.noted["passage without a document stands in several: it is ambiguous, and no gold"]
     assert ambiguous.startswith("row 1: 'The term")
     assert len(tally.noted["passage without a document stands in none"]) == 1
-
-
-def test_answers_stand_in_for_quotes_where_they_stand_once_and_are_counted_apart(convert, leases, tmp_path):
-    rows = [
-        {"question": "How is it ended?", "answer": "ninety  days' notice", "file": "Alder"},
-        {"question": "What is it?", "answer": "A lease", "file": "Alder"},
-        {"question": "How long?", "answer": "for half a decade", "file": "Birch"},
-    ]
-    source = write(tmp_path / "q.jsonl", *rows)
-    out = convert("table", "--source", source, "--documents", leases, "--as", "is", "--gold-from-answers")
-    lines = json_lines(out / GOLD)
-    assert [(line["how"], line["score"]) for line in lines] == [("answer", 1.0), ("answer", 1.0), ("absent", None)]
-    contexts = [row["contexts"][0] for row in json.loads((out / TRAIN).read_text(encoding="utf-8"))]
-    assert contexts[0] == {"filename": "Alder.txt", "text": "ninety  days' notice"}
-    assert contexts[2] == {"filename": "Birch.txt"}
-    info = json.loads((out / INFO).read_text(encoding="utf-8"))
-    assert info["counts"]["located"] == {"exact": 0, "folded": 0, "parts": 0, "fuzzy": 0, "answer": 2, "absent": 0}
-    assert [context.get("text") for context in contexts if context["filename"] == "Cedar.txt"] == []
-    bare = convert("table", "--source", source, "--documents", leases, "--as", "is", out="bare")
-    assert {line["how"] for line in json_lines(bare / GOLD)} == {"absent"}, "off by default"

@@ -20,7 +20,6 @@ from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_left_out
 
 NO_READER = "no reader for files of this kind"
-UNASKED = "document that no question is about (--only-asked)"
 QUESTIONS = "table of the questions, which holds their answers: no document"
 NAMESAKE = "document that no question is about has the name of another; rename one"
 MAX_SHOWN_CHARS = 80
@@ -124,10 +123,8 @@ class Shelf:
         _check_distinct(documents)
         return {name: documents[name] for name in names if name in documents}
 
-    def find_others(
-        self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
-    ) -> dict[str, RawDocument]:
-        """Return the documents that no question is about, if `take` and not `limited`; count those left out."""
+    def find_others(self, documents: dict[str, RawDocument], *, limited: bool, tally: Tally) -> dict[str, RawDocument]:
+        """Return the documents that no question is about; none if the number of documents is limited."""
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
         others = {}
@@ -136,8 +133,8 @@ class Shelf:
                 continue
             if not _can_be_read(file.path):
                 self._refuse(file, tally)
-            elif not take or limited:
-                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_make_item(file))
+            elif limited:
+                tally.leave_out(BEYOND, file.name, item=_make_item(file))
             elif (document := self._make_document(file)).filename in taken:
                 tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
             else:

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import Benchmark, Item, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.titles import choose_unique_titles
-from exhibit.converters.tables.cells import read_cell_words
+from exhibit.converters.tables.cells import read_cell_field, read_cell_words
 from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.records import ENDINGS, decode_table, read_records
-from exhibit.evidence.fields import choose_name
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import ANSWER_FROM
 
@@ -57,7 +56,7 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
         )
     if not documents:
         documents = shelf.find(list(dict.fromkeys(name for grades in judged.values() for name in grades)), tally)
-    others = shelf.find_others(documents, take=True, limited=False, tally=tally) if shelf.folder else {}
+    others = shelf.find_others(documents, limited=False, tally=tally) if shelf.folder else {}
     rows = []
     for at, (key, question, item) in enumerate(_read_queries(folder.queries, content[folder.queries], tally)):
         grades = judged.get(key, {})
@@ -84,15 +83,10 @@ def _quote(document: RawDocument, grade: int) -> Quote:
     return Quote(document.filename, document.text, spans=spans, labels=(("grade", grade),))
 
 
-def _find_field(cells: Mapping[str, object], field: str) -> str:
-    name = choose_name((name for name, held in cells.items() if read_cell_words(held)), field)
-    return read_cell_words(cells[name]) if name is not None else ""
-
-
 def _read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
     taken: set[str] = set()
     for record in read_records(path, data, tally, accounted=False):
-        key, text = _find_field(record.cells, "id"), _find_field(record.cells, "text")
+        key, text = read_cell_field(record.cells, "id"), read_cell_field(record.cells, "text")
         stem = _ODD.sub("_", key).strip("_.")[:MAX_STEM_CHARS]
         if not text or not stem or stem.casefold() in taken:
             reason = "document of the corpus without words, or with an id that is taken"
@@ -112,7 +106,10 @@ def _read_queries(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, 
             pairs = pairs[1:]
     else:
         cells = [record.cells for record in read_records(path, data, tally, accounted=False)]
-        pairs = [(_find_field(row, "id"), _find_field(row, "question") or _find_field(row, "text")) for row in cells]
+        pairs = [
+            (read_cell_field(row, "id"), read_cell_field(row, "question") or read_cell_field(row, "text"))
+            for row in cells
+        ]
     for key, question in pairs:
         item = Item("rows", key)
         tally.take([item])

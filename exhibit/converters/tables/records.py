@@ -17,7 +17,7 @@ from exhibit.converters.core.benchmark import Item, Tally
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.fields import FIELDS
-from exhibit.evidence.files import Decoded, decode_bytes
+from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
@@ -50,13 +50,7 @@ class Record:
 
 
 def read_records(
-    path: Path,
-    data: bytes,
-    tally: Tally,
-    *,
-    sheet: str | None = None,
-    encoding: str | None = None,
-    accounted: bool = True,
+    path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, accounted: bool = True
 ) -> list[Record]:
     """Return the rows of a table; count a row that cannot be read, and raise for a table that cannot be read.
 
@@ -68,7 +62,7 @@ def read_records(
     elif suffix in EXCEL:
         records = list(_read_sheet(path, sheet, tally))
     else:
-        text = decode_table(path, data, tally, encoding=encoding)
+        text = decode_table(path, data, tally)
         if suffix in (".jsonl", ".ndjson"):
             records = list(_read_lines(path, text, tally))
         elif suffix in (".json", ".yaml", ".yml"):
@@ -85,12 +79,9 @@ def columns_of(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record.cells))
 
 
-def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None = None) -> str:
+def decode_table(path: Path, data: bytes, tally: Tally) -> str:
     """Return a table's text without its BOM; an encoding other than UTF-8 is detected and noted."""
-    try:
-        decoded = Decoded(data.decode(encoding), encoding) if encoding else decode_bytes(data)
-    except (UnicodeDecodeError, LookupError) as error:
-        raise SourceError(f"{path}: cannot be read as {encoding} ({error}); try another --encoding, or none") from error
+    decoded = decode_bytes(data)
     if decoded is None:
         raise SourceError(f"{path}: no text in any known encoding; save it as UTF-8 and try again")
     if decoded.encoding != "utf-8":
