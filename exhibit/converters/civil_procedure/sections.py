@@ -4,9 +4,10 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
+from math import inf
 from typing import NamedTuple
 
 from exhibit.converters.civil_procedure.documents import RulesFile
@@ -231,7 +232,6 @@ class RuleHeading:
 # the number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`
 _LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
 _MIN_SECTION_CHARS = 3  # below a heading
-_MAX_HEADING_LINES = 4  # the longest heading in the five court guides has four
 _LISTED_LIKE = 0.96  # least similarity to an entry of the contents: the whole entry, or its start and an ellipsis
 
 
@@ -309,21 +309,17 @@ class Layout:
                     yield heading, like
 
     def _find_titled(self, title: str) -> Iterator[RuleHeading]:
-        """Yield a heading for each position where one or more whole lines consist of the title."""
-        text, places = self._letters
+        """Yield a heading with its section for each line that consists of the title, and is no end of a sentence."""
         wanted = keep_letters(title)
-        at = text.find(wanted)
-        while wanted and at >= 0:
-            first, end = places.get(at), places.get(at + len(wanted))
-            at = text.find(wanted, at + 1)
-            if first is None or end is None or end - first > _MAX_HEADING_LINES:
-                continue
-            lines = self.lines[first:end]
-            words = " ".join(line.text for line in lines)
-            if words[0].islower() or words[-1] in ".,;:":
-                continue  # the end of a sentence, or a part of a list
-            name = read_name(words, loose=False)
-            yield self._find_section(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
+        lines = [line for line in self.lines if not line.text[0].islower() and line.text[-1] not in ".,;:"]
+        for line in lines if wanted else ():
+            if keep_letters(line.text) == wanted:
+                above = next((h for h in reversed(self.headings) if h.start < line.start and h.titled), None)
+                level = above.level if above else 1
+                ends = [h.start for h in self.headings if h.start >= line.end and h.titled and h.level <= level + 1]
+                last = [other for other in self.lines if line.start <= other.start < min(ends, default=inf)][-1]
+                name = read_name(line.text, loose=False)
+                yield RuleHeading(line.start, line.end, name, 0, True, line.page, last.end, last.page)
 
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
@@ -347,22 +343,6 @@ class Layout:
             for heading in self._find_titled(right) if parents else ():
                 if any(parent.start < heading.start < parent.until for parent in parents):
                     yield heading, 1.0
-
-    def _find_section(self, heading: RuleHeading) -> RuleHeading:
-        """Return a copy of a heading that is not in `headings`, with the end and the last page of its section."""
-        above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
-        level = above.level if above else 1
-        after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
-        end = next(after, self.lines[-1].end + 1)
-        last = [line for line in self.lines if heading.start <= line.start < end][-1]
-        return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
-
-    @cached_property
-    def _letters(self) -> tuple[str, dict[int, int]]:
-        """The letters of all lines as one string, and the line that begins at each offset of the string."""
-        written = [keep_letters(line.text) for line in self.lines]
-        starts = accumulate(map(len, written), initial=0)
-        return "".join(written), {start: line for line, start in enumerate(starts)}
 
 
 # characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s
