@@ -129,7 +129,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"--impossible {options.impossible}: not a share; give a number from 0 to 1, such as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
-    documents = list(shelf.find_others({}, take=True, limited=False, tally=tally).values())
+    documents = list(shelf.find_others({}, limited=False, tally=tally).values())
     check_printers(documents)
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
@@ -143,8 +143,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if not drafted:
         raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:
+        kinds = ", ".join(sorted({one.profile.kind or "unknown" for one in drafted}))
         raise SourceError(
-            f"{source}: no question was drafted: {_explain_none(drafted)}; "
+            f"{source}: no question was drafted: {len(drafted)} documents, of the kinds: {kinds}; "
             "write a playbook for these documents (docs/draft.md)"
         )
     for one in drafted:
@@ -168,28 +169,18 @@ class Drafted:
 
 
 @dataclass(frozen=True)
-class Worked:
-    """The result of a worker process for one document: its chunks, and questions made without a model."""
-
-    prepared: Prepared
-    made: list[Draft]
-
-
-@dataclass(frozen=True)
 class PreparationWork:
     """A callable that reads and splits a document and makes questions from its text, without a model."""
 
     preparation: Preparation
 
-    def __call__(self, path: Path) -> Worked:
+    def __call__(self, path: Path) -> tuple[Prepared, list[Draft]]:
         """Read a document, find its sections, and split it into chunks; also make questions from its own text."""
         prepared = self.preparation(path)
         if prepared.whole is None:
             raise ToolkitError(f"{path}: prepared without its sections; please report this bug")
-        document, root = prepared.whole
-        return Worked(
-            replace(prepared, whole=None, words=None), construct_questions(document, root, prepared.entry.profile)
-        )
+        questions = construct_questions(*prepared.whole, prepared.entry.profile)
+        return replace(prepared, whole=None, words=None), questions
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
@@ -248,16 +239,16 @@ class Drafter:
             if outcome.error is not None:
                 self.unread.append(str(outcome.error))
             else:
-                known[name] = self._draft(name, outcome.unwrap())
+                known[name] = self._draft(name, *outcome.unwrap())
                 self._remember(keys[name], known[name])
         yield from (known[name] for name in paths if name in known)
 
-    def _draft(self, filename: str, worked: Worked) -> Drafted:
-        prepared = replace(worked.prepared, entry=replace(worked.prepared.entry, filename=filename))
+    def _draft(self, filename: str, prepared: Prepared, made: list[Draft]) -> Drafted:
+        prepared = replace(prepared, entry=replace(prepared.entry, filename=filename))
         playbook = choose_playbook(self._playbooks, prepared.entry.profile, prepared.text)
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
-        drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
+        drafts = [replace(draft, filename=filename) for draft in (*made, *asked, *generated)]
         text, profile = prepared.text, prepared.entry.profile
         if only_mentions_agreement(profile, text):  # a reader knows a mail by its file's name
             profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)
@@ -332,7 +323,7 @@ def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
         yield RawRow(
             id=int(draft.key[:12], 16),
             question=word_question(draft, title),
-            answer=" ".join(" ".join(one.words[draft.key]).split()),
+            answer=_join_words(one, draft),
             quotes=_make_quotes(one, draft),
             filename=one.filename,
             is_impossible=draft.status == "absent",
@@ -352,29 +343,22 @@ def _make_comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> 
         pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
         # one question for each pair of documents: deterministic, but varied between pairs
         for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
-            yield _make_comparison((before, first), (one, second), titles)
+            names = [titles[document.filename] for document in (before, one)]
+            answers = [_join_words(before, first), _join_words(one, second)]
+            yield RawRow(
+                id=int(digest(first.key, second.key)[:12], 16),
+                question=f"Compare the {names[0]} with the {names[1]}: {first.asks[0].lower()}{first.asks[1:]}",
+                answer=f"{names[0]}: {answers[0]} {names[1]}: {answers[1]}",
+                quotes=(*_make_quotes(before, first), *_make_quotes(one, second)),
+                filename=before.filename,
+                labels={
+                    "drafted": "comparison",
+                    "draft": "sure",
+                    "asks_for": first.name,
+                    "confidence": round(first.confidence * second.confidence, 3),
+                },
+            )
 
 
-def _make_comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
-    quotes = tuple(quote for one, draft in (first, second) for quote in _make_quotes(one, draft))
-    names = [titles[one.filename] for one, _ in (first, second)]
-    answers = [" ".join(" ".join(one.words[draft.key]).split()) for one, draft in (first, second)]
-    asked = first[1]
-    return RawRow(
-        id=int(digest(first[1].key, second[1].key)[:12], 16),
-        question=f"Compare the {names[0]} with the {names[1]}: {asked.asks[0].lower()}{asked.asks[1:]}",
-        answer=f"{names[0]}: {answers[0]} {names[1]}: {answers[1]}",
-        quotes=quotes,
-        filename=first[0].filename,
-        labels={
-            "drafted": "comparison",
-            "draft": "sure",
-            "asks_for": asked.name,
-            "confidence": round(first[1].confidence * second[1].confidence, 3),
-        },
-    )
-
-
-def _explain_none(drafted: Sequence[Drafted]) -> str:
-    kinds = sorted({one.profile.kind or "unknown" for one in drafted})
-    return f"{len(drafted)} documents, of the kinds: {', '.join(kinds) or 'none that can be read'}"
+def _join_words(one: Drafted, draft: Draft) -> str:
+    return " ".join(" ".join(one.words[draft.key]).split())

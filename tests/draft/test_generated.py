@@ -50,7 +50,8 @@ class Model:
 def prepared(tmp_path):
     path = tmp_path / "Alder.txt"
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    return PreparationWork(Preparation(Config.preset("routed")))(path).prepared
+    prepared, _ = PreparationWork(Preparation(Config.preset("routed")))(path)
+    return prepared
 
 
 def generate(model, prepared, topic=""):
