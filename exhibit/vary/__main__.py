@@ -67,12 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     control = None if options.no_control else options.control or out.with_name(f"{out.name}-control")
     kinds = [name for given in options.kind for name in given.split("+")]
     with apply_limits(read_limits(options)):
-        made = make_variant(options.bundle, kinds, out, control, options)
+        variant, twin = make_variant(options.bundle, kinds, out, control, options)
     seconds = time.monotonic() - started
-    record = {"out": _record(made.variant, out), "control": _record(made.control, control), "seconds": seconds}
-    lines = format_table(made.variant, out, seconds) + (
-        f"\ncontrol, to be evaluated as well: {control}" if control else ""
-    )
+    record = {"out": _record(variant, out), "control": _record(twin, control), "seconds": seconds}
+    lines = format_table(variant, out, seconds) + (f"\ncontrol, to be evaluated as well: {control}" if control else "")
     print_results(record, lines, as_json=options.json)
     return 0
 

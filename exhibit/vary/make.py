@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import (
     Benchmark,
@@ -37,15 +36,10 @@ NO_TWIN = "the variant has no twin of it"
 CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
 
 
-class MadeBundles(NamedTuple):
-    """The two bundles that `exhibit vary` writes: the variant, and the control with the unchanged documents."""
-
-    variant: BundleInfo
-    control: BundleInfo | None
-
-
-def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> MadeBundles:
-    """Write a variant of a bundle to `out`, and write its control to the folder `control` unless that is None."""
+def make_variant(
+    root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace
+) -> tuple[BundleInfo, BundleInfo | None]:
+    """Write a variant of a bundle to `out`, and its control to the folder `control` unless that is None."""
     loaded = [(name, *load_kind(name)) for name in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
@@ -67,12 +61,12 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         shared = SharedDocuments(folder / "texts", out / CORPUS, later)
         variant = _write(varied, about, about.kinds, tally, out, options, shared)
         if control is None:
-            return MadeBundles(variant, None)
+            return variant, None
         other = Tally(strict=options.strict)
         for row in corpus.rows:
             if row.id not in kept:
                 other.leave_out(NO_TWIN, row.name)
-        return MadeBundles(variant, _write(plain, about, CONTROL, other, control, options, shared))
+        return variant, _write(plain, about, CONTROL, other, control, options, shared)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
 
@@ -73,10 +72,7 @@ def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(
         assert all(isinstance(line["labels"]["control"], int) for line in lines)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["figures", "removed", "amended", "injection", "growth:2"],
-)
+@pytest.mark.parametrize("kind", ["amended+injection", "growth:2"])
 def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
     others = tmp_path / "others"
     others.mkdir()
@@ -91,13 +87,6 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
         files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
         assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
         assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
-
-
-def test_only_the_edits_differ_between_control_and_variant(figures):
-    control = figures.with_name("out-control")
-    lease, other = (read_document(folder / "corpus" / "lease.pdf").text.split() for folder in (figures, control))
-    kept = sum(block.size for block in SequenceMatcher(None, lease, other, autojunk=False).get_matching_blocks())
-    assert 0.85 * len(other) < kept < len(other)
 
 
 def test_a_document_that_variant_and_control_share_is_printed_once_and_is_the_same_file_in_both(tmp_path, monkeypatch):
@@ -140,16 +129,6 @@ def test_a_system_that_remembers_is_found_out_and_one_that_reads_is_not(figures)
     assert mean(memory["remembered"]) >= 0.95 and mean(memory["read_value"]) == 0
     reading = measure(answered(cases, read))
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
-
-
-@pytest.mark.parametrize("kind", ["removed"])
-def test_memory_is_found_out_where_a_clause_is_gone_or_turned_round(tmp_path, kind):
-    cases, _ = cases_of(run(tmp_path, "--kind", kind))
-    remembered = {row.question: row.answer for row in ROWS}
-    memory = measure(answered(cases, lambda case: remembered[case.question]))
-    assert mean(memory["remembered"]) >= 0.95
-    reading = measure(answered(cases, lambda case: case.truth))
-    assert mean(reading["remembered"]) <= 0.02
 
 
 def test_a_superseded_clause_is_told_from_the_one_in_force(tmp_path):
@@ -235,17 +214,16 @@ def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_pa
     assert validate(out) == []
 
 
-@pytest.mark.parametrize("kinds", [("figures", "scanned"), ("scanned", "figures")])
-def test_a_scan_of_changed_figures_has_the_new_values_as_gold_and_its_control_is_no_scan(tmp_path, monkeypatch, kinds):
+def test_a_scan_of_changed_figures_has_the_new_values_as_gold_and_its_control_is_no_scan(tmp_path, monkeypatch):
     changed = varied(read_parent(tmp_path / "same"), "figures", seed=4)
     flags = read_by_ocr(monkeypatch, *(document.text for document in changed.documents.values()))
-    out = run(tmp_path, "--kind", kinds[0], "--kind", kinds[1], "--seed", "4", *flags)
+    out = run(tmp_path, "--kind", "scanned", "--kind", "figures", "--seed", "4", *flags)
     control = out.with_name("out-control")
     for folder in (out, control):
         assert validate(folder) == []
         assert check_gold(folder)[1] == []
     info = read_info(out / "bundle.json")
-    assert info.options["kind"] == "+".join(kinds)
+    assert info.options["kind"] == "scanned+figures"
     assert info.counts.questions == len(changed.rows) == read_info(control / "bundle.json").counts.questions
     assert info.counts.located["absent"] == 0
     scan = (out / "corpus" / "lease.pdf").read_bytes()
@@ -274,9 +252,8 @@ def test_an_ocr_engine_reads_a_scan_of_changed_figures(tmp_path):
 # ---------------------------------------------------------------- the built-in pipeline
 
 
-@pytest.mark.parametrize("way", ["visible", "footnote", "name"])
-def test_the_built_in_pipeline_follows_no_instruction(tmp_path, way):
-    out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
+def test_the_built_in_pipeline_follows_no_instruction(tmp_path):
+    out = run(tmp_path, "--kind", "injection:visible", "--no-control")
     told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
     run_of_it = evaluate(parse_settings(told), parts=parts)

@@ -1,7 +1,7 @@
 """The documents that a table names: files in a folder, paths beside the table, or URLs."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -155,41 +155,26 @@ class Shelf:
 
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Assign each name to the file of the folder with that path or name, else to a file with a similar name."""
-        if not names:
-            return {}
-        by_name = {file.name: file for file in self.files}
+        by_name, by_path = {file.name: file for file in self.files}, {file.path: file for file in self.files}
         files: dict[str, NamedFile] = {}
         for name in names:
             same = self.names.find_all(name)
-            if len(same) == 1:
-                files[name] = by_name[same[0]]
-            elif same:
+            if len(same) > 1:
                 self.lost[name] = "several files have the document's name", ", ".join(same)
-        rest = [name for name in names if name not in files and name not in self.lost]
-        return files | self._find_alike(rest, files.values(), tally)
-
-    def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Return a file of a similar name for each name; two spellings of one name get the same file."""
-        files = {file.path: file for file in self.files}
-        by_name = {file.name: file for file in self.files}
-        used = {make_file_key(file.path.name): file for file in taken}
-        alike: dict[str, NamedFile] = {}
+            elif file := next(iter(same), None) or self._find_spelling(name):
+                files[name] = by_name[file]
+        free = by_path.keys() - {file.path for file in files.values()}
         for name in names:
-            spelled = used.get(make_file_key(_cut_folder(name))) or by_name.get(self._find_spelling(name) or "")
-            if spelled:
-                alike[name] = spelled
-        rest = [name for name in names if name not in alike]
-        free = [path for path, file in files.items() if file not in used.values() and file not in alike.values()]
-        pairs = pair_files([_cut_folder(name) for name in rest], free)
-        alike |= {rest[row]: files[path] for row, path in pairs.files.items()}
-        paired = {make_file_key(path.name): files[path] for path in pairs.files.values()}
-        for name, similar in pairs.similar:
-            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
-        for row in pairs.doubled:
-            alike[rest[row]] = paired[make_file_key(_cut_folder(rest[row]))]
-        for row in pairs.missing:
-            self.lost[rest[row]] = "document is not in the folder", ""
-        return alike
+            if name in files or name in self.lost:
+                continue
+            pairs = pair_files([_cut_folder(name)], free)
+            if pairs.files:
+                files[name] = by_path[pairs.files[0]]
+            else:
+                self.lost[name] = "document is not in the folder", ""
+            for _, similar in pairs.similar:
+                tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        return files
 
     def _find_beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Return the file at each path relative to the table's folder; a path that leads out of it is refused."""

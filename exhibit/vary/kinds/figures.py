@@ -10,7 +10,7 @@ from exhibit.vary.corpus import TextCorpus, apply_edits, leave_out_others, repla
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import ValueChanger
 
-TITLE = "amounts, periods, dates, percentages and places that answer are changed to others of the same type"
+TITLE = "amounts, periods, dates, percentages and American states that answer are changed to others of the same type"
 MEASURED = ("read_value", "remembered", "another_value")
 
 
