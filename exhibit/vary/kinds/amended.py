@@ -15,7 +15,7 @@ from exhibit.evidence import Span
 from exhibit.law.values import MONTHS, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, EditedText, TextCorpus, leave_out_others, replace_answer, with_labels
+from exhibit.vary.corpus import Edit, EditedText, TextCorpus, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
@@ -238,13 +238,31 @@ def _make_version(row: RawRow, start: date | None) -> ClauseVersion:
 
 def _make_questions(row: RawRow, paragraph: str, versions: Sequence[ClauseVersion]) -> list[RawRow]:
     """Return one question for each version of a clause, and one question without a day."""
-    questions = []
     ends = [*(version.start for version in versions[1:]), None]
-    for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
-        day = _choose_day(version.start, end)
-        questions.append(_make_question(row, versions, at, day, f"As of {write_date(day)}: {row.question}", end))
-    questions.append(_make_question(row, versions, len(versions) - 1, None, row.question, None))
-    return [with_labels(question, paragraph=paragraph) for question in questions]
+    dated = [(version, _choose_day(version.start, end), end) for version, end in zip(versions, ends, strict=True)]
+    questions = []
+    for at, (version, day, end) in enumerate([*dated, (versions[-1], None, None)]):
+        others = [other for other in versions if other is not version]
+        labels: dict[str, str | None] = {
+            "value": find_values(row.answer)[0].kind,
+            "new": version.value,
+            "old": "; ".join(other.value for other in others),
+            "as_of": day.isoformat() if day else None,
+            "effective_from": version.start.isoformat() if version.start else None,
+            "effective_to": end.isoformat() if end else None,
+            "changed_by": version.passage.filename if version.start else None,
+            "paragraph": paragraph,
+        }
+        changed = replace(
+            replace_answer(row, version.answer, **{name: value for name, value in labels.items() if value is not None}),
+            id=row.id * 10 + (at if day else _TODAY),
+            question=f"As of {write_date(day)}: {row.question}" if day else row.question,
+            quotes=(version.passage,),
+            filename=version.passage.filename,
+            near_misses=tuple(other.passage for other in others),
+        )
+        questions.append(changed)
+    return questions
 
 
 def _choose_day(start: date | None, end: date | None) -> date:
@@ -254,33 +272,3 @@ def _choose_day(start: date | None, end: date | None) -> date:
         return move_months(end, -3)
     day = move_months(start, 3)
     return day if end is None or day < end else start + (end - start) // 2
-
-
-def _make_question(
-    row: RawRow,
-    versions: Sequence[ClauseVersion],
-    at: int,
-    day: date | None,
-    words: str,
-    end: date | None,
-) -> RawRow:
-    version = versions[at]
-    others = [other for other in versions if other is not version]
-    labels: dict[str, str | None] = {
-        "value": find_values(row.answer)[0].kind,
-        "new": version.value,
-        "old": "; ".join(other.value for other in others),
-        "as_of": day.isoformat() if day else None,
-        "effective_from": version.start.isoformat() if version.start else None,
-        "effective_to": end.isoformat() if end else None,
-        "changed_by": version.passage.filename if version.start else None,
-    }
-    kept = {name: value for name, value in labels.items() if value is not None}
-    return replace(
-        replace_answer(row, version.answer, **kept),
-        id=row.id * 10 + (at if day else _TODAY),
-        question=words,
-        quotes=(version.passage,),
-        filename=version.passage.filename,
-        near_misses=tuple(other.passage for other in others),
-    )
