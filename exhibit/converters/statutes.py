@@ -19,7 +19,6 @@ from exhibit.converters.laws.files import Version, read_versions
 from exhibit.converters.laws.markdown import Law, read_law, wrap_paragraph
 from exhibit.converters.laws.questions import PrintedEdition, QuestionMaker
 from exhibit.law.editions import LawName, make_law_name
-from exhibit.law.language import choose_system, load_systems
 from exhibit.law.values import write_day
 from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError
@@ -74,25 +73,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     most = "questions of each kind on each law, at most (default: 6)"
     parser.add_argument("--questions", type=parse_positive, default=6, metavar="N", help=most)
     parser.add_argument("--as-of", type=_parse_day, metavar="DATE", help="only the versions in force on this day")
-    parser.add_argument(
-        "--ask-in",
-        type=_parse_languages,
-        metavar="LANG,…",
-        help=f"ask in these languages too: {', '.join(_list_asking())}",
-    )
-
-
-def _list_asking() -> list[str]:
-    return sorted(system.language for system in load_systems() if "questions" in system.data)
-
-
-def _parse_languages(text: str) -> str:
-    unknown = set(text.split(",")) - set(_list_asking())
-    if unknown:
-        raise ArgumentTypeError(
-            f"no questions in the language {', '.join(sorted(unknown))}; the languages are {', '.join(_list_asking())}"
-        )
-    return text
 
 
 def _parse_day(text: str) -> str:
@@ -123,12 +103,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     rows: list[RawRow] = []
     for key, editions in laws.items():
         title = _find_title(editions[-1].law)
-        own = editions[-1].law.system
-        for system in dict.fromkeys([own, *map(choose_system, filter(None, (options.ask_in or "").split(",")))]):
-            asker = QuestionMaker(
-                editions, names[key], title, laws, list(names.values()), options.questions, system, ids
-            )
-            rows += asker.rows()
+        rows += QuestionMaker(editions, names[key], title, laws, list(names.values()), options.questions, ids).rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
     return Benchmark(documents, rows, digest, info=replace(INFO, questions=_describe_counts(laws, rows)))
 

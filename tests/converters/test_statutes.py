@@ -18,10 +18,8 @@ from tests.conftest import Convert
 from tests.converters.account import account_of
 
 
-def read(
-    source: Path, *, since: str | None = None, as_of: str | None = None, questions: int = 6, ask_in: str | None = None
-) -> Benchmark:
-    return statutes.read(source, Namespace(**{"from": since}, as_of=as_of, questions=questions, ask_in=ask_in), Tally())
+def read(source: Path, *, since: str | None = None, as_of: str | None = None, questions: int = 6) -> Benchmark:
+    return statutes.read(source, Namespace(**{"from": since}, as_of=as_of, questions=questions), Tally())
 
 
 def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert, golden):
@@ -40,19 +38,6 @@ def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Conve
     assert "| `repealed` | impossible: a provision that was repealed on that day | 1 |" in (
         (bundle / "README.md").read_text(encoding="utf-8")
     )
-
-
-def test_laws_are_asked_about_in_another_language_with_the_same_gold(samples: Path):
-    own, both = read(samples / "statutes").rows, read(samples / "statutes", ask_in="en,cs").rows
-    assert {row.id: row for row in own}.items() <= {row.id: row for row in both}.items()
-    english = [row for row in both if row.labels["question_language"] == "en"]
-    assert {row.labels["language"] for row in english} == {"cs"}
-    assert {row.labels["kind"] for row in english} == set(statutes.KINDS) - {"governs"}
-    gold = {row.quotes for row in own}
-    assert all(row.quotes in gold for row in english)
-    assert any("section " in row.question for row in english)
-    assert any("§ " in row.question for row in english)
-    assert any(row.answer.startswith("Yes. Now: ") for row in english)
 
 
 def test_the_versions_of_a_day_and_from_a_day_on(samples: Path):
@@ -108,7 +93,7 @@ def test_a_german_law_has_titles_beside_its_numbers_and_repealed_paragraphs_say_
 
 def test_every_question_on_the_sample_is_as_it_was(samples: Path, golden):
     lines = [f"{most}: {[row.id for row in read(samples / 'statutes', questions=most).rows]}\n" for most in (1, 2, 4)]
-    for row in read(samples / "statutes", questions=50, ask_in="en,cs").rows:
+    for row in read(samples / "statutes", questions=50).rows:
         labels = {name: value for name, value in row.labels.items() if name not in ("language", "question_language")}
         gold = [[*quote.spans[0], *dict(quote.labels).values()] for quote in row.quotes]
         told = [row.id, row.question, row.answer, row.filename, list(labels.values()), gold]

@@ -13,8 +13,7 @@ from itertools import islice, pairwise
 from exhibit.converters.core.benchmark import Label, Quote, RawRow
 from exhibit.converters.laws.files import Version
 from exhibit.converters.laws.markdown import Law, Paragraph
-from exhibit.law.editions import LawName, label_key, list_english_names, make_law_name
-from exhibit.law.language import LegalSystem
+from exhibit.law.editions import LawName, label_key
 from exhibit.law.provisions import find_provisions
 from exhibit.law.values import write_day
 
@@ -96,12 +95,11 @@ class QuestionMaker:
     laws: dict[str, list[PrintedEdition]]
     names: Sequence[LawName]
     most: int  # most questions of each kind
-    system: LegalSystem  # the legal system whose language the questions use: the law's own, or another
     ids: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.last = self.editions[-1]
-        self.foreign = self.system.language != self.last.law.system.language
+        self.system = self.last.law.system
         self.dated = [edition for edition in self.editions if edition.version.start]
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
 
@@ -132,8 +130,6 @@ class QuestionMaker:
                 yield self._make_row("said", paragraph, edition.law.words(paragraph), [(edition, paragraph)], as_of=day)
 
     def _ask_governs(self) -> Iterator[RawRow]:
-        if self.foreign:
-            return  # a heading cannot be translated by rule
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
         alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
         for paragraph in self._choose_paragraphs("governs", alone):
@@ -199,11 +195,11 @@ class QuestionMaker:
         system, unit = self.system, paragraph.label
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
         key = "|".join((self.name.key, kind, unit, as_of.isoformat() if as_of else "", words))
-        key += f"|{system.language}" if self.foreign else ""
         at = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
+        codes = self.name.codes[:1] or (self.title,)
         question = templates[at % len(templates)].format(
-            unit=self._name_unit(unit, at),
-            law=self._name_law(at),
+            unit=unit,
+            law=codes[at // 7 % len(codes)],
             name=self.title,
             date=write_day(as_of, system) if as_of else "",
             date2=write_day(until, system) if until else "",
@@ -217,7 +213,7 @@ class QuestionMaker:
             "kind": kind,
             "law": self.name.key,
             "paragraph": unit,
-            "language": self.last.law.system.language,
+            "language": system.language,
             "question_language": system.language,
             "as_of": as_of.isoformat() if as_of else None,
             "other_versions": self._list_near_misses(gold),
@@ -234,21 +230,6 @@ class QuestionMaker:
             labels=labels,
             place=f"{self.name.key} {unit} ({kind})",
         )
-
-    def _name_law(self, at: int) -> str:
-        """Return a name of the law for a question: a code such as `BGB` or, if it has no code, the title."""
-        names = (
-            list_english_names(make_law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
-        )
-        codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
-        return codes[at // 7 % len(codes)]
-
-    def _name_unit(self, unit: str, at: int) -> str:
-        """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
-        level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
-        words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
-        word = [None, *words][at // 11 % (1 + len(words))]
-        return f"{word} {unit.partition(' ')[2]}" if word else unit
 
     def _list_near_misses(self, gold: Gold) -> str:
         """Return where the gold § is in the other versions of the law; these locations are wrong answers."""
