@@ -36,17 +36,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             "each: exhibit convert NAME --help\na converter of your own is a file: docs/converters.md\n"
         )
         return 0 if given else 2
-    if given[0].endswith(".py"):
-        return command.main(load_converter(Path(given[0])), given[1:])
-    if given[0] not in list_plugins(_PACKAGE):
+    if not given[0].endswith(".py") and given[0] not in list_plugins(_PACKAGE):
         near = difflib.get_close_matches(given[0], list_plugins(_PACKAGE), n=1)
         near = [f"{given[0]}.py"] if Path(f"{given[0]}.py").is_file() else near
         meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
-    module = load_plugin(_PACKAGE, given[0])[0]
-    own = getattr(module, "run", None)  # a converter with more than one action has its own command
-    code: int = own(given[1:]) if own else command.main(cast(Converter, module), given[1:])
+    converter = find_converter(given[0])
+    own = getattr(converter, "run", None)  # a converter with more than one action has its own command
+    code: int = own(given[1:]) if own else command.main(converter, given[1:])
     return code
+
+
+def find_converter(name: str) -> Converter:
+    """Return a converter of the package, or the one in a Python file of the user; raise if there is none."""
+    if name.endswith(".py"):
+        return load_converter(Path(name))
+    if name not in list_plugins(_PACKAGE):
+        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
+    return cast(Converter, load_plugin(_PACKAGE, name)[0])
 
 
 def load_converter(path: Path) -> Converter:
@@ -105,21 +112,15 @@ def convert(
     `options` are flags that only its converter has, with underscores: `{"split": "test"}`.
     """
     out = out or DEFAULT_OUT / Path(name).stem
-    given: dict[str, object] = {"out": out, "source": source, "max_documents": max_documents}
-    given |= {
+    given: dict[str, object] = {
+        "out": out,
+        "source": source,
+        "max_documents": max_documents,
         "answerable_only": answerable_only,
-        "patch": list(patch) or None,
-        "ocr": ocr,
-        "ocr_language": ocr_language,
     }
-    given |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
-    if name.endswith(".py"):
-        converter = load_converter(Path(name))
-    elif name in list_plugins(_PACKAGE):
-        converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
-    else:
-        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
-    complaint = io.StringIO()
+    given |= {"patch": list(patch) or None, "ocr": ocr, "ocr_language": ocr_language, "strict": strict}
+    given |= {"force": force, "jobs": jobs, "engine": engine, **(options or {})}
+    converter, complaint = find_converter(name), io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
             parsed = command.make_parser(converter).parse_args(list(_format_flags(given)))
@@ -132,11 +133,7 @@ def convert(
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
-    """Call a function, in a separate thread if this thread runs an event loop, as in a notebook.
-
-    Playwright, which prints documents, and the downloader each run an event loop, and a thread can have only
-    one.
-    """
+    """Call a function, in another thread if this one runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.conversion import convert
 from exhibit.converters.pages.chromium import HERE, find_browser
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
@@ -36,10 +35,7 @@ def samples_folder() -> Path:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo: convert the samples, validate them, evaluate the built-in pipeline, and write a report.
-
-    Return the exit code of the first command that fails, or 0.
-    """
+    """Run the demo, and return the exit code of the first command that fails, or 0."""
     parser = build_parser("exhibit demo", __doc__)
     parser.add_argument(
         "--out", type=Path, default=Path(), metavar="DIR", help=("the folder for datasets_out and results")
@@ -49,7 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     names = choose_samples(options.only)
-    bundles = [str(_convert_sample(name, options.out / "datasets_out" / name)) for name in names]
+    bundles = [str(options.out / "datasets_out" / name) for name in names]
+    for name, bundle in zip(names, bundles, strict=True):
+        print_note(f"converting the sample of {name}")
+        convert(name, source=samples_folder() / name, out=Path(bundle), force=True)
     # with --json only the run's figures go to stdout
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         code = validate(bundles) or check(bundles)
@@ -70,20 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def choose_samples(only: str | None) -> list[str]:
-    """Return the samples to convert: the requested one, otherwise all.
-
-    If none is requested and there is no browser, the sample of ContractNLI is left out, because a browser must
-    print its HTML.
-    """
+    """Return the samples to convert: the requested one, otherwise all that this machine can print."""
     if only:
         return [only]
     if HERE and find_browser():
         return list(SAMPLES)
     print_note(f"the sample of {_PRINTED} is left out: a browser is needed to print its HTML; see exhibit doctor")
     return [name for name in SAMPLES if name != _PRINTED]
-
-
-def _convert_sample(name: str, out: Path) -> Path:
-    print_note(f"converting the sample of {name}")
-    convert(name, source=samples_folder() / name, out=out, force=True)
-    return out

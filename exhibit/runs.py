@@ -111,13 +111,11 @@ class Comparison:
     differences: dict[str, Difference]
     overlap: Overlap
     names: tuple[str, str] = ("the first run", "the second run")
-    max_fall: float = regression.MAX_FALL
-    """The largest fall that is no regression where there are too few documents for an interval."""
 
     @property
     def regressions(self) -> list[str]:
-        """The metrics that are significantly worse or, with too few documents, worse by more than `max_fall`."""
-        return regression.find_regressions(self.differences, max_fall=self.max_fall)
+        """The metrics that are significantly worse or, with too few documents, much worse."""
+        return regression.find_regressions(self.differences)
 
     @property
     def better(self) -> str:
@@ -129,7 +127,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         rows = diff_rows(self.differences, choose_metrics(self.differences), self.overlap)
-        worse = regression.describe_regressions(self.differences, self.regressions, max_fall=self.max_fall)
+        worse = regression.describe_regressions(self.differences, self.regressions)
         return (
             format_html_paragraphs([self.better])
             + format_html_table(rows)
@@ -137,16 +135,13 @@ class Comparison:
         )
 
 
-def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: float = regression.MAX_FALL) -> Comparison:
-    """Compare two runs, each given as a run or as its folder, on the questions that are the same in both.
-
-    If there are too few documents for an interval, a fall of more than `max_fall` counts as a regression.
-    """
+def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
+    """Compare two runs, each given as a run or as its folder, on the questions that are the same in both."""
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     before, after = (list(run.tables.values()) for run in runs)
     differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
     regression.check_comparable([run.folder for run in runs], differences, shared)
-    return Comparison(differences, shared, (runs[0].name, runs[1].name), max_fall)
+    return Comparison(differences, shared, (runs[0].name, runs[1].name))
 
 
 Place = Bundle | Path | str

@@ -41,10 +41,7 @@ from exhibit.viewer.report import find_dataset_roots, write_report
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a subcommand of `exhibit results` and return its exit code.
-
-    The code is 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of `index`.
-    """
+    """Return 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of `index`."""
     options = _make_parser().parse_args(argv)
     code: int = options.work(options)
     return code

@@ -19,8 +19,6 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from exhibit.conversion import main as convert
@@ -35,7 +33,7 @@ from exhibit.viewer.server.app import make_application
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import Library, count_replies, key_of
 from exhibit.viewer.server.search import TextSearch
-from exhibit.viewer.server.views import _read_bytes, handle_errors, make_file_name, make_folder_name
+from exhibit.viewer.server.views import make_file_name, make_folder_name
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -362,16 +360,27 @@ def test_malformed_requests_get_one_line_and_never_a_traceback(client, served, b
         assert response.status_code in (400, 404) and "Traceback" not in response.text, (path, body[:20])
 
 
-def test_an_upload_that_is_cut_off_is_no_traceback():
+def test_an_upload_that_is_cut_off_leaves_no_file_and_no_traceback(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    app, sent = make_application([served / "datasets_out"], token=TOKEN), list[dict]()
+    headers = [(b"host", HOST.encode()), (b"origin", f"http://{HOST}".encode())]
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": f"/{TOKEN}/upload/cut/a.txt",
+        "query_string": b"",
+        "headers": headers,
+    }
+
     async def receive() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
-    async def upload(request: Request) -> Response:
-        return Response(await _read_bytes(request))
+    async def send(message: dict) -> None:
+        sent.append(message)
 
-    request = Request({"type": "http", "method": "PUT", "path": "/", "headers": []}, receive)
-    response = asyncio.run(handle_errors(upload)(request))
-    assert response.status_code == 400 and b"ended early" in bytes(response.body)
+    asyncio.run(app({**scope, "root_path": "", "raw_path": b"", "scheme": "http"}, receive, send))
+    assert sent[0]["status"] == 400 and b"ended early" in sent[1]["body"]
+    assert not (served / "datasets_out" / "cut-documents").exists()
 
 
 def test_words_are_searched_in_the_texts_and_lead_to_their_page(client, served, bundle_key):

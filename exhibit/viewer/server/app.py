@@ -14,6 +14,7 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -25,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
-from exhibit.viewer.server.views import Views
+from exhibit.viewer.server.views import EXPECTED, Views, refuse
 
 FOLDERS = ("datasets_out", "results")
 """The folders that are shown where none is named."""
@@ -85,7 +86,8 @@ def make_application(folders: Sequence[Path], *, token: str) -> Starlette:
         Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False),
         Middleware(Guard, token=token),
     ]
-    return Starlette(routes=Views(folders, token=token).make_routes(), middleware=guards)
+    handlers: dict[Any, Any] = dict.fromkeys(EXPECTED, refuse)
+    return Starlette(routes=Views(folders, token=token).make_routes(), middleware=guards, exception_handlers=handlers)
 
 
 @guarded()

@@ -141,13 +141,13 @@ def _open_bundle(folder: Path, stamp: Stamp) -> BundleFolder:  # noqa: ARG001
 
 def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
     """Return the questions of a bundle, each with the document that its contexts or its gold name."""
-    documents = {line.id: line.filename or "" for line in reversed(bundle.gold)}
+    gold = {line.id: line for line in reversed(bundle.gold)}
     lines = []
     for row in bundle.questions:
+        own = gold.get(row.id) if isinstance(row.id, int) else None
         names = [context.filename for context in row.contexts if context.filename]
-        document = (names or [documents.get(int(row.id), "") if str(row.id).isdecimal() else ""])[0]
-        labels = bundle.labels.get(int(row.id), {}) if str(row.id).isdecimal() else {}
-        searched = " ".join([row.question, document, *map(str, labels.values())]).lower()
+        document = names[0] if names else (own and own.filename) or ""
+        searched = " ".join([row.question, document, *map(str, own.labels.values() if own else ())]).lower()
         lines.append(QuestionLine(row.id, row.question, row.answer, document, row.is_impossible, searched))
     return lines
 

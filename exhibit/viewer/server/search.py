@@ -7,8 +7,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,48 +57,38 @@ class TextSearch:
         The other documents are read in the background, for later searches.
         """
         keys = {_make_key(path): name for name, path in files.items()}
-        self._start_reading(files, keys).join(wait)
+        with self._lock:  # searches of the same documents share one thread
+            if (every := frozenset(keys)) not in self._threads:
+                paths = {key: files[name] for key, name in keys.items()}
+                self._threads[every] = threading.Thread(target=self._store, args=(paths,), daemon=True)
+                self._threads[every].start()
+        self._threads[every].join(wait)
         query = " AND ".join(_list_terms(words)) or '""'
+        found: dict[str, list[int]] = {}
+        documents: list[tuple[str, list[FoundPage]]] = []
         with self._open() as base:
             read = sum(key in keys for (key,) in base.execute("SELECT key FROM documents"))
-            found: dict[str, list[int]] = {}
             for row, key in base.execute("SELECT rowid, key FROM pages WHERE body MATCH ? ORDER BY rank", (query,)):
                 if key in keys:
                     found.setdefault(keys[key], []).append(row)
-            documents = []
+            select = f"SELECT page, {_EXCERPT} FROM pages WHERE body MATCH ? AND rowid = ?"
             for name, rows in list(found.items())[:_MAX_DOCUMENTS]:
-                pages = []
-                for row in rows[:_MAX_PAGES]:
-                    select = f"SELECT page, {_EXCERPT} FROM pages WHERE body MATCH ? AND rowid = ?"
-                    [(page, text)] = base.execute(select, (query, row))
-                    pages.append(FoundPage(page, text.split(_MARK)))
-                documents.append((name, pages))
+                texts = [base.execute(select, (query, row)).fetchone() for row in rows[:_MAX_PAGES]]
+                documents.append((name, [FoundPage(page, text.split(_MARK)) for page, text in texts]))
         unread = {name: self._faults[key] for key, name in keys.items() if key in self._faults}
         return SearchResult(documents, len(found), read + len(unread), len(files), unread)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        base = sqlite3.connect(self._path, timeout=30)
-        try:
+        with closing(sqlite3.connect(self._path, timeout=30)) as base:
             base.execute("CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY)")
             base.execute("CREATE VIRTUAL TABLE IF NOT EXISTS pages USING fts5(key UNINDEXED, page UNINDEXED, body)")
             with base:
                 yield base
-        finally:
-            base.close()
-
-    def _start_reading(self, files: Mapping[str, Location], keys: Mapping[str, str]) -> threading.Thread:
-        """Return the thread that reads the texts not yet stored; searches of the same documents share one thread."""
-        every = frozenset(keys)
-        with self._lock:
-            if every not in self._threads:
-                work = partial(self._store, {key: files[name] for key, name in keys.items()})
-                self._threads[every] = threading.Thread(target=work, name="texts", daemon=True)
-                self._threads[every].start()
-            return self._threads[every]
 
     def _store(self, paths: Mapping[str, Location]) -> None:
+        """Read the texts that are not stored yet."""
         with self._open() as base:
             stored = {key for (key,) in base.execute("SELECT key FROM documents")}
         missing = [key for key in paths if key not in stored]

@@ -73,7 +73,7 @@ class QuestionRequest(AddedQuestion):
 class Views:
     """The request handlers for the served folders: new documents and bundles go to the first, runs to the last.
 
-    A handler that is not `async` runs in a thread, because it reads files.
+    A handler that is not `async` runs in a thread (Starlette sees to it), because it reads files.
     """
 
     def __init__(self, folders: Sequence[Path], *, token: str) -> None:
@@ -87,23 +87,24 @@ class Views:
 
     def make_routes(self) -> list[BaseRoute]:
         """Return all routes; their paths are relative to the address with the token, `http://HOST:PORT/TOKEN/`."""
-        get: dict[str, Callable[[Request], Response]] = {
+        get = {
             "/": self.show_home, "/bundle/{key}": self.show_bundle, "/bundle/{key}/document": self.show_document,
             "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
             "/run/{key}": self.show_run, "/run/{key}/result": self.show_result, "/job/{key}": self.show_job,
             "/job/{key}/state": self.show_job_state, "/review/{key}": self.show_review,
             "/reviews/{key}": self.show_saved,
         }  # fmt: skip
-        post: dict[str, Handler] = {
+        post = {
             "/compare": self.compare, "/trend": self.draw_trend, "/draft": self.draft, "/evaluate": self.evaluate,
-            "/apply": self.apply_reviews, "/bundle/{key}/question": self.add_question, "/reviews/{key}": self.save,
-            "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
+            "/apply": self.apply_reviews, "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
         }  # fmt: skip
-        routes: list[BaseRoute] = [Route(path, handle_errors(in_thread(work))) for path, work in get.items()]
-        routes += [Route(path, handle_errors(work), methods=["POST"]) for path, work in post.items()]
+        routes: list[BaseRoute] = [Route(path, work) for path, work in get.items()]
+        routes += [Route(path, with_body(work, Form), methods=["POST"]) for path, work in post.items()]
+        routes.append(Route("/bundle/{key}/question", with_body(self.add_question, QuestionRequest), methods=["POST"]))
+        routes.append(Route("/reviews/{key}", with_body(self.save, Review), methods=["POST"]))
         # only pages that this server wrote: a report that came with a run could send requests to this server
         routes.append(Mount("/drawn", StaticFiles(directory=self._drawn)))
-        return [*routes, Route("/upload/{name}/{file}", handle_errors(self.upload), methods=["PUT"])]
+        return [*routes, Route("/upload/{name}/{file}", self.upload, methods=["PUT"])]
 
     # ---------------------------------------------------------------- bundles and documents
 
@@ -214,20 +215,19 @@ class Views:
         """Return a run's result in words; the first time all its rows are read."""
         return PlainTextResponse(self.library.describe_run(request.path_params["key"]))
 
-    async def compare(self, request: Request) -> Response:
-        keys = (await _read_body(request, Form)).runs
-        lines = [line for line in await run_in_threadpool(self.library.list_runs) if line.key in keys]
+    def compare(self, _: Request, form: Form) -> Response:
+        lines = [line for line in self.library.list_runs() if line.key in form.runs]
         if len(lines) < 2:
             raise ToolkitError("select at least two runs")
         folder = self._make_folder("compare", lines)
         folders = [line.folder for line in reversed(lines)]  # the oldest first
-        await run_in_threadpool(write_comparison, folders, out=folder / "compare.html", home=_HOME)
+        write_comparison(folders, out=folder / "compare.html", home=_HOME)
         return JSONResponse({"open": f"drawn/{folder.name}/compare.html"})
 
-    async def draw_trend(self, _: Request) -> Response:
-        lines = await run_in_threadpool(self.library.list_runs)
+    def draw_trend(self, _: Request, _form: Form) -> Response:
+        lines = self.library.list_runs()
         folder = self._make_folder("trend", lines)
-        await run_in_threadpool(write_trend, [line.folder for line in lines], folder / "index.html", home=_HOME)
+        write_trend([line.folder for line in lines], folder / "index.html", home=_HOME)
         return JSONResponse({"open": f"drawn/{folder.name}/index.html"})
 
     def _make_folder(self, kind: str, lines: Sequence[RunLine]) -> Path:
@@ -260,35 +260,28 @@ class Views:
         path = reviews.make_review_path(folder, query.get("review", ""), query.get("reviewer", "").strip())
         return JSONResponse(read_review(path).model_dump() if path.is_file() else None)
 
-    async def save(self, request: Request) -> Response:
-        root = self.library.find_folder(request.path_params["key"])
-        review = await _read_body(request, Review)
-        count = 0
-        for case in review.cases:
-            saved = await run_in_threadpool(reviews.save, reviews.find_review_folder(root), review, case=case)
-            count = len(saved.cases)
-        return JSONResponse({"cases": count})
+    def save(self, request: Request, review: Review) -> Response:
+        folder = reviews.find_review_folder(self.library.find_folder(request.path_params["key"]))
+        return JSONResponse({"cases": len(reviews.save(folder, review).cases)})
 
-    async def add_question(self, request: Request) -> Response:
+    def add_question(self, request: Request, body: QuestionRequest) -> Response:
         key = request.path_params["key"]
-        bundle, body = self.library.open_bundle(key), await _read_body(request, QuestionRequest)
+        bundle = self.library.open_bundle(key)
         question = AddedQuestion.model_validate(body.model_dump(exclude={"reviewer"}))
         for name in [*(context.filename for context in question.contexts), question.filename]:
             if name not in bundle.files:
                 raise ToolkitError(f"{name}: no such document in this bundle")
-        about = reviews.begin_review(f"added-{key}", bundle.root.name, body.reviewer)
-        folder = reviews.find_review_folder(bundle.root)
-        saved = await run_in_threadpool(reviews.save, folder, about, question=question)
-        return JSONResponse({"added": len(saved.added)})
+        review = reviews.begin_review(f"added-{key}", bundle.root.name, body.reviewer, question)
+        return JSONResponse({"added": len(reviews.save(reviews.find_review_folder(bundle.root), review).added)})
 
-    async def apply_reviews(self, request: Request) -> Response:
-        root = self.library.open_bundle((await _read_body(request, Form)).bundle).root
+    def apply_reviews(self, _: Request, form: Form) -> Response:
+        root = self.library.open_bundle(form.bundle).root
         files = reviews.list_reviews(reviews.find_review_folder(root))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
-        return await self._start(f"Make {out.name}", words, out)
+        return self._start(f"Make {out.name}", words, out)
 
     # ---------------------------------------------------------------- long work
 
@@ -304,27 +297,24 @@ class Views:
     def _find_documents(self, name: str) -> Path:
         return self.library.folders[0] / f"{make_folder_name(name)}-documents"
 
-    async def draft(self, request: Request) -> Response:
+    def draft(self, _: Request, form: Form) -> Response:
         """Start a job that drafts questions on uploaded documents, or on a folder below the first served folder."""
-        body, root = await _read_body(request, Form), self.library.folders[0]
-        source = root / body.folder if body.folder else self._find_documents(body.name)
+        root = self.library.folders[0]
+        source = root / form.folder if form.folder else self._find_documents(form.name)
         if not source.is_dir() or not source.resolve().is_relative_to(root):
             raise ToolkitError(f"{source.name}: no such folder in {root.name}; upload documents first")
-        out = _find_free(root / make_folder_name(body.name))
-        words = ["draft", "--source", str(source), "--out", str(out)]
-        return await self._start(f"Draft questions: {body.name}", words, out)
+        out = _find_free(root / make_folder_name(form.name))
+        return self._start(f"Draft questions: {form.name}", ["draft", "--source", str(source), "--out", str(out)], out)
 
-    async def evaluate(self, request: Request) -> Response:
-        body = await _read_body(request, Form)
-        bundle = self.library.open_bundle(body.bundle)
-        out = _find_free(self.library.folders[-1] / make_folder_name(body.run or f"{bundle.root.name}-run"))
+    def evaluate(self, _: Request, form: Form) -> Response:
+        bundle = self.library.open_bundle(form.bundle)
+        out = _find_free(self.library.folders[-1] / make_folder_name(form.run or f"{bundle.root.name}-run"))
         words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
-        words += ["--target-url", body.url] if body.url else ["--preset", body.preset] if body.preset else []
-        return await self._start(f"Test on {bundle.root.name}: {out.name}", words, out)
+        words += ["--target-url", form.url] if form.url else ["--preset", form.preset] if form.preset else []
+        return self._start(f"Test on {bundle.root.name}: {out.name}", words, out)
 
-    async def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
-        cwd = self.library.folders[0].parent
-        job = await run_in_threadpool(self.jobs.start, title, words, cwd=cwd, out=out)
+    def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
+        job = self.jobs.start(title, words, cwd=self.library.folders[0].parent, out=out)
         return JSONResponse({"open": f"/{self._token}/job/{job.key}"})
 
     def show_job(self, request: Request) -> Response:
@@ -346,37 +336,35 @@ class Views:
             fields["open"] = f"/{self._token}/{kind}/{key_of(out.resolve())}"
         return JSONResponse({**fields, "step": step, "done": min(done, total), "total": total})
 
-    async def stop(self, request: Request) -> Response:
-        await run_in_threadpool(self.jobs.stop, self.jobs.get(request.path_params["key"]))
+    def stop(self, request: Request, _: Form) -> Response:
+        self.jobs.stop(self.jobs.get(request.path_params["key"]))
         return JSONResponse({})
 
-    async def resume(self, request: Request) -> Response:
+    def resume(self, request: Request, _: Form) -> Response:
         job = self.jobs.get(request.path_params["key"])
         if job.words[0] != "evaluate" or self.jobs.find_state(job) in ("running", "finished"):
             raise ToolkitError("only an evaluation that was stopped can be resumed")
         words = [*(word for word in job.words if word != "--resume"), "--resume"]
-        return await self._start(job.title, words, Path(job.out))
+        return self._start(job.title, words, Path(job.out))
 
 
-def in_thread(work: Callable[[Request], Response]) -> Handler:
-    """Return a handler that calls a function in a thread, so that other requests are answered meanwhile."""
+def with_body(work: Callable[[Request, Body], Response], kind: type[Body]) -> Handler:
+    """Return a handler that reads the request's JSON, and calls a function with it in a thread."""
 
     async def handle(request: Request) -> Response:
-        return await run_in_threadpool(work, request)
+        body = kind.model_validate_json(await _read_bytes(request))
+        return await run_in_threadpool(work, request, body)
 
     return handle
 
 
-def handle_errors(work: Handler) -> Handler:
-    """Return a handler that turns expected errors into one line with status 400."""
+def refuse(_: Request, error: Exception) -> Response:
+    """Turn an expected error into one line with status 400."""
+    return PlainTextResponse(f"{(str(error) or 'the upload ended early').splitlines()[0]}\n", status_code=400)
 
-    async def handle(request: Request) -> Response:
-        try:
-            return await work(request)
-        except (ToolkitError, ValueError, ClientDisconnect) as error:
-            return PlainTextResponse(f"{(str(error) or 'the upload ended early').splitlines()[0]}\n", status_code=400)
 
-    return handle
+EXPECTED = (ToolkitError, ValueError, ClientDisconnect)
+"""The errors that `refuse` explains; the values of a malformed request are ValueErrors."""
 
 
 async def _read_bytes(request: Request, most: int = _MAX_BODY_BYTES) -> bytes:
@@ -386,10 +374,6 @@ async def _read_bytes(request: Request, most: int = _MAX_BODY_BYTES) -> bytes:
         if len(data) > most:
             raise ToolkitError(f"the upload is larger than the limit of {most // 1_000_000} MB")
     return bytes(data)
-
-
-async def _read_body(request: Request, kind: type[Body]) -> Body:
-    return kind.model_validate_json(await _read_bytes(request))
 
 
 def make_folder_name(text: str) -> str:
