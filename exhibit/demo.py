@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from exhibit.conversion import convert
 from exhibit.converters.pages.chromium import HERE, find_browser
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
