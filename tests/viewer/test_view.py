@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import httpx
@@ -122,6 +123,13 @@ def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, ser
     pages.append(client.get(client.post("compare", json={"runs": keys}, headers=ORIGIN).json()["open"]).text)
     pages.append(client.get(client.post("trend", json={}, headers=ORIGIN).json()["open"]).text)
     assert all(headline in page for page in pages), "one headline everywhere"
+
+
+@pytest.mark.parametrize(("missing", "words"), [("", "Scans are read, too."), ("gone", "Scans cannot be read yet")])
+def test_home_says_whether_scans_are_read(missing, words, client, monkeypatch):
+    engine = SimpleNamespace(missing=lambda _: missing)
+    monkeypatch.setattr("exhibit.viewer.server.views.load_plugin", lambda *_: (engine, None))
+    assert words in client.get("").text
 
 
 def test_questions_of_a_bundle_are_found_by_words(client, bundle_key):

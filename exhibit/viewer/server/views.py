@@ -17,9 +17,12 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from exhibit.evidence import ocr
 from exhibit.evidence.read import render_within
+from exhibit.evidence.scan import list_ocr_engines
 from exhibit.evidence.show import compress_image
 from exhibit.rag.config import list_presets
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.layout import TRAIN
 from exhibit.schemas.models import BundleInfo
@@ -114,6 +117,7 @@ class Views:
         values["jobs"] = [pair for pair in jobs if pair[1] == "running"]
         values["ended"] = [pair for pair in jobs if pair[1] != "running"][:10]
         values |= {"folder": self.library.folders[0], "max_megabytes": _MAX_UPLOAD_BYTES // 1_000_000}
+        values["ocr"] = any(name for name in list_ocr_engines() if not load_plugin(ocr.__name__, name)[0].missing("en"))
         return _format("Bundles and runs", "view.html.j2", {}, located=count_located, **values)
 
     def show_bundle(self, request: Request) -> Response:
