@@ -36,8 +36,8 @@ test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
 
-test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval, SQuAD's metric and BEIR themselves
-	DEEPEVAL_TELEMETRY_OPT_OUT=YES RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
+test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, SQuAD's metric and BEIR themselves
+	RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
 	  $(VENV)/interop/$(BIN)/python -m pytest -m interop tests/evaluation/test_interop.py
 
 test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes

@@ -12,7 +12,7 @@ Without --target-url the built-in pipeline is tested. It needs no API key: its a
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ from exhibit.evaluation.settings import (
     parse_set,
     parse_settings,
     read_config_file,
-    translate_flags,
 )
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.targets.recheck import describe_account, make_bundle
@@ -125,16 +124,17 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name.
-
-    Flags of other tools are translated: `--all` becomes `--by source_type`. A setting written as a flag is
-    translated, too: `--chunk-size 300` becomes `--set chunk_size=300`.
-    """
+    """Return the settings of a command line by name; every setting is a flag as well, which the help does not list."""
     parser = _make_parser()
-    known = [flag for action in parser._actions for flag in action.option_strings]
+    known = {flag for action in parser._actions for flag in action.option_strings}
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
-        parser.words = tuple(f"--{name.replace('_', '-')}" for name in list_settings())
-    flags = vars(parser.parse_intermixed_args(translate_flags(words, known, command.print_note)))
+        for setting in list_settings().values():
+            if (flag := f"--{setting.name.replace('_', '-')}") not in known:
+                kind: dict[str, Any] = {"action": "append"} if setting.many else {}
+                kind |= {"nargs": "?", "const": "true"} if setting.switch else {}
+                parser.add_argument(flag, dest=setting.name, help=argparse.SUPPRESS, **kind)
+                parser.words = (*parser.words, flag)
+    flags = vars(parser.parse_intermixed_args(words))
     pairs = flags.pop("set", [])
     return {**flags, **parse_set(pairs)}
 
@@ -217,14 +217,18 @@ def _make_parser() -> command.Parser:
     add("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
     add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")
     add("--resume", action="store_true", help="continue a run that was stopped")
-    # settings that are flags as well, which the help leaves to --settings
-    hidden: dict[str, Callable[[str], Any]] = {
-        "--top-k": int, "--sample-seed": int, "--threads": int, "--timeout": float, "--jobs": parse_positive,
-        "--max-failures": float, "--parsed": Path, "--chunks": Path,
-    }  # fmt: skip
-    for flag, kind in hidden.items():
-        add(flag, type=kind, help=argparse.SUPPRESS)
-    add("--dataset-paths", nargs="+", help=argparse.SUPPRESS)
+    # flags of evaltools, of NVIDIA's evaluator and of the seeds, and settings with a type of their own
+    hidden: dict[str, dict[str, Any]] = {
+        "--dataset-paths": {"nargs": "+"},
+        "--skip-ingestion": {"dest": "ingest", "action": "store_const", "const": "never"},
+        "--force-ingestion": {"dest": "ingest", "action": "store_const", "const": "fresh"},
+        "--all": {"dest": "by", "action": "store_const", "const": "source_type"},
+        "--source-type": {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"},
+        "--top-k": {"type": int},
+        "--jobs": {"type": parse_positive},
+    }
+    for flag, form in hidden.items():
+        add(flag, help=argparse.SUPPRESS, **form)
     command.add_json(results)
     return parser
 

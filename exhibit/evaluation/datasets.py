@@ -5,23 +5,23 @@ import glob
 import json
 import random
 import unicodedata
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, with_choices
 from exhibit.evaluation.placement import Documents, settle_ambiguous
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, LooseContext, Question
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, LooseContext, Question, numbered_lines
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.layout import ANSWER_FROM
 from exhibit.schemas.models import Gold
-from exhibit.schemas.parsing import LazyLines, parse_json
+from exhibit.schemas.parsing import parse_json
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
 from exhibit.storage.cache import find_cache_folder
@@ -161,30 +161,28 @@ def load_datasets(
     """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings."""
     folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, BundleFolder] = {}
+    without: list[str] = []
+    wanted = " or ".join(selection.file_types) or "readable"
     for name, folder in folders.items():
         try:
-            bundles[name] = open_bundle(folder)
-            problems += [] if selection.allow_changed_corpus else find_changed_tables(bundles[name])
+            bundle = open_bundle(folder)
         except BundleError as error:
             problems.append(str(error))
-    wanted = " or ".join(selection.file_types) or "readable"
-    without = {
-        name: f"{bundle.address}: no {wanted} file in corpus/; it has {_list_endings(bundle)}"
-        for name, bundle in bundles.items()
-        if not choose_files(bundle, selection) and (bundle.files or selection.needs_documents)
-    }
-    if without and len(without) == len(bundles):
-        problems += without.values()
-    elif without:  # `datasets_out/*` may include a dataset without such files: the others are still tested
-        warnings += [f"{reason}; left out" for reason in without.values()]
-        bundles = {name: bundle for name, bundle in bundles.items() if name not in without}
-    everything = replace(selection, file_types=(ALL_TYPES,))
-    for bundle in bundles.values():
-        others = len(choose_files(bundle, everything)) - len(choose_files(bundle, selection))
+            continue
+        problems += [] if selection.allow_changed_corpus else find_changed_tables(bundle)
+        files = choose_files(bundle, selection)
+        if not files and (bundle.files or selection.needs_documents):
+            without.append(f"{bundle.address}: no {wanted} file in corpus/; it has {_list_endings(bundle)}")
+            continue
+        bundles[name] = bundle
+        others = len(choose_files(bundle, replace(selection, file_types=(ALL_TYPES,)))) - len(files)
         if others and not selection.file_types:
-            warnings.append(
-                f"{bundle.address}: {others} files that are not PDFs are left out; use --file-type all to include them"
-            )
+            left_out = f"{others} files that are not PDFs are left out; use --file-type all to include them"
+            warnings.append(f"{bundle.address}: {left_out}")
+    if bundles:  # `datasets_out/*` may include a dataset without such files: the others are still tested
+        warnings += [f"{reason}; left out" for reason in without]
+    else:
+        problems += without
     asked = {name: choose_questions(bundle, selection) for name, bundle in bundles.items()}
     if not problems and not any(asked.values()):
         problems.append(_explain_nothing_asked(list(bundles.values()), selection))
@@ -215,15 +213,14 @@ def _list_endings(bundle: BundleFolder) -> str:
 def _explain_nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
     if not selection.where:
         return "no dataset has a question"
-    known, meant = [], []
+    known, meant = [], ""
     for label, wanted in selection.where.items():
         values = sorted({str(row[label]) for bundle in bundles for row in bundle.labels.values() if label in row})
         known.append(f"{label}: {', '.join(values[:12]) or 'no such label'}")
         by_case = {value.casefold(): value for value in values}
-        near = difflib.get_close_matches(wanted[0].casefold(), by_case, n=1)
-        meant += [f"--where {label}={by_case[near[0]]}"] if near else []
-    hint = f" (did you mean {' '.join(meant)}?)" if meant else ""
-    return f"no question has the labels of --where{hint}; the values are {'; '.join(known)}"
+        if near := difflib.get_close_matches(wanted[0].casefold(), by_case, n=1):
+            meant = f" (did you mean --where {label}={by_case[near[0]]}?)"
+    return f"no question has the labels of --where{meant}; the values are {'; '.join(known)}"
 
 
 # ---------------------------------------------------------------- which files and questions
@@ -282,25 +279,22 @@ def _make_dataset(
             asked = with_choices(case.question, offer.choices, offer.asked)
             case = replace(case, question=asked, choices=offer.choices, label=offer.label)
         cases.append(case)
-    refused, warnings = check_questions(
-        bundle, files, {case.id: case.ends for case in cases}, documents,
-        allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,
-    )  # fmt: skip
+    refused, warnings = check_questions(bundle, files, {case.id: case.ends for case in cases}, documents, selection)
     if quoted:
         note = "the expected answer is the gold, because their document has it word for word and no other gold is given"
         warnings = (*warnings, f"{bundle.address}: {quoted} questions: {note}")
     return Dataset(
-        name,
-        bundle.root,
-        tuple(cases),
-        files.used,
-        documents,
-        bundle.info.groups if bundle.info else None,
-        warnings,
-        refused,
-        files.changed,
-        files.digests,
-        bundle.info.headline if bundle.info else None,
+        name=name,
+        root=bundle.root,
+        cases=tuple(cases),
+        files=files.used,
+        documents=documents,
+        groups=bundle.info.groups if bundle.info else None,
+        warnings=warnings,
+        refused=refused,
+        changed=files.changed,
+        digests=files.digests,
+        headline=bundle.info.headline if bundle.info else None,
     )
 
 
@@ -351,17 +345,13 @@ def _make_case(
 
 
 def read_history(turns: Any) -> Iterator[Turn]:
-    """Yield the earlier turns of a conversation, from a list of messages with a role or of plain texts."""
+    """Yield the earlier turns of a conversation, from a list of messages or from its JSON."""
     if isinstance(turns, str):
-        try:
-            turns = json.loads(turns) if turns.lstrip().startswith("[") else [turns]
-        except ValueError:
-            turns = [turns]
-    for number, one in enumerate(turns if isinstance(turns, list) else ()):
+        with suppress(ValueError):
+            turns = json.loads(turns)
+    for one in turns if isinstance(turns, list) else ():
         if isinstance(one, Mapping) and isinstance(one.get("content"), str):
             yield Turn(str(one.get("role") or "user"), one["content"])
-        elif isinstance(one, str):
-            yield Turn("assistant" if number % 2 else "user", one)
 
 
 def _make_placed_gold(line: Gold) -> GoldPassage:
@@ -393,8 +383,6 @@ GRADE = "grade"
 """The label with the grade of a gold passage's file."""
 GRADES = "grades"
 """The label, on one line of a row, with all grades of the row: a JSON object from file name to grade."""
-
-
 GRADE_RANGE = range(5)
 """Other numbers belong to another grading scale, which the metrics do not know."""
 
@@ -405,34 +393,33 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[st
     for line in lines:
         grades = _read_all_grades(line, where)
         own = line.labels.get(GRADE)
-        if type(own) is int and own in GRADE_RANGE and line.filename:
+        if _is_grade(own) and line.filename:
             grades[line.filename] = max(own, grades.get(line.filename, own))
+        row = by_question.setdefault(line.id, {})
         for file, grade in grades.items():
-            row = by_question.setdefault(line.id, {})
             row[file] = max(grade, row.get(file, grade))
-    return by_question
+    return {id: grades for id, grades in by_question.items() if grades}
+
+
+def _is_grade(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value in GRADE_RANGE
 
 
 def _read_all_grades(line: Gold, where: str) -> dict[str, int]:
     label = line.labels.get(GRADES)
     if not isinstance(label, str):
         return {}
-    try:
+    with suppress(ValueError):
         grades = json.loads(label)
-    except ValueError:
-        grades = None
-    if not isinstance(grades, dict) or not all(
-        type(grade) is int and grade in GRADE_RANGE for grade in grades.values()
-    ):
-        raise BundleError(
-            f"{where}: row {line.id}: labels.{GRADES} must be a JSON object from file name to a grade of 0 to 4"
-        )
-    return grades
+        if isinstance(grades, dict) and all(map(_is_grade, grades.values())):
+            return grades
+    raise BundleError(
+        f"{where}: row {line.id}: labels.{GRADES} must be a JSON object from file name to a grade of 0 to 4"
+    )
 
 
 # ---------------------------------------------------------------- files, and questions that cannot be scored on them
 
-_MAX_LISTED = 3  # file names in one message
 _ALLOW_FLAG = "--set allow_changed_corpus=true"
 _CHANGED_FILE = f"not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
 
@@ -481,88 +468,69 @@ def _compute_digest(path: Location) -> str:
         return ""
 
 
-# ---------------------------------------------------------------- questions that cannot be scored
-
-
 def check_questions(
     bundle: BundleFolder,
     files: CorpusFiles,
     ends: Mapping[int | str, Mapping[str, int]],
     documents: Documents,
-    *,
-    allow_changed: bool,
-    needs_documents: bool,
+    selection: Selection,
 ) -> tuple[dict[int | str, str], tuple[str, ...]]:
-    """Return the questions that cannot be scored, as a mapping from id to reason, and the warnings."""
+    """Return the questions that cannot be scored, as a mapping from id to reason, and the warnings.
+
+    `ends` has, for each question, the documents that it is about and where its last gold passage ends in each.
+    """
     entries = bundle.info.documents if bundle.info else []
     lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
-    available = files.used if needs_documents else bundle.files
     refused: dict[int | str, str] = {}
-    lost: dict[str, list[tuple[str, int | str]]] = {}
-    """By reason, the files and the questions about them."""
-    beyond = 0
+    lost: dict[str, dict[str, None]] = {}
+    """By reason, the files that no question can be scored on."""
+    counts: Counter[str] = Counter()
     for id, last in ends.items():
         for name in sorted(last):
-            if reason := _explain_unusable(name, bundle, files, available, allow_changed):
-                consequence = "" if reason == _CHANGED_FILE else ", so no system can find it there"
-                refused.setdefault(id, f"{name}: {reason}{consequence}")
-                lost.setdefault(reason, []).append((name, id))
+            if reason := _explain_unusable(name, bundle, files, selection):
+                if id not in refused:
+                    counts[reason] += 1
+                    refused[id] = f"{name}: {reason}"
+                lost.setdefault(reason, {})[name] = None
         for name, end in last.items() if id not in refused else ():
             if end and name not in lengths and (document := documents.get(name)):
                 lengths[name] = len(document.text)
             if end > lengths.get(name, end):
                 fault = f"the gold ends at character {end}, but the document has {lengths[name]}"
                 refused[id] = f"{name}: {fault}; convert the bundle again"
-                beyond += 1
-    return refused, tuple(_make_warnings(bundle, files, len(ends), beyond, lost, allow_changed))
+                counts["beyond"] += 1
+    warnings = []
+    if files.stray:
+        what = "used nevertheless" if selection.allow_changed_corpus else "left out"
+        warnings.append(f"{len(files.stray)} files that {INFO} lacks ({_list_names(files.stray)}) are {what}")
+    if files.changed and selection.allow_changed_corpus:
+        warnings.append(f"{len(files.changed)} files differ from {INFO} ({_list_names(files.changed)})")
+    warnings += [
+        f"{counts[reason]} of {len(ends)} questions fail: the gold is in {len(names)} files that are {reason}: "
+        f"{_list_names(sorted(names))}"
+        for reason, names in sorted(lost.items())
+    ]
+    if counts["beyond"]:
+        warnings.append(f"{counts['beyond']} questions fail: their gold is beyond the end of the document")
+    known = {question.id for question in bundle.questions}
+    if strange := sum(line.id not in known for line in bundle.gold):
+        warnings.append(f"{strange} lines of {GOLD} have an id that {TRAIN} does not have; they are left out")
+    return refused, tuple(f"{bundle.address}: {warning}" for warning in warnings)
 
 
-def _explain_unusable(
-    name: str, bundle: BundleFolder, files: CorpusFiles, available: Collection[str], allow_changed: bool
-) -> str:
+def _explain_unusable(name: str, bundle: BundleFolder, files: CorpusFiles, selection: Selection) -> str:
     """Return the reason why no question about a document can be scored; empty if there is no such reason."""
-    if name in files.changed and not allow_changed:
-        return _CHANGED_FILE
+    if name in files.changed and not selection.allow_changed_corpus:
+        return f"{_CHANGED_FILE} ({_ALLOW_FLAG})"
+    available: Collection[str] = files.used if selection.needs_documents else bundle.files
     if name in available or not bundle.files:
         return ""
     by_type = name in bundle.files and name not in files.stray
     return "left out by their type (--file-type)" if by_type else "not in corpus/"
 
 
-def _make_warnings(
-    bundle: BundleFolder,
-    files: CorpusFiles,
-    cases: int,
-    beyond: int,
-    lost: Mapping[str, Sequence[tuple[str, int | str]]],
-    allow_changed: bool,
-) -> Iterator[str]:
-    if files.changed:
-        what = "scored nevertheless" if allow_changed else "failed"
-        yield (
-            f"{bundle.address}: {len(files.changed)} files differ from {INFO} ({_list_names(files.changed)}); their "
-            f"questions are {what} ({_ALLOW_FLAG})"
-        )
-    if files.stray:
-        what = "used nevertheless" if allow_changed else "left out"
-        listed = f"{len(files.stray)} files that {INFO} lacks ({_list_names(files.stray)})"
-        yield f"{bundle.address}: {listed} are {what} ({_ALLOW_FLAG})"
-    for reason, pairs in sorted(lost.items()):
-        if reason != _CHANGED_FILE:
-            names, ids = sorted({name for name, _ in pairs}), {id for _, id in pairs}
-            yield (
-                f"{bundle.address}: the gold of {len(ids)} of {cases} questions is in {len(names)} files that are "
-                f"{reason}: {_list_names(names)}; they are failed"
-            )
-    if beyond:
-        yield f"{bundle.address}: {beyond} questions have gold beyond the end of their document; they are failed"
-    known = {question.id for question in bundle.questions}
-    if stray := sum(line.id not in known for line in bundle.gold):
-        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; they are left out"
-
-
 def _list_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MAX_LISTED]) + (" …" if len(names) > _MAX_LISTED else "")
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 # ---------------------------------------------------------------- labels to choose from
@@ -576,28 +544,29 @@ class Offer(NamedTuple):
 
     choices: tuple[str, ...]
     label: str
-    """The label that the source gives."""
     asked: str = ""
     """The subject of the choice, where the label names one."""
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer and the right choice."""
+    """Return, for each question that has the label, the choices to offer and the right choice.
+
+    A label may have several choices, each with its subject: `SUBJECT: CHOICE; SUBJECT: CHOICE`.
+    """
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
-    finer = {
-        id: [tuple(pair.split(": ", 1)) for pair in value.split("; ") if ": " in pair] for id, value in labels.items()
+    pairs = {
+        id: [tuple(pair.split(": ", 1)) for pair in text.split("; ") if ": " in pair] for id, text in labels.items()
     }
-    if not all(finer.values()) or not labels:
-        finer = {id: [("", value)] for id, value in labels.items()}
+    if not all(pairs.values()):
+        pairs = {id: [("", value)] for id, value in labels.items()}
     values: dict[str, set[str]] = {}
-    for name, value in (pair for pairs in finer.values() for pair in pairs):
-        values.setdefault(name, set()).add(value)
-    offered = {}
-    for id, pairs in finer.items():
-        open_pairs = [pair for pair in pairs if 1 < len(values[pair[0]]) <= _MAX_CHOICES]
-        if open_pairs:
-            name, value = open_pairs[0]
-            offered[id] = Offer(tuple(sorted(values[name])), value, name)
+    for subject, value in (pair for own in pairs.values() for pair in own):
+        values.setdefault(subject, set()).add(value)
+    offered: dict[Any, Offer] = {}
+    for id, own in pairs.items():
+        for subject, value in own:
+            if 1 < len(values[subject]) <= _MAX_CHOICES:
+                offered.setdefault(id, Offer(tuple(sorted(values[subject])), value, subject))
     if not offered:
         counts = ", ".join(str(len(one)) for one in values.values()) or "no"
         raise BundleError(
@@ -615,34 +584,25 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 def write_testdata(path: Path) -> Path:
     """Write a bundle from a JSONL file of questions and expected answers; return the bundle's folder."""
     folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
-    rows, gold = [], []
-    for id, line in enumerate(LazyLines(path, _parse_line)):
+    rows, gold = list[dict[str, Any]](), list[dict[str, Any]]()
+    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
+    for id, (number, text) in enumerate(numbered_lines(path)):
+        parsed = parse_json(text.removeprefix("\ufeff"), where=f"{path}: line {number}")
+        line: dict[str, Any] = parsed if isinstance(parsed, dict) else {}
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
-        if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
-            raise SourceError(f"{path}: line {id + 1}: 'question' and 'truth' must be texts that are not empty")
-        rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
-        gold.append(_make_gold_line(id, line))
+        question = line.get("question")
+        if not isinstance(question, str) or not question.strip() or not truth.strip():
+            raise SourceError(f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty")
+        rows.append({"id": id, "question": question, "answer": truth, "is_impossible": False, "contexts": []})
+        labels = {
+            name: value
+            for name, value in line.items()
+            if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
+        }
+        gold.append({"id": id, "context": None, "filename": None, **nowhere, "labels": labels})
     if not rows:
         raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
     (folder / CORPUS).mkdir(parents=True, exist_ok=True)
     write_whole(folder / GOLD, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
     write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     return folder
-
-
-def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
-    content = parse_json(line.removeprefix(BOM_UTF8), where=where)
-    if not isinstance(content, dict):
-        raise SourceError(f"{where}: must be a JSON object")
-    return content
-
-
-def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line of gold.jsonl that stores the labels of a question but no gold passage."""
-    labels = {
-        name: value
-        for name, value in line.items()
-        if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
-    }
-    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
-    return {"id": id, "context": None, "filename": None, **nowhere, "labels": labels}

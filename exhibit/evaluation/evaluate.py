@@ -4,11 +4,9 @@ run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
 print(run.summary["char_recall@64"].mean)
 """
 
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial, reduce
 from operator import add
 from pathlib import Path
@@ -18,7 +16,8 @@ from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
-from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
+from exhibit.evaluation.provenance import describe_run, find_changed_data, hash_inputs
+from exhibit.evaluation.records import make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Client, Register, write_account
 from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.scoring import (
@@ -44,7 +43,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder, refuse_links
 from exhibit.storage.bundle import sha256_of
@@ -87,23 +86,19 @@ def evaluate(
     warn: Warn | None = None,
     draw: Draw | None = None,
 ) -> EvaluatedRun:
-    """Run an evaluation and return its results.
+    """Run an evaluation: settings, datasets, target, journal, cases, scores, folder, report.
 
-    Args:
-        settings: The settings of the run.
-        parts: Objects that replace those which the settings name. The keys are `cache`, `embedder` and `llm`.
-        judge: The language model that marks answers.
-        warn: Called with each warning.
-        draw: Writes the report.
+    `parts` replaces the objects `cache`, `embedder`, `llm` and `function` that the settings name, `judge` is the model
+    that marks answers, `warn` is called with each note, and `draw` writes the report.
     """
     with apply_limits(settings.limits):
-        return _evaluate(settings, parts, judge, warn or (lambda _: None), draw)
+        return _evaluate(settings, dict(parts or {}), judge, warn or (lambda _: None), draw)
 
 
 def _evaluate(
-    settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | None, say: Warn, draw: Draw | None
+    settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn, draw: Draw | None
 ) -> EvaluatedRun:
-    plan = _prepare(settings, dict(parts or {}), judge, say)
+    plan = _prepare(settings, parts, judge, say)
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_links(folder)
@@ -113,7 +108,7 @@ def _evaluate(
         (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
         write_json(folder / CONFIG, config)
         started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
-        write_json(folder / PROVENANCE, describe_run(plan.datasets, _hash_inputs(settings), started=started))
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, hash_inputs(settings.target_name), started=started))
         measured = [_evaluate_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _drop_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
@@ -141,7 +136,7 @@ def _evaluate(
 
 @dataclass(frozen=True)
 class _Plan:
-    """The validated inputs of a run."""
+    """The checked inputs of a run."""
 
     datasets: list[Dataset]
     target: Target
@@ -168,10 +163,9 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         attempt(lambda: choose_figures(settings.metrics, options))
         names = attempt(lambda: _choose_names(settings, options.judge, say))
     target_options: TargetOptions | None = attempt(lambda: settings.make_target_options(**parts))
-    own = settings.target_settings if settings.target_name != "builtin" else {}
     target = None
     if target_options is not None:
-        opened = attempt(lambda: open_target(settings.target_name, target_options, own))
+        opened = attempt(lambda: open_target(settings.target_name, target_options, settings.target_settings))
         target = attempt(lambda: with_answers(opened, target_options)) if opened is not None else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
         problems.append(f"delete_collection: the target {target.name} keeps no documents; remove this setting")
@@ -187,11 +181,11 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
+    idle = [name for name in settings.pipeline if not name.startswith("price_")]
+    if idle and settings.target_name != "builtin" and not settings.writes_answers:
+        warnings.append(f"{', '.join(idle)}: without effect, because the built-in pipeline is not tested")
     for warning in warnings:
         say(warning)
-    if settings.target_settings and settings.target_name == "builtin":
-        given = ", ".join(f"target_{name}" for name in settings.target_settings)
-        say(f"{given}: only for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names, prepared)
 
 
@@ -207,8 +201,9 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
             example = "--judge NAME:MODEL, such as openai:gpt-4o-mini"
             raise ToolkitError(f"--judge {settings.judge}: {error}; write {example}") from error
     given = (settings.config.price_in, settings.config.price_out)
-    client = Client(find_cache_folder() / "officials", timeout=settings.timeout)
-    addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
+    register = None
+    if settings.check_references:
+        register = Register(Client(find_cache_folder() / "officials"), settings.registers_url)
     return Options(
         # a cutoff beyond the depth of the ranking would only repeat the last figure
         ks=tuple(k for k in KS if k <= depth) or (depth,),
@@ -217,7 +212,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
         judge=judge,
         votes=settings.judge_votes,
         prices=None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0),
-        officials=Register(client, **addresses) if settings.check_references else None,
+        officials=register,
         flag_below=settings.flag_below,
     )
 
@@ -269,7 +264,7 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
         raise BundleError(f"{folder}: contains files that are not a run; choose another --run-name")
     if not settings.resume:
         raise BundleError(f"{folder}: exists already; continue it with --resume, or choose another --run-name")
-    stale = find_changed_data(RunFolder(folder).provenance, plan.datasets, _hash_inputs(settings))
+    stale = find_changed_data(RunFolder(folder).provenance, plan.datasets, hash_inputs(settings.target_name))
     if stale:
         listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         raise BundleError(
@@ -282,15 +277,6 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
             f"{folder}: was started with other settings ({', '.join(differing)}); choose another --run-name"
         )
     return config
-
-
-def _hash_inputs(settings: Settings) -> dict[str, str]:
-    """Return the sha256 of the target's file, by file name; empty if the target is not a file.
-
-    The file has predictions, or it is the TOML description of a system.
-    """
-    named = {settings.target_name, settings.target_name.partition(":")[2]}
-    return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
 
 def _describe_draft(dataset: Dataset) -> str:
@@ -395,35 +381,4 @@ def _drop_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
 
     return [
         replace(t, values=choose_metrics(t.values), repeats=[choose_metrics(one) for one in t.repeats]) for t in tables
-    ]
-
-
-_INPUTS = "inputs"
-"""The files besides the datasets that determine the replies, such as a predictions file."""
-
-
-def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
-    """Return the provenance of a run: start time, version, commit, machine, and checksums of its input data.
-
-    `started` is the original start time of a run that is resumed; by default the start time is now.
-    """
-    return {
-        "started": started or datetime.now(UTC).isoformat(timespec="seconds"),
-        "version": __version__,
-        **commit_of(Path.cwd(), os.environ),
-        "machine": describe_machine(),
-        "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
-        _INPUTS: dict(inputs),
-    }
-
-
-def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
-    """Return the input files that have changed since a resumed run was started."""
-    now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
-    then = {**before.data, _INPUTS: before.inputs}
-    return [
-        f"{name}/{file}" if name != _INPUTS else file
-        for name, files in then.items()
-        for file in dict.fromkeys([*files, *now.get(name, {})])
-        if files and files.get(file) != now.get(name, {}).get(file)
     ]

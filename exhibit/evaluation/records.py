@@ -1,32 +1,24 @@
 """Write the files of a run (rows, means, breakdowns), and read them back as tables of values."""
 
 import json
-import os
-import platform
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.expected import EXPECTED, describe_expected
-from exhibit.evaluation.metrics import Options, describe_metric, limit_gold
-from exhibit.evaluation.metrics.retrieval import ranking_of
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.outcomes import Finding, find_cited, find_support
-from exhibit.evaluation.score_table import Column, Table
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import GoldStages, find_first_loss, list_followed_golds
 from exhibit.evaluation.statistics import compute_macro_mean, summarise_by
+from exhibit.evaluation.trec import QRELS, RUN, format_trec
 from exhibit.law.refusals import is_refusal
-from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import COUNTS_FAILED, QUESTION, RESULTS, Means, Outcome, RunGold, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import replace_file, write_whole
-from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, in the format that score.py reads."""
@@ -149,32 +141,6 @@ def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
     return {**row, "text": passage.text} if quoted else row
 
 
-# ---------------------------------------------------------------- TREC
-
-RUN = "run.trec"
-QRELS = "qrels.trec"
-
-
-def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
-    """Return a question's lines for TREC's run and qrels files, with percent-encoded names."""
-    known = limit_gold(case, describe_metric("ndcg").needs, Options())
-    ranking = ranking_of(known) if known else None
-    if ranking is None:
-        return "", ""
-    query, name = _name(str(case.id)), _name(tag)
-    units = len(ranking.order)
-    # derived from the rank, because the system's own scores may have ties
-    run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
-    judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
-    return "".join(run), "".join(judged)
-
-
-@lru_cache(maxsize=1 << 12)
-def _name(text: str) -> str:
-    """Return a percent-encoded name, which has no spaces: spaces separate the columns of TREC's files."""
-    return quote(text, safe="")
-
-
 # ---------------------------------------------------------------- evaltools
 
 
@@ -285,76 +251,30 @@ class _Reading:
         self.failed: list[int] = []
         self.outcomes: list[Outcome] = []
         self.contents: list[str] = []
-        self.values: dict[str, Column] = {}
-        self.repeats: list[dict[str, Column]] | None = None
+        self.values: dict[str, list[float | None]] = {}
+        self.repeats: list[dict[str, list[float | None]]] | None = None
 
     def add(self, row: RunQuestion, content: str) -> None:
-        before = len(self.ids)
         bad, times = bool(row.reply.error), row.repeats
         if self.repeats is None:
             self.repeats = [{} for _ in times]
         del self.repeats[len(times) :]
         # a failed question has no other score, even where a score of −1 was requested
         scores = {name: value if name in COUNTS_FAILED or not bad else None for name, value in row.scores.items()}
-        _append(self.values, scores, before)
-        for own, one in zip(self.repeats, times, strict=False):
-            _append(own, one.scores, before)
+        for columns, values in ((self.values, scores), *zip(self.repeats, (one.scores for one in times), strict=False)):
+            for name in values:
+                columns.setdefault(name, [None] * len(self.ids))
+            for name, column in columns.items():
+                column.append(values.get(name))
         self.ids.append(row.id)
         self.contents.append(content)
         self.documents.append(row.document)
-        golds = [gold.text for gold in row.gold if gold.text]
-        kind = describe_expected(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
-        self.labels.append({EXPECTED: kind, **row.labels})
+        self.labels.append(dict(row.labels))
         self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
         self.outcomes.append(row.outcome)
 
     def table(self, name: str, groups: str | None) -> Table:
-        repeats = self.repeats or ()
         return Table(
-            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats, self.contents,
-            self.outcomes,
+            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, self.repeats or (),
+            self.contents, self.outcomes,
         )  # fmt: skip
-
-
-def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:
-    for name in scores:
-        if name not in columns:
-            columns[name] = Column([None] * before)
-    for name, column in columns.items():
-        column.extend([scores.get(name)])
-
-
-_COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
-"""The variables in which a CI names the tested commit; set the first one to test a server that is built elsewhere."""
-_PATIENCE = 10.0
-"""The time limit for git in seconds: it answers in milliseconds, unless its disk is unavailable."""
-
-
-def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return `commit`, the commit of the code, and `changed_files`, the number of files that differ from it."""
-    named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
-    if named:
-        return {"commit": named, "changed_files": None}
-    clone = next((place for place in (folder, *folder.parents) if is_git_repository(place)), None)
-    if clone is None:
-        return {"commit": None, "changed_files": None}
-    try:
-        # a second working tree keeps its commits outside its folder, so only a count is shown
-        with open_repository(clone, confined=False) as repository:
-            try:
-                changed = count_changes(repository, clone, seconds=_PATIENCE)
-            except ToolkitError:
-                changed = None
-            return {"commit": repository.head, "changed_files": changed}
-    except (ToolkitError, OSError):
-        return {"commit": None, "changed_files": None}
-
-
-def describe_machine() -> dict[str, Any]:
-    """Return the properties of the machine that affect timings; not its name, because results are shared."""
-    return {
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-    }

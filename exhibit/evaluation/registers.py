@@ -3,14 +3,13 @@
     checked = Register(Client(cache)).check(reference)
 
 To spare the registers, requests are sent one at a time, with a pause, and only to pages that robots.txt allows. Pages
-are cached, so that no page is requested twice.
+that exist are cached.
 """
 
 import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
@@ -28,138 +27,110 @@ from exhibit.storage.http import REDIRECTS, TRANSIENT, BodyError, Deadline, Http
 # ---------------------------------------------------------------- pages
 
 ROBOT = "exhibit-rag"
-USER_AGENT = f"{ROBOT}/{__version__}"
-DELAY = 0.5
-"""Seconds between two requests to a host: the stricter register allows 1,000 in 5 minutes, one every 0.3 seconds."""
-TIMEOUT = 20.0
-"""Seconds for one complete reply."""
-_LARGEST = 2 << 20
-"""At most this many bytes of a list or a feed are read; of a law or a judgment only the status is."""
-_ROBOTS_LARGEST = 500 << 10  # bytes, the minimum that RFC 9309 requires
-_HOPS = 4  # redirects: the registers use one or two
+DELAY_SECONDS = 0.5  # between two requests to a host: the stricter register allows 1,000 in 5 minutes
+_TIMEOUT_SECONDS = 20.0  # for one complete reply
+_LARGEST = 2 << 20  # bytes of robots.txt, a list or a feed; of a law or a judgment only the status is read
+_REDIRECTS = 3  # the registers use one or two
 _RETRIES = 2  # per request; a register that is down stays down for longer
-_SEE_OTHER = 303
-"""The status for the identifier of an existing item; the document that it redirects to is not fetched."""
-_KEPT = frozenset({200, 300, 404, 410})
-"""Statuses that are cached; any other says nothing about the law."""
-_ABSENT_FOR = 30 * 24 * 3600.0
-"""Seconds after which a missing item is requested again: new judgments are added every day."""
+_SEE_OTHER = 303  # the status for the identifier of an existing item; the document itself is not fetched
 
 
 class RegisterUnreachableError(ServiceError):
-    """An error: a register cannot be reached, and is not queried again in this run."""
+    """A register cannot be reached, and is not queried again in this run."""
 
 
 class DisallowedError(ServiceError):
-    """An error: robots.txt forbids an address."""
+    """robots.txt forbids an address."""
 
 
-@dataclass(frozen=True)
-class RegisterPage:
+class RegisterPage(NamedTuple):
     """The final response for an address, after redirects."""
 
     url: str
     status: int
     text: str = ""
-    asked: float = 0.0
-    """The time of the request, in seconds since 1970."""
 
 
 class Client:
-    """An HTTP client that fetches the pages of registers, one at a time, and caches them."""
+    """An HTTP client that fetches the pages of registers, one at a time, and caches those that exist."""
 
     def __init__(
         self,
         folder: Path,
         *,
-        delay: float = DELAY,
-        timeout: float = TIMEOUT,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
         pool: Any = None,
     ) -> None:
-        """Cache pages in `folder`; tests may replace `pause`, `clock` and `pool`."""
         self._cache = Cache(folder / "pages.sqlite")
-        self._delay, self._pause, self._clock = delay, pause, clock
-        self._timeout = min(timeout, TIMEOUT)
-        self._http = HttpClient({"User-Agent": USER_AGENT}, connections=1, pool=pool)
+        self._pause, self._clock = pause, clock
+        self._http = HttpClient({"User-Agent": f"{ROBOT}/{__version__}"}, connections=1, pool=pool)
         self._retries = Retries(_RETRIES, 1.0, sleep=pause)
         self._robots: dict[str, Rules] = {}
         self._last: dict[str, float] = {}
         self._gone: dict[str, RegisterUnreachableError] = {}
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
-
     def page(self, url: str, *, body: bool = False) -> RegisterPage:
         """Return the page at an address, from the cache or from the register; redirects stay on the same host."""
         key = key_of(url, str(body))
-        for kept in self._cache.get([key]).values():
-            page = RegisterPage(**json.loads(kept))
-            if page.status < 400 or self._clock() - page.asked < _ABSENT_FOR:
-                return page
+        for stored in self._cache.get([key]).values():
+            return RegisterPage(*json.loads(stored))
         page = self._fetch(url, body)
-        if page.status in _KEPT:
-            self._cache.put({key: json.dumps(asdict(page)).encode("ascii")})
+        if page.status in (200, 300):
+            self._cache.put({key: json.dumps(page).encode("ascii")})
         return page
 
-    # ---------------------------------------------------------------- asking
-
     def _fetch(self, url: str, body: bool) -> RegisterPage:
-        host = urlsplit(url).netloc
+        scheme, host = urlsplit(url)[:2]
         address = url
-        for hop in range(_HOPS):
+        for hop in range(_REDIRECTS + 1):
             self._check_allowed(address)
             # a redirect leads to a law or a judgment, which may be large: its status is enough
-            status, location, text = self._ask(address, most=_LARGEST if body and not hop else 0)
-            target = urljoin(address, location) if location and status in REDIRECTS else ""
-            if not target:
-                return RegisterPage(address, status, text, self._clock())
+            status, location, text = self._ask(address, body=body and not hop)
+            if not location or status not in REDIRECTS:
+                return RegisterPage(address, status, text)
             # the registers' redirects name http:// addresses; only their paths are followed
-            address = urlsplit(target)._replace(scheme=urlsplit(url).scheme, netloc=host).geturl()
+            address = urlsplit(urljoin(address, location))._replace(scheme=scheme, netloc=host).geturl()
             if status == _SEE_OTHER:
-                return RegisterPage(address, 200, "", self._clock())
+                return RegisterPage(address, 200)
         raise RegisterUnreachableError(f"{url}: redirects without end")
 
     def _check_allowed(self, url: str) -> None:
         parts = urlsplit(url)
-        rules = self._robots.get(parts.netloc)
-        if rules is None:
-            status, _, text = self._ask(f"{parts.scheme}://{parts.netloc}/robots.txt", most=_ROBOTS_LARGEST)
-            rules = self._robots[parts.netloc] = Rules(ROBOT, text if status == 200 else "")
-        if not rules.allow(parts.path + (f"?{parts.query}" if parts.query else "")):
+        if parts.netloc not in self._robots:
+            status, _, text = self._ask(f"{parts.scheme}://{parts.netloc}/robots.txt", body=True)
+            self._robots[parts.netloc] = Rules(ROBOT, text if status == 200 else "")
+        if not self._robots[parts.netloc].allow(parts.path + (f"?{parts.query}" if parts.query else "")):
             raise DisallowedError(f"{url}: robots.txt excludes this address")
 
-    def _ask(self, url: str, *, most: int) -> tuple[int, str, str]:
+    def _ask(self, url: str, *, body: bool) -> tuple[int, str, str]:
         """Return the status, the Location header and the text; raise at once if the register has failed before."""
         host = urlsplit(url).netloc
         if host in self._gone:
             raise self._gone[host]
+
+        def ask_once() -> tuple[int, str, str]:
+            self._wait(host)
+            deadline = Deadline(_TIMEOUT_SECONDS)
+            with self._http.send("GET", url, deadline=deadline, most=_LARGEST) as response:
+                if response.status in TRANSIENT:
+                    response.check()
+                read = body and response.status in (200, 300)
+                text = response.read().decode("utf-8", errors="replace") if read else ""
+                return response.status, response.headers.get("location", ""), text
+
         try:
-            return self._retries(lambda: self._ask_once(url, host, most))
+            return self._retries(ask_once)
         except BodyError as error:
             raise RegisterUnreachableError(f"{url}: {error}") from error
         except HttpError as error:
             self._gone[host] = RegisterUnreachableError(f"{host} cannot be asked: {error}")
             raise self._gone[host] from error
 
-    def _ask_once(self, url: str, host: str, most: int) -> tuple[int, str, str]:
-        self._wait(host)
-        with self._http.send("GET", url, deadline=Deadline(self._timeout), most=most or 1 << 16) as response:
-            if response.status in TRANSIENT:
-                response.check()
-            text = ""
-            if most and response.status in (200, 300):
-                text = response.read().decode("utf-8", errors="replace")
-            return response.status, response.headers.get("location", ""), text
-
     def _wait(self, host: str) -> None:
         """Wait until enough time has passed since the last request to a host."""
-        delay = max(self._delay, self._robots[host].delay if host in self._robots else 0.0)
-        last = self._last.get(host)
-        left = delay - (self._clock() - last) if last is not None else 0.0
-        if left > 0:
+        delay = max(DELAY_SECONDS, self._robots[host].delay if host in self._robots else 0.0)
+        if (left := self._last.get(host, -delay) + delay - self._clock()) > 0:
             self._pause(left)
         self._last[host] = self._clock()
 
@@ -179,14 +150,11 @@ COURTS = frozenset({
     "UKUT (TCC)",
 })  # fmt: skip
 """The courts whose judgments Find Case Law has."""
-COMPLETE_FROM = 2023
-"""Find Case Law is complete from the year after its opening in April 2022; of older judgments it has only a part."""
+COMPLETE_FROM = 2023  # Find Case Law opened in April 2022; of older judgments it has only a part
 
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
-_LAST_EUROPEAN = 2020
-"""EU law made after the end of 2020 is not law of the United Kingdom, and not in its register."""
-_TITLED = re.compile(r"(?P<name>.+) (?P<sort>act|regulations|order|rules|measure) \d{4}")
-_ANY_UNIT = ("regulation", "article", "rule")
+_LAST_EUROPEAN = 2020  # later EU law is not law of the United Kingdom, and not in its register
+_TITLED = re.compile(r".+ (?P<sort>act|regulations|order|rules|measure) \d{4}")
 
 
 def find_case_path(reference: Reference) -> str | None:
@@ -198,7 +166,7 @@ def find_case_path(reference: Reference) -> str | None:
 
 
 def instrument_path(source: str) -> str | None:
-    """Return an instrument's path on legislation.gov.uk: `uksi/2002/618`."""
+    """Return the path of an instrument with a number on legislation.gov.uk: `uksi/2002/618`."""
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -209,8 +177,7 @@ def instrument_path(source: str) -> str | None:
 
 def is_covered(source: str) -> bool:
     """Return whether the register of legislation covers this kind of instrument, judged by its name."""
-    match = _NUMBERED.fullmatch(source)
-    if match:
+    if match := _NUMBERED.fullmatch(source):
         return not match["series"].startswith("eu ") or int(match["year"]) <= _LAST_EUROPEAN
     return source == "uk gdpr" or _TITLED.fullmatch(source) is not None
 
@@ -220,37 +187,29 @@ def list_provision_paths(reference: Reference) -> list[str]:
     if not reference.path:
         return []
     first, *rest = reference.path
-    word, _, number = first.partition(" ")
-    if number:
-        return _make_large_path(word, number, rest)
-    units = (_find_unit(reference.source),) if _find_unit(reference.source) else _ANY_UNIT
-    if units == ("article",) and reference.source.startswith(("eu ", "uk gdpr")):
+    source = reference.source
+    if " " in first:
+        path = _make_large_path(first, rest)
+        return [path] if path else []
+    if source.startswith("eu ") or source == "uk gdpr":
         return [f"article/{first}"]  # the paragraphs of an article have no addresses
+    match = _TITLED.fullmatch(source)
+    units = (_UNITS[match["sort"]],) if match else ("regulation", "article", "rule")
+    if source.startswith(("asp ", "anaw ", "asc ", "nia ")):
+        units = ("section",)
     return ["/".join([unit, first, *rest]) for unit in units]
 
 
-def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
-    """Return a list with one path on legislation.gov.uk, for a Schedule, Part, Chapter or Annex."""
+def _make_large_path(first: str, rest: list[str]) -> str:
+    """Return the path of a Schedule, Part, Chapter or Annex and of what is inside it; empty for anything else."""
+    word, _, number = first.partition(" ")
     if word not in _INSIDE:
-        return []
+        return ""
     path = f"{_INSIDE[word]}/{number}"
-    if word == "sch" and rest and " " not in rest[0]:
-        path = "/".join([path, "paragraph", *rest])
-    elif rest and " " in rest[0]:
-        inner = rest[0].split(" ", 1)
-        more = _make_large_path(inner[0], inner[1], rest[1:])
-        return [f"{path}/{more[0]}"] if more else []
-    return [path]
-
-
-def _find_unit(source: str) -> str:
-    """Return what an instrument's provisions are called (`section`, `article` …), by its name; empty if unknown."""
-    if source.startswith("eu ") or source == "uk gdpr":
-        return "article"
-    if source.startswith(("asp ", "anaw ", "asc ", "nia ")):
-        return "section"
-    match = _TITLED.fullmatch(source)
-    return _UNITS[match["sort"]] if match else ""
+    if rest and " " in rest[0]:
+        inner = _make_large_path(rest[0], rest[1:])
+        return f"{path}/{inner}" if inner else ""
+    return "/".join([path, "paragraph", *rest]) if word == "sch" and rest else path
 
 
 # ---------------------------------------------------------------- looking references up
@@ -266,26 +225,26 @@ _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d
 
 
 class Lookup(NamedTuple):
-    """The result of checking one reference: the outcome, and the address that was checked."""
+    """The result of checking one reference, with the address where it was found or searched last."""
 
     outcome: Outcome
     url: str = ""
-    """The address where the reference was found, or where it was searched last."""
     detail: str = ""
 
 
 class Register:
     """The official registers, in which references are checked; the results are stored in memory."""
 
-    def __init__(self, client: Client, *, legislation: str = LEGISLATION, case_law: str = CASE_LAW) -> None:
+    def __init__(self, client: Client, mirror: str = "") -> None:
+        """Use the registers themselves, or a mirror that has the pages of both."""
         self._client = client
-        self._legislation, self._case_law = legislation.rstrip("/"), case_law.rstrip("/")
+        self._legislation, self._case_law = (mirror.rstrip("/") or own for own in (LEGISLATION, CASE_LAW))
         self._instruments: dict[str, str | None] = {}
         self.checked: dict[Reference, Lookup] = {}
         """The results of all references checked so far."""
 
     def outcome(self, reference: Reference) -> Outcome:
-        """Return `found`, `absent`, `uncovered` or `unreachable`: whether a register has a reference."""
+        """Return whether a register has a reference."""
         return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Lookup:
@@ -353,12 +312,15 @@ class Register:
         page = self._client.page(f"{self._legislation}/id?title={quote(source)}", body=True)
         if page.status == 200:
             return _parse_path(page.url)
-        listed = _list_links(page) if page.status == 300 else iter(())
-        if chosen := _find_title(source, listed):
+        links = ((link.get("href", ""), "".join(link.itertext())) for link in find_page_elements(page, "a"))
+        if chosen := _find_title(source, links if page.status == 300 else ()):
             return chosen
         # this search compares titles with their commas and apostrophes, which our names lack
         feed = self._client.page(f"{self._legislation}/all/data.feed?title={quote(source)}", body=True)
-        return _find_title(source, _list_entries(feed))
+        entries = (
+            {_name(child): "".join(child.itertext()) for child in entry} for entry in find_page_elements(feed, "entry")
+        )
+        return _find_title(source, ((entry.get("id", ""), entry.get("title", "")) for entry in entries))
 
 
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
@@ -368,17 +330,6 @@ def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
         if len(named) == 1 and is_same_source("statute", source, named[0].source):
             return _parse_path(address)
     return None
-
-
-def _list_links(page: RegisterPage) -> Iterator[tuple[str, str]]:
-    for link in find_page_elements(page, "a"):
-        yield link.get("href", ""), "".join(link.itertext())
-
-
-def _list_entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
-    for entry in find_page_elements(page, "entry"):
-        elements = {_name(child): "".join(child.itertext()) for child in entry}
-        yield elements.get("id", ""), elements.get("title", "")
 
 
 def find_page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
@@ -405,18 +356,16 @@ def _parse_path(address: str) -> str | None:
 # ---------------------------------------------------------------- the references of a run
 
 REFERENCES = "references.jsonl"
-"""The file with one line for each reference of each answer."""
 
 
 def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
-    """Write `references.jsonl` beside each results file; report the number of references that were not checked."""
+    """Write each reference of each answer to `references.jsonl` beside its results; report those not checked."""
     for path in results:
         lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _list_references(path, register)]
         write_whole(path.with_name(REFERENCES), "".join(lines))
-    checked = register.checked.values()
-    away = [one.detail for one in checked if one.outcome == "unreachable"]
+    away = [lookup.detail for lookup in register.checked.values() if lookup.outcome == "unreachable"]
     if away:
-        say(f"{len(away)} of {len(checked)} references not checked: {'; '.join(dict.fromkeys(away))}")
+        say(f"{len(away)} of {len(register.checked)} references not checked: {'; '.join(dict.fromkeys(away))}")
 
 
 def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]:
@@ -424,5 +373,6 @@ def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]
         row = parse_json(text, where=path)
         if row["reply"]["error"]:
             continue
-        for one in dict.fromkeys(find_references(row["reply"]["answer"] or "", context=row["question"])):
-            yield {"id": row["id"], "reference": str(one), "kind": one.kind, **register.check(one)._asdict()}
+        for reference in dict.fromkeys(find_references(row["reply"]["answer"] or "", context=row["question"])):
+            looked_up = register.check(reference)._asdict()
+            yield {"id": row["id"], "reference": str(reference), "kind": reference.kind, **looked_up}

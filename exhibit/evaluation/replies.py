@@ -45,6 +45,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "id": ("id", "query_id", "question_id"),
     # of a reply: what it may be wrapped in, and what it reports of itself
     "wrapper": ("message", "context", "metadata", "meta", "result", "output", "data"),
+    "event": ("type", "event", "kind", "event_type"),
     "confidence": ("confidence", "confidence_score"),
     "usage": ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata"),
     "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
@@ -91,8 +92,6 @@ class ReplyPaths(BaseModel):
     selected: bool = False
     """Whether the passages of the reply are those that the answer was made from."""
     error: JmesPath = ""
-    failed: str = ""
-    """The text that marks an answer as an error."""
     end: JmesPath = ""
     """What the last event of a stream has."""
 
@@ -202,25 +201,18 @@ def _read_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _read_usage(reply: Any) -> dict[str, float]:
-    """Return the token counts and the cost of a reply, without zeros: `tokens_in`, `tokens_out` and `cost`."""
+def _read_usage(reply: Any, depth: int = 4) -> dict[str, float]:
+    """Return the token counts and the cost of a reply: `tokens_in`, `tokens_out` and `cost`, without zeros."""
     usage: dict[str, float] = {}
-    for fields in _list_usage(reply):
-        for name in ("tokens_in", "tokens_out", "cost"):
-            number = next((read_number(fields[key]) for key in NAMES[name] if fields.get(key)), None)
-            if number is not None and number > 0:
-                usage.setdefault(name, number)
-    return usage
-
-
-def _list_usage(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
-    """Return the nested objects of a reply that may contain token counts and costs, the outermost first."""
     if not isinstance(reply, Mapping) or not depth:
-        return []
-    inside = [reply[key] for key in NAMES["usage"] if isinstance(reply.get(key), Mapping)]
+        return usage
+    for name in ("tokens_in", "tokens_out", "cost"):
+        number = read_number(next((reply[key] for key in NAMES[name] if reply.get(key)), None))
+        usage |= {name: number} if number is not None and number > 0 else {}
     first = find_list(("replies[:1]", "choices[:1]"), reply) or []
-    parts = [*inside, *first, reply.get("answer")]
-    return [*inside, *(fields for part in parts for fields in _list_usage(part, depth - 1))]
+    for inner in (*(reply.get(key) for key in (*NAMES["usage"], "answer")), *first):
+        usage = {**_read_usage(inner, depth - 1), **usage}
+    return usage
 
 
 def read_confidence(reply: Any, depth: int = 2) -> float | None:
@@ -463,7 +455,9 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         joined.raw += [event] if len(joined.raw) < 3 else []
         values = (search(path, event) for path in answers)
         piece = event if isinstance(event, str) else next((v for v in values if isinstance(v, str) and v), None)
-        if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", _find_kind(name, event))):
+        fields = event if isinstance(event, Mapping) else {}
+        kind = name if name and name != "message" else first_of(fields, "event", str) or name
+        if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", kind.casefold())):
             pieces.append(piece)
         parts = find_parts(event, paths)
         passages = event if paths.passages is None and isinstance(event, list) else parts.passages
@@ -477,13 +471,6 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         pieces.pop()
     joined.answer = "".join(pieces) if "".join(pieces).strip() else None
     return joined
-
-
-def _find_kind(name: str, event: Any) -> str:
-    """Return the kind of an event: its SSE name (`event:`) or, without one, its field `type`."""
-    fields = event if isinstance(event, Mapping) else {}
-    stated = [fields[key] for key in ("type", "event", "kind", "event_type") if isinstance(fields.get(key), str)]
-    return (name if name and name != "message" else next(iter(stated), name)).casefold()
 
 
 # ---------------------------------------------------------------- what a reply looks like

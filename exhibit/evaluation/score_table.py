@@ -1,10 +1,9 @@
 """The scores of a dataset as a table: for each metric a column of values, with None where the metric does not apply."""
 
 import math
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any
 
 from exhibit.schemas.run import Outcome
 
@@ -41,7 +40,7 @@ class Table:
             return first
         repeats = [table.values for table in tables]
         means = {
-            name: Column(compute_mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
+            name: [compute_mean(column) for column in zip(*(values[name] for values in repeats), strict=True)]
             for name in first.values
         }
         failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
@@ -79,53 +78,11 @@ class Table:
         )
 
 
-def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
-    return {name: Column(column[row] for row in rows) for name, column in values.items()}
+def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> dict[str, Values]:
+    return {name: [column[row] for row in rows] for name, column in values.items()}
 
 
 def compute_mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that are not None; None if all values are None or there are no values."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
-
-
-class Column(Sequence[float | None]):
-    """The values of a metric, one for each case, in order; None (not applicable) is stored as NaN."""
-
-    __slots__ = ("_numbers",)
-
-    def __init__(self, values: Iterable[float | None] = ()) -> None:
-        self._numbers = array("d")
-        self.extend(values)
-
-    def extend(self, values: Iterable[float | None]) -> None:
-        """Add values at the end."""
-        for value in values:
-            if value is not None and math.isnan(value):
-                raise ValueError("a metric returned NaN for a question; return None where the metric does not apply")
-            self._numbers.append(math.nan if value is None else value)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> float | None: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[float | None]: ...
-    def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
-        if isinstance(place, slice):
-            return [None if math.isnan(number) else number for number in self._numbers[place]]
-        number = self._numbers[place]
-        return None if math.isnan(number) else number
-
-    def __iter__(self) -> Iterator[float | None]:
-        return (None if number != number else number for number in self._numbers)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether another sequence has the same values."""
-        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]  # a mutable object
-
-    def __repr__(self) -> str:
-        return f"Column({list(self)!r})"

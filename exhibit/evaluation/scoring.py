@@ -26,7 +26,7 @@ from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_n
 from exhibit.evaluation.metrics.retrieval import count_wrong_files
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.outcomes import MARK, Finding, find_outcome, make_outcome_columns
-from exhibit.evaluation.score_table import Column, Table, Values
+from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.stages import GoldStages, PreparedDocuments, StageName, ceilings_of, stages_of
 from exhibit.evaluation.statistics import summarise
 from exhibit.evaluation.targets import Target
@@ -194,7 +194,7 @@ class Scored:
         """Prepare to score replies of `times` rounds; `answers` says whether any reply of the dataset has an answer."""
         self._place, self._dataset, self._answers = place, dataset, answers
         self._outcomes: tuple[list[Outcome], ...] = tuple([] for _ in range(times))
-        self._values: tuple[dict[str, Column], ...] = tuple({} for _ in range(times))
+        self._values: tuple[dict[str, list[float | None]], ...] = tuple({} for _ in range(times))
         self._failed = tuple(array("b") for _ in range(times))
         self._first_errors = [""] * times
         self._choices: list[Chosen] = []
@@ -202,7 +202,7 @@ class Scored:
         """The stages of gold about which something is known."""
         self.evidence = Evidence()
         """The data that the replies lack."""
-        self._sure = Column()
+        self._sure: list[float | None] = []
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
         place.mkdir(parents=True, exist_ok=True)
@@ -227,7 +227,7 @@ class Scored:
             left = [] if scoring.names else [ceilings_of(one) for one in followed]
             ceilings = {} if scoring.names else {name: [one[name] for one in left] for name in ceilings_of(())}
             for name, column in {**values, **ceilings}.items():
-                self._values[number].setdefault(name, Column()).extend(column)
+                self._values[number].setdefault(name, []).extend(column)
             findings.append(own)
             stages.append(followed)
             self._outcomes[number].extend(finding.outcome for finding in own)
@@ -272,12 +272,12 @@ class Scored:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         # where no reply reports a stage, the share of gold after that stage is unknown
         blind |= {name for name in self._values[0] if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._told}
-        nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
+        nothing = [None] * len(self._dataset.cases)
         impossible = [case.is_impossible for case in self._dataset.cases]
         tables = []
         for values, failed, outcomes in zip(self._values, self._failed, self._outcomes, strict=True):
             shares = make_outcome_columns(outcomes, impossible) if self._answers else {}
-            own: dict[str, Values] = {name: Column(column) for name, column in shares.items()}
+            own: dict[str, Values] = dict(shares)
             own |= {name: nothing if name in blind else column for name, column in values.items() if name not in shares}
             tables.append(
                 table_of(

@@ -8,20 +8,19 @@ A setting is given as --set NAME=VALUE, or as a key of a --config file.
 """
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection, write_testdata
 from exhibit.evaluation.metrics import OTHER_NAMES, split_requests
-from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.targets import TargetOptions, find_settings_model, list_targets, read_target_settings
-from exhibit.evaluation.targets.http import hide_secrets
+from exhibit.evaluation.targets.http import ServerSettings, hide_secrets
 from exhibit.rag.config import DEFAULT, PLUGINS, Config, choose_given_settings, describe_settings
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import list_plugins
@@ -33,21 +32,14 @@ Positive = Annotated[int, Field(ge=1)]
 
 TARGET = "target_"
 """The prefix of the keys of a target's own settings."""
-_DECIDING = frozenset(
-    {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm", "target"}
-)
-"""The settings that determine the replies, besides those of the pipeline and the target.
-
-A resumed run needs the same.
-"""
-
-
+_DECIDING = {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm"}
+"""The settings that determine the replies besides those of pipeline and target; a resumed run needs the same."""
 OTHER_SETTINGS = {
-    "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "numquestions": "limit",
-    "targeturl": "target_url", "top_k": "k", "documents": "document_limit",
+    "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip
-OTHER_INGEST = {"skip_ingestion": "never", "force_ingestion": "fresh"}
-"""The names that other tools have for our settings, and switches that are values of `ingest` here."""
+"""Keys of evaltools' config files and of the seeds' commands, with our names."""
+_ACTS_WITH = {"sample_seed": "limit", "registers_url": "check_references"}
+"""Settings that have no effect without another one."""
 
 
 class Settings(BaseModel):
@@ -98,10 +90,7 @@ class Settings(BaseModel):
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
     """the share of failed questions above which the run ends with exit code 3"""
     ingest: Literal["auto", "never", "fresh"] | None = None
-    """auto: upload the documents that the system lacks; never: use the documents it has.
-
-    Fresh: delete and upload all
-    """
+    """auto: upload the documents that the system lacks; never: use those that it has; fresh: delete and upload all"""
     delete_collection: bool = False
     """delete a server's documents after the run"""
     metrics: tuple[str, ...] = ()
@@ -126,10 +115,8 @@ class Settings(BaseModel):
     """the confidence below which an answer is flagged for review"""
     check_references: bool = False
     """check the answers' references in the public registers"""
-    legislation_url: str = LEGISLATION
-    """the address of legislation.gov.uk, or of a mirror"""
-    case_law_url: str = CASE_LAW
-    """the address of Find Case Law, or of a mirror"""
+    registers_url: str = ""
+    """the address of a mirror of the public registers"""
     output_dir: Path = Path("results")
     """the folder of all runs"""
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
@@ -148,6 +135,16 @@ class Settings(BaseModel):
     @classmethod
     def _accept_ingest(cls, value: Any) -> Any:
         return {True: "auto", False: None, "true": "auto"}.get(value, value)
+
+    @model_validator(mode="after")
+    def _check_effective(self) -> "Settings":
+        for name, needed in _ACTS_WITH.items():
+            if getattr(self, name) and not getattr(self, needed):
+                raise ToolkitError(f"{name} has no effect without {needed}")
+        if self.target_name == "builtin" and self.target_settings:
+            given = ", ".join(f"{TARGET}{name}" for name in self.target_settings)
+            raise ToolkitError(f"{given}: only for a server: --target-url")
+        return self
 
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
@@ -181,9 +178,14 @@ class Settings(BaseModel):
     # ---------------------------------------------------------------- derived values
 
     @property
+    def writes_answers(self) -> bool:
+        """Whether a language model writes answers: the pipeline's, or those to a search server's passages."""
+        return self.llm not in (None, "none", "extractive")
+
+    @property
     def config(self) -> Config:
         """The configuration of the built-in pipeline: the preset, with the run's own settings and language model."""
-        model = {} if self.llm in (None, "none", "extractive") else {"llm": self.llm}
+        model = {"llm": self.llm} if self.writes_answers else {}
         return Config.preset(self.preset, **self.pipeline, **model)
 
     @property
@@ -219,7 +221,7 @@ class Settings(BaseModel):
 
     def asked(self) -> dict[str, Any]:
         """Return the settings that determine the replies, without secrets, for the file config.json."""
-        deciding = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
+        deciding = {**self.model_dump(mode="json", include=_DECIDING), "target": self.target_name}
         if not self.allow_changed_corpus:
             del deciding["allow_changed_corpus"]
         if self.target_name == "builtin":
@@ -227,8 +229,7 @@ class Settings(BaseModel):
         settings = read_target_settings(self.target_name, self.target_settings)
         own = hide_secrets(settings.model_dump(mode="json")) if settings is not None else {}
         deciding |= {f"target_{name}": value for name, value in own.items()}
-        by_model = self.llm not in (None, "none", "extractive")  # it also answers from a search server's passages
-        left_out = {"preset"} if by_model else {"preset", "llm"}
+        left_out = {"preset"} if self.writes_answers else {"preset", "llm"}
         return {name: value for name, value in deciding.items() if name not in left_out}
 
 
@@ -239,9 +240,7 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     target = dict(given.get("target_settings") or {})
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
-        if name in OTHER_INGEST:
-            values |= {"ingest": OTHER_INGEST[name]} if value in (True, "true") else {}
-        elif name.startswith(TARGET) and name != "target_settings":
+        if name.startswith(TARGET) and name != "target_settings":
             target[name.removeprefix(TARGET)] = value
         elif name in describe_settings() and name not in Settings.model_fields:
             pipeline |= choose_given_settings({name: value})
@@ -290,46 +289,36 @@ def compare_reply_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
 
 # ---------------------------------------------------------------- every setting
 
-RUN, PIPELINE = "run", "pipeline"
 _DERIVED = frozenset({"origins", "pipeline", "target_settings"})
 """Fields of a run's settings that are computed and cannot be set by a user."""
 _TYPES = {"boolean": "true|false", "integer": "a whole number", "number": "a number", "array": "JSON", "object": "JSON"}
 
 
 class Setting(NamedTuple):
-    """A setting in the list that `exhibit evaluate --settings` prints: its name, default, values and meaning."""
+    """A setting in the list that `exhibit evaluate --settings` prints."""
 
     name: str
     group: str
-    """`run`, `pipeline`, or the targets that have the setting."""
+    """`run`, `pipeline`, `server`, or the target that has the setting."""
     default: str
     values: str
-    """The allowed values, in words."""
     meaning: str
     many: bool = False
     """Whether the setting can be given several times."""
     switch: bool = False
-    """Whether the setting is a switch, on or off."""
 
 
 @cache
 def list_settings() -> dict[str, Setting]:
     """Return the settings of runs, of the built-in pipeline and of targets, by name, in the order of the help."""
-    listed = [setting for setting in _list_model_settings(Settings, RUN) if setting.name not in _DERIVED]
-    listed += _list_model_settings(Config, PIPELINE)
-    owners: dict[str, list[str]] = {}
-    by_target: dict[str, Setting] = {}
-    for target in list_targets():
-        model = find_settings_model(target)
-        for setting in _list_model_settings(model, "target", TARGET) if model is not None else ():
-            by_target.setdefault(setting.name, setting)
-            owners.setdefault(setting.name, []).append(target)
-    for name in sorted(by_target, key=lambda name: owners[name]):
-        listed.append(by_target[name]._replace(group=f"target {', '.join(owners[name])}"))
+    models: list[tuple[str, str, type[BaseModel] | None]] = [("run", "", Settings), ("pipeline", "", Config)]
+    models += [("server", TARGET, ServerSettings)]
+    models += [(f"target {name}", TARGET, find_settings_model(name)) for name in list_targets()]
     settings: dict[str, Setting] = {}
-    for setting in listed:
-        settings.setdefault(setting.name, setting)  # a run's own setting wins over the pipeline's of the same name
-    return settings
+    for group, prefix, model in models:
+        for setting in _list_model_settings(model, group, prefix) if model is not None else ():
+            settings.setdefault(setting.name, setting)  # a run's own setting wins over the pipeline's of the same name
+    return {name: setting for name, setting in settings.items() if name not in _DERIVED}
 
 
 def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
@@ -338,7 +327,7 @@ def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -
         kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
         meaning, default = schema.get("description", ""), schema.get("default")
         listed = any(kind.get("type") in ("array", "object") for kind in kinds)
-        many, switch = listed and (group == RUN or "repeat" in meaning), kinds[0].get("type") == "boolean"
+        many, switch = listed and (group == "run" or "repeat" in meaning), kinds[0].get("type") == "boolean"
         shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
         values = ", ".join(dict.fromkeys(map(_describe_type, kinds)))
         if name in PLUGINS:
@@ -374,41 +363,6 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         else:
             given[name] = value
     return given
-
-
-_OTHER_FLAGS = {
-    "--skip-ingestion": ("--ingest", "never"),
-    "--force-ingestion": ("--ingest", "fresh"),
-    "--all": ("--by", "source_type"),
-}
-"""Flags without a value that other tools have, each with our equivalent."""
-_SWITCH_WORDS = frozenset({"true", "false", "on", "off", "yes", "no", "1", "0"})
-
-
-def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """Return a command line with Exhibit's flags in place of other tools' flags and of settings written as flags."""
-    words: list[str] = []
-    left = list(argv)
-    while left:
-        word = left.pop(0)
-        flag, sign, value = word.partition("=")
-        if word == "--":
-            return [*words, word, *left]
-        translated = list(_OTHER_FLAGS.get(flag, ()))
-        setting = list_settings().get(flag.removeprefix("--").replace("-", "_"))
-        if not flag.startswith("--") or flag in known:
-            translated = []
-        elif flag == "--source-type":
-            translated = ["--where", f"source_type={value if sign else left.pop(0) if left else ''}"]
-        elif setting is not None and not translated:
-            if not sign:
-                bare = setting.switch and (not left or left[0].lower() not in _SWITCH_WORDS)
-                value = "true" if bare else left.pop(0) if left else ""
-            translated = ["--set", f"{setting.name}={value}"]
-        if translated:
-            say(f"{flag} is now {' '.join(translated)}")
-        words += translated or [word]
-    return words
 
 
 @guarded()

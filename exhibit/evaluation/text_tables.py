@@ -40,52 +40,14 @@ def ceiling_of(metric: str, known: Container[str]) -> str | None:
 def table_of(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], *, width: int = NARROW
 ) -> str:
-    """Return a table of means with their intervals, as text.
-
-    The table has one column per dataset or run. If the columns do not fit the width, the datasets or runs are
-    printed as blocks, one below another.
-    """
-    beside = align_rows(make_mean_rows(columns, metrics))
-    lines = beside if max(map(len, beside)) <= width else _format_blocks(columns, metrics, width)
+    """Return a table of means with a column per dataset or run, or a block per column if they exceed the width."""
+    lines = align_rows(make_mean_rows(columns, metrics))
+    if max(map(len, lines)) > width:
+        lines = []
+        for name, means in columns.items():
+            _, *rows = make_mean_rows({name: means}, [metric for metric in metrics if metric in means])
+            lines += [_format_head(name, means), *(f"  {line}" for line in align_rows(rows))]
     return "\n".join([*lines, *make_mean_notes(columns)])
-
-
-def _format_blocks(
-    columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], width: int
-) -> list[str]:
-    """Return one block of lines for each dataset or run, with aligned figures.
-
-    Standard deviations are left out if the lines would be too wide.
-    """
-    scale = read_scale()
-    rows = {
-        column: [
-            [f"  {_format_title(name)}", *_format_parts(name, means.get(name), scale.of(column, name))]
-            for name in metrics
-            if name in means
-        ]
-        for column, means in columns.items()
-    }
-    every = [row for block in rows.values() for row in block]
-    kept = [at for at in range(_PARTS + 1) if any(row[at] for row in every)]
-    widths = [max((len(row[at]) for row in every), default=0) for at in range(_PARTS + 1)]
-    for at in sorted(_SPREAD & set(kept), reverse=True):
-        if sum(widths[one] + 2 for one in kept) - 2 > width:
-            kept.remove(at)
-    lines = iter(align_rows([[_align_right(row, at, every) for at in kept] for row in every]))
-    blocks = []
-    for column, block in rows.items():
-        blocks += [_format_head(column, columns[column]), *(next(lines) for _ in block)]
-    return blocks
-
-
-_PARTS = 6  # cells of a mean, in the order of `_format_parts`
-_SPREAD = {3, 4}  # the cells with deviations, which summary.json has as well
-_FIGURE = 1  # the cell of the mean, which is right-aligned
-
-
-def _align_right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) -> str:
-    return row[at].rjust(max(len(one[at]) for one in every)) if at == _FIGURE else row[at]
 
 
 def make_mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
@@ -111,35 +73,17 @@ def make_mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) ->
 
 
 def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
-    """Return the text of a table cell: a mean with its interval, standard deviation, n and failures.
-
-    With `bands`, the text ends with a rating of the mean: `good`, `acceptable` or `poor`.
-    """
-    mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
-    if estimate is None or estimate.mean is None:
-        return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")
-    return " ".join(filter(None, (mean, ends, std, spread, f"({over})", band)))
-
-
-def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
-    """Return the parts of a table cell for one metric, as texts.
-
-    They are the mean, its 95% interval, the standard deviation over questions, the spread over repeated runs,
-    the number of questions (or of datasets, if there are several) followed by the number of failed questions,
-    and the name of the quality band, such as `good`.
-    """
+    """Return a mean with its interval, standard deviation, spread over repeats, n, failures and quality band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
-        return ("–", "", "", "", failed.removeprefix(", "), "")
-    metric = describe_metric(name)
-    return (
-        metric.figure(estimate.mean),
-        f"[{', '.join(map(metric.figure, estimate.ci95))}]" if estimate.ci95 else "",
-        f"SD {metric.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else "",
-        f"±{metric.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else "",
-        (f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}") + failed,
-        bands.band(estimate.mean).lower() if bands else "",
-    )
+        return f"–{failed}"
+    figure = describe_metric(name).figure
+    parts = [figure(estimate.mean)]
+    parts += [f"[{', '.join(map(figure, estimate.ci95))}]"] if estimate.ci95 else []
+    parts += [f"SD {figure(estimate.std)}"] if estimate.std is not None and estimate.datasets == 1 else []
+    parts += [f"±{figure(estimate.spread)} over {estimate.repeats} runs"] if estimate.spread is not None else []
+    parts += [f"({f'{estimate.datasets} datasets' if estimate.datasets > 1 else f'n {estimate.n}'}{failed})"]
+    return " ".join([*parts, *([bands.band(estimate.mean).lower()] if bands else [])])
 
 
 def _format_head(name: str, means: Mapping[str, statistics.Estimate]) -> str:

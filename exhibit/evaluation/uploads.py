@@ -133,25 +133,22 @@ class Collection:
     # ---------------------------------------------------------------- a dataset's documents
 
     def bring_in(self, dataset: Dataset) -> Ingestion:
-        """Upload the missing files, wait until the server lists them, and return the ingestion record."""
+        """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
         names = {PurePosixPath(name).name: name for name in dataset.files}
-        began = time.monotonic()
+        began, refused = time.monotonic(), dict[str, str]()
+        missing: dict[str, str] = {}
         with _name_dataset(dataset):
             if self._options.ingest == "fresh":
                 self._retry(lambda deadline: self._delete(list(names), deadline))
             files = self._retry(self.listed)
-            if files is None:
-                self._retry(lambda deadline: self._call(self._ingest.create, deadline))
-            missing = {name: file for name, file in names.items() if name not in (files or ())}
-            refused = self._upload(dataset, missing)
-            files = self._wait([name for name in names if name not in refused])
-        return self._record(dataset, files, refused, time.monotonic() - began if missing else None)
-
-    def compare(self, dataset: Dataset) -> Ingestion:
-        """Return a record of which of a dataset's files the server has, without uploading any."""
-        with _name_dataset(dataset):
-            files = self._retry(self.listed)
-        return self._record(dataset, files or set(), {}, None)
+            if self._options.ingest != "never":
+                if files is None:
+                    self._retry(lambda deadline: self._call(self._ingest.create, deadline))
+                missing = {name: file for name, file in names.items() if name not in (files or ())}
+                refused = self._upload(dataset, missing)
+                files = self._wait([name for name in names if name not in refused])
+        seconds = time.monotonic() - began if missing else None
+        return self._record(dataset, files or set(), refused, seconds)
 
     def remove(self, dataset: Dataset) -> None:
         """Delete a dataset's documents from the server's collection."""

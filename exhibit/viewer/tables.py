@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from exhibit.evaluation.bands import Scale
-from exhibit.evaluation.expected import EXPECTED
 from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
@@ -126,9 +125,6 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
             chosen = [
                 name for name in shorten_metrics(names) if describe_metric(name).group in ("Retrieval", "Answers")
             ]
-            if label == EXPECTED:  # the rows of one kind are comparable
-                abouts = {name: describe_metric(name) for name in names}
-                chosen = [name for name, about in abouts.items() if (about.group, about.unit) == ("Answers", "share")]
             rows = make_metric_rows(values, scale, metrics=chosen, dataset=dataset)
             # a label with a different value for every second question is a name, not a kind
             if not rows or not 1 < len(values) <= max(2, sum(sizes.values()) / 2):

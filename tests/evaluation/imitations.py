@@ -35,11 +35,6 @@ def langchain_chain(case: Case) -> Shaped:
     return {"input": case.question, "context": documents, "answer": case.truth}
 
 
-def langserve(case: Case) -> Shaped:
-    """Return a reply of a LangChain retrieval chain as LangServe wraps it."""
-    return {"output": langchain_chain(case), "metadata": {"run_id": "1"}}
-
-
 def llamaindex(case: Case) -> Shaped:
     """Return a reply as a LlamaIndex query engine gives it."""
     nodes = [
@@ -53,13 +48,6 @@ def haystack(case: Case) -> Shaped:
     """Return a reply as a Haystack pipeline with an answer builder gives it."""
     documents = [{"content": text, "meta": {"file_path": file}, "score": 0.7} for file, text in quotes(case)]
     return {"query": case.question, "answers": [{"data": case.truth, "documents": documents}]}
-
-
-def hayhooks(case: Case) -> Shaped:
-    """Return a reply as Hayhooks gives it: the output of each pipeline component."""
-    documents = [{"content": text, "meta": {"file_path": file}} for file, text in quotes(case)]
-    replies = [{"role": "assistant", "content": [{"text": case.truth}], "meta": {"usage": {"prompt_tokens": 9}}}]
-    return {"retriever": {"documents": documents}, "llm": {"replies": replies}}
 
 
 def ragas(case: Case) -> Shaped:
@@ -95,35 +83,6 @@ def ours(case: Case) -> Shaped:
     return {"id": case.id, "answer": case.truth, "passages": passages}
 
 
-def nvidia_stream(case: Case) -> bytes:
-    """Return a stream of the NVIDIA blueprint's `/generate`.
-
-    The first event has the citations; each later event has an empty default.
-    """
-    empty = {"total_results": 0, "results": []}
-    results = [
-        {"content": text, "document_name": file, "score": 0.5, "metadata": {"page_number": 1}}
-        for file, text in quotes(case)
-    ]
-    half = len(case.truth) // 2
-    events = [
-        _chunk(case.truth[:half], {"total_results": len(results), "results": results}),
-        _chunk(case.truth[half:], empty),
-        {**_chunk("", empty), "usage": {"total_tokens": 30, "prompt_tokens": 20, "completion_tokens": 10}},
-    ]
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode() + b"data: [DONE]\n\n"
-
-
-def _chunk(text: str, citations: Shaped) -> Shaped:
-    message = {"role": "assistant", "content": text}
-    usage = {"total_tokens": 0, "prompt_tokens": 0, "completion_tokens": 0}
-    return {
-        "choices": [{"index": 0, "message": message, "delta": {"content": ""}}],
-        "citations": citations,
-        "usage": usage,
-    }
-
-
 FILES: dict[str, Callable[[Case], Shaped]] = {
     "ours": ours,
     "nvidia": nvidia_rows,
@@ -133,15 +92,6 @@ FILES: dict[str, Callable[[Case], Shaped]] = {
     "haystack": haystack,
     "ragas": ragas,
     "evaltools": evaltools,
-}
-SERVERS: dict[str, Callable[[Case], Shaped | bytes]] = {
-    "langchain": langchain,
-    "langchain chain": langchain_chain,
-    "langserve": langserve,
-    "llamaindex": llamaindex,
-    "haystack": haystack,
-    "hayhooks": hayhooks,
-    "nvidia": nvidia_stream,
 }
 
 

@@ -84,8 +84,8 @@ def test_file_type_leaves_files_out_and_warns_of_their_gold(tmp_path):
     (folder / "corpus" / "alder.txt").rename(folder / "corpus" / "alder.html")
     dataset, warnings = one(folder, file_types=("html",))
     assert list(dataset.files) == ["alder.html"]
-    assert "the gold of 6 of 9 questions is in 2 files that are left out by their type" in warnings[0]
-    assert "2 of 9 questions is in 1 files that are not in corpus/: alder.txt; they are failed" in warnings[1]
+    assert "6 of 9 questions fail: the gold is in 2 files that are left out by their type" in warnings[0]
+    assert "2 of 9 questions fail: the gold is in 1 files that are not in corpus/: alder.txt" in warnings[1]
     assert list(one(folder)[0].files) == ["alder.html", "birch.txt", "cedar.txt"]
 
 

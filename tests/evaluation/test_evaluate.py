@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
 import statistics
-import subprocess
-import sys
-import threading
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-import evaluate_rag
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.runs import RunResults
@@ -311,34 +304,6 @@ def test_a_dataset_that_changed_is_not_gone_on_with(run, bundle, tmp_path):
         run("old", resume=True)
 
 
-def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
-    killed = threading.Event()
-
-    def reply(question):
-        if len(server.bodies) >= 5:
-            killed.wait()  # so that it is killed in the middle, however late this test comes to it
-        return chat("fine", ["words"])
-
-    server.reply = reply
-    command = [sys.executable, "evaluate_rag.py", "--dataset-paths", str(bundle), "--target-url", server.url,
-               "--output-dir", str(tmp_path / "results"), "--run-name", "r", "--threads", "1", "--report-cases",
-               "0", "--metrics", "answer_length"]  # fmt: skip
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    journal = tmp_path / "results" / "r" / "leases" / "journal.jsonl"
-    while not (len(server.bodies) >= 5 and journal.is_file() and journal.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None
-        time.sleep(0.01)  # the next question is asked while a reply is being written down
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    killed.set()
-    done = rows_of(journal)
-    assert 2 <= len(done) < 9
-    server.bodies.clear()
-    assert evaluate_rag.main([*command[2:], "--resume"]) == 0
-    assert len(server.bodies) == 1 + 9 - len(done)
-    assert len(rows_of(tmp_path / "results" / "r" / "leases" / "eval_results.jsonl")) == 9
-
-
 # ---------------------------------------------------------------- a server that fails
 
 
@@ -458,6 +423,8 @@ def test_the_ready_configs_are_sound(name):
             "target_url: not a setting of the target predictions",
         ),
         ({"max_failures": 2}, "max_failures"),
+        ({"sample_seed": 1}, "sample_seed has no effect without limit"),
+        ({"target_key": "VARIABLE"}, "target_key: only for a server: --target-url"),
         ({"threshold": "high"}, "^settings: threshold"),
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],

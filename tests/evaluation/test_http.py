@@ -379,10 +379,9 @@ def test_server_is_asked_and_read_as_its_file_says(dataset, tmp_path):
     ("text", "message"),
     [
         ("[reply]\nanswer = 'a..b'", "is not JMESPath"),
-        (f"[reply]\nanswer = '{'a.' * 300}b'", "too many nested steps"),
         ("[ask]\npath = 'ask'", "ask.path"),
         ("[asks]\npath = '/ask'", "asks"),
-        ("key = 'OPENAI_API_KEY'", "only variables named EXHIBIT_TARGET_.*--set target_key=OPENAI_API_KEY"),
+        ("key = 'OPENAI_API_KEY'", "only variables named EXHIBIT_TARGET_.*--set target_key=VARIABLE"),
         ("= 3", "mine.toml"),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -11,13 +13,12 @@ import pytest
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, squad_inputs
+from exhibit.evaluation.interop import ragas_dataset
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.metrics.parity import make_squad_prediction, split_squad_words
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run_folder import RunFolder
 from tests.evaluation import systems
 from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle
@@ -114,33 +115,6 @@ def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_
     assert measure(cases, Options(parity="squad"), names=["answer_f1"]) == {"answer_f1": [1.0, None]}
 
 
-def test_squad_s_metric_is_given_what_was_answered_and_what_is_expected(runs):
-    inputs = squad_inputs(runs / "poor")
-    assert [row["id"] for row in inputs["predictions"]] == [row["id"] for row in inputs["references"]]
-    assert len(inputs["predictions"]) == 8 and "leases/3" not in {row["id"] for row in inputs["predictions"]}
-    told = {"id": "leases/1", "prediction_text": "The five year's term, I think.", "no_answer_probability": 0.0}
-    assert inputs["predictions"][1] == told
-    answers = {"text": ["The term of this Agreement is five years"], "answer_start": [0]}
-    assert inputs["references"][1] == {"id": "leases/1", "answers": answers}
-    good = squad_inputs(runs / "good")["predictions"][1]
-    assert good["prediction_text"].strip() == "The term of this Agreement is five years", "without its citation"
-
-
-@pytest.mark.interop
-def test_squad_v2_gives_our_figures(runs):
-    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1  # what HF's `squad_v2` computes
-
-    for name in ("good", "poor"):
-        told = squad_inputs(runs / name)
-        rows = {f"{row.dataset}/{row.id}": row for row in RunFolder(runs / name).rows}
-        assert len(told["predictions"]) == sum(not row.reply.error for row in rows.values())
-        for prediction, reference in zip(told["predictions"], told["references"], strict=True):
-            golds, said = reference["answers"]["text"] or [""], prediction["prediction_text"]
-            scores = rows[prediction["id"]].scores
-            assert scores["answer_f1"] == pytest.approx(max(compute_f1(gold, said) for gold in golds), abs=1e-12)
-            assert scores["answer_exact_match"] == max(compute_exact(gold, said) for gold in golds)
-
-
 @pytest.mark.interop
 def test_the_table_is_what_squad_v2_computes():
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
@@ -152,7 +126,7 @@ def test_the_table_is_what_squad_v2_computes():
         assert max(compute_f1(gold, said) for gold in texts) == pytest.approx(overlap)
 
 
-# ---------------------------------------------------------------- ragas and DeepEval
+# ---------------------------------------------------------------- ragas
 
 
 @pytest.mark.interop
@@ -165,20 +139,13 @@ def test_ragas_takes_a_run(runs):
     assert sample.reference == sample.retrieved_contexts[0] == sample.reference_contexts[0]
 
 
-@pytest.mark.interop
-def test_deepeval_takes_a_run(runs):
-    cases = deepeval_dataset(runs / "good").test_cases
-    assert len(cases) == 9 and cases[0].name == "leases/0"
-    assert cases[0].expected_output == cases[0].context[0] == cases[0].retrieval_context[0]
-    assert cases[0].actual_output == f"{cases[0].expected_output} [1]"
-
-
-def test_what_is_no_run_is_named(tmp_path, runs):
+def test_a_run_is_given_to_ragas_without_failed_questions(runs, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ragas", SimpleNamespace(EvaluationDataset=SimpleNamespace(from_list=list)))
+    samples = ragas_dataset(runs / "poor")
+    assert len(samples) == 8 and samples[0]["response"] == "The five year's term, I think."
+    assert set(samples[0]) == {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
     with pytest.raises(BundleError, match="no such run"):
-        squad_inputs(tmp_path / "nothing")
-    (runs / "good" / "leases" / "eval_results.jsonl").unlink()
-    with pytest.raises(BundleError, match="continue it with --resume --run-name good"):
-        squad_inputs(runs / "good")
+        ragas_dataset(tmp_path / "nothing")
 
 
 # ---------------------------------------------------------------- NVIDIA's interfaces

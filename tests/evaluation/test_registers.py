@@ -47,7 +47,7 @@ def client(tmp_path, clock=None, **options) -> Client:
 
 
 def register(tmp_path, registers, clock=None) -> Register:
-    return Register(client(tmp_path, clock), legislation=registers.url, case_law=registers.url)
+    return Register(client(tmp_path, clock), registers.url)
 
 
 def only(text: str) -> Reference:
@@ -115,25 +115,21 @@ def test_addresses_are_made_from_the_reference_alone():
 
 
 def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
-    found = find_references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
+    found = find_references("section 33 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
     once = register(tmp_path, registers)
     first = {reference: once.check(reference) for reference in found}
     asked = list(registers.asked)
-    assert len(first) == 3 and len(asked) == len(set(asked))
+    assert len(first) == 2 and len(asked) == len(set(asked))
     twice = register(tmp_path, registers)
     assert {reference: twice.check(reference) for reference in found} == first == once.checked
     assert registers.asked == asked, "the second run asked anew"
 
 
-def test_what_was_absent_is_asked_for_again_after_a_month(tmp_path, registers):
-    clock = Clock()
+def test_absent_reference_is_asked_again_by_the_next_run(tmp_path, registers, monkeypatch):
     reference = only("[2024] EWCA Civ 124")
-    assert register(tmp_path, registers, clock).check(reference).outcome == "absent"
-    clock.now += 31 * 24 * 3600
-    registers_now = loopback.JUDGMENTS | {"ewca/civ/2024/124"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loopback, "JUDGMENTS", registers_now)
-        assert register(tmp_path, registers, clock).check(reference).outcome == "found"
+    assert register(tmp_path, registers).check(reference).outcome == "absent"
+    monkeypatch.setattr(loopback, "JUDGMENTS", loopback.JUDGMENTS | {"ewca/civ/2024/124"})
+    assert register(tmp_path, registers).check(reference).outcome == "found"
 
 
 def test_there_is_a_pause_between_requests_and_a_name_on_each(tmp_path, registers):
@@ -237,13 +233,13 @@ def flags(tmp_path, url: str) -> list[str]:
     return [
         "--dataset-paths", str(bundle(tmp_path)), "--target", f"predictions:{tmp_path / 'replies.jsonl'}",
         "--output-dir", str(tmp_path / "results"), "--run-name", "r",
-        "--legislation-url", url, "--case-law-url", url,
+        "--registers-url", url,
     ]  # fmt: skip
 
 
 def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("exhibit.evaluation.evaluate.Client", lambda folder, **_: Client(folder, delay=0.0))
+    monkeypatch.setattr("exhibit.evaluation.registers.DELAY_SECONDS", 0.0)
     assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
     place = tmp_path / "results" / "r" / "limits"
     rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -258,9 +254,11 @@ def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch
     ]
 
 
-def test_a_run_that_was_not_asked_to_asks_nobody(tmp_path, registers):
-    assert evaluate_rag.main(flags(tmp_path, registers.url)) == 0
-    assert registers.asked == []
+def test_a_run_that_was_not_asked_to_asks_nobody(tmp_path, registers, capsys):
+    mirror = flags(tmp_path, registers.url)
+    assert evaluate_rag.main(mirror) == 1
+    assert "registers_url has no effect without check_references" in capsys.readouterr().err
+    assert evaluate_rag.main(mirror[:-2]) == 0 and registers.asked == []
     summary = json.loads((tmp_path / "results" / "r" / "summary.json").read_text(encoding="utf-8"))
     assert "references_official" not in summary
 
@@ -307,7 +305,7 @@ LINKS = '<html><a href="http://x/id/ukpga/1985/68">Housing <b>Act</b> 1985</a></
 )  # fmt: skip
 def test_an_act_is_known_by_its_title_among_those_that_are_listed(pages, outcome, url):
     pages = Pages(**pages)
-    one = Register(pages, legislation="http://x/", case_law="http://y/")
+    one = Register(pages, "http://x/")
     told = one.check(only("section 3 of the Housing Act 1985"))
     assert (told.outcome, told.url) == (outcome, url) and one.outcome(
         only("section 3 of the Housing Act 1985")
@@ -328,5 +326,5 @@ def test_an_act_is_known_by_its_title_among_those_that_are_listed(pages, outcome
     ],
 )
 def test_a_judgment_is_absent_where_the_register_is_whole(year, pages, outcome):
-    told = Register(Pages(**pages), legislation="http://x", case_law="http://y/").check(only(f"[{year}] EWCA Civ 12"))
+    told = Register(Pages(**pages), "http://y/").check(only(f"[{year}] EWCA Civ 12"))
     assert (told.outcome, told.url) == (outcome, f"http://y/ewca/civ/{year}/12")

@@ -14,7 +14,6 @@ from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.score_table import Column
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import summarise_run
@@ -136,20 +135,3 @@ def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path):
         assert [one.id for one in kept] == list(range(lines[:cut].count(b"\n")))
         assert path.read_bytes() == lines[: lines.rfind(b"\n", 0, cut) + 1]
     assert [one.failed for one in kept] == [False, True, False]
-
-
-# ---------------------------------------------------------------- columns
-
-
-def test_a_column_is_its_values():
-    values = [0.1, None, 1.0, None, -3.5]
-    column = Column(values)
-    assert column == values and values == column and list(column) == values and len(column) == 5
-    assert column[1] is None and column[4] == -3.5 and column[1:3] == [None, 1.0]
-    column.extend([None])
-    assert column != values
-
-
-def test_a_metric_that_gives_no_number_is_found_out():
-    with pytest.raises(ValueError, match="return None"):
-        Column([0.5, float("nan")])

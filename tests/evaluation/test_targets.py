@@ -152,18 +152,6 @@ def http(server, monkeypatch):
     return make
 
 
-def test_a_request_template_and_paths(http, server, dataset):
-    hits = [{"source": "x/birch.txt", "body": "b"}]
-    server.reply = lambda body: {"out": [{"text": f"re: {body['q']}"}], "hits": hits}
-    template = {"q": "{question}", "deep": [{"n": 3, "p": "{parameters}"}]}
-    target = http(
-        request=template, parameters={"a": 1}, response_answer_jmespath="out[0].text", response_context_jmespath="hits"
-    )
-    [reply] = ask(target, dataset, dataset.cases[:1])
-    assert server.bodies == [{"q": dataset.cases[0].question, "deep": [{"n": 3, "p": {"a": 1}}]}]
-    assert reply.answer == f"re: {dataset.cases[0].question}" and reply.passages[0].filename == "birch.txt"
-
-
 FAULTS = {
     "a status": ((400, b"<h1>Bad</h1> &amp; wrong"), "HTTP 400 Bad Request: Bad & wrong"),
     "a status that is JSON": ((422, {"detail": [{"msg": "question too long"}]}), "HTTP 422 Unprocessable"),
@@ -257,9 +245,6 @@ def test_what_cannot_work_is_said_at_once(http):
     with pytest.raises(ToolkitError, match="target_response_answer_jmespath: .*'a\\[' is not JMESPath"):
         http(response_answer_jmespath="a[")
     assert http(url="http://me:pass@host/ask?code=1").name == "http:http://host/ask"
-
-
-# ---------------------------------------------------------------- a file
 
 
 # ---------------------------------------------------------------- passages and their places

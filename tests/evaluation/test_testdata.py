@@ -136,7 +136,7 @@ def test_the_same_file_gives_the_same_folder_and_another_one_another(evals):
     [
         ('{"question": "Why?"}\n', "line 1: 'question' and 'truth' must be"),
         ('{"question": "Why?", "truth": " "}\n', "line 1: 'question' and 'truth' must be"),
-        ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: must be a JSON object"),
+        ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: 'question' and 'truth' must be"),
         ("\n", "has no questions"),
     ],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType, SimpleNamespace
-
 import pytest
 
 from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
@@ -102,27 +99,3 @@ def test_worse_is_what_is_beyond_chance():
     assert is_worse("answer_f1", worse)
     for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
         assert not is_worse("answer_f1", other)
-
-
-def test_a_run_is_given_to_deepeval_case_by_case(monkeypatch):
-    from exhibit.evaluation import interop
-
-    class Set(SimpleNamespace):
-        def add_test_case(self, case):
-            self.cases = [*getattr(self, "cases", []), case]
-
-    dataset, cases = ModuleType("deepeval.dataset"), ModuleType("deepeval.test_case")
-    dataset.EvaluationDataset, cases.LLMTestCase = Set, SimpleNamespace
-    for name, module in {
-        "deepeval": ModuleType("deepeval"),
-        "deepeval.dataset": dataset,
-        "deepeval.test_case": cases,
-    }.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    told = [
-        {"question": f"q{n}", "answer": "a", "truth": "t", "gold": [], "passages": ["p"], "id": str(n)}
-        for n in range(2)
-    ]
-    monkeypatch.setattr(interop, "_read_answered", lambda _folder: told)
-    made = interop.deepeval_dataset("x").cases
-    assert [(one.input, one.actual_output, one.name) for one in made] == [("q0", "a", "0"), ("q1", "a", "1")]

@@ -14,8 +14,7 @@ from exhibit.evaluation.label_choices import choose
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
-from exhibit.rag.config import PLUGINS, Config
-from exhibit.rag.context import Source
+from exhibit.rag.config import PLUGINS
 from exhibit.rag.index import FORMAT, MANIFEST, open_index
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.protocols import Hit, Retrieved
@@ -35,22 +34,12 @@ On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 wit
 
 
 def open(argument: str | None, options: TargetOptions) -> "Builtin":
-    """Return the built-in pipeline with the config in the options."""
-    if argument:
-        raise ToolkitError(
-            f"--target builtin takes no argument, but got {argument!r}; use --preset and the other settings"
-        )
-    _check(options)
-    return Builtin(options)
-
-
-def _check(options: TargetOptions) -> None:
-    """Raise one error that names every unknown component."""
+    """Return the built-in pipeline with the config in the options; raise one error that names unknown components."""
+    problems = [f"--target builtin takes no argument, but got {argument!r}"] if argument else []
     config = options.config
     wanted = {"splitter": config.splitter, "store": config.store}
     wanted |= {} if options.embedder else {"embedder": config.embedder}
     wanted |= {} if options.llm or config.llm == "none" else {"llm": config.llm}
-    problems = []
     for kind, name in wanted.items():
         try:
             load_plugin(PLUGINS[kind], name)
@@ -58,6 +47,7 @@ def _check(options: TargetOptions) -> None:
             problems.append(str(error))
     if problems:
         raise ToolkitError("\n".join(problems))
+    return Builtin(options)
 
 
 class Builtin:
@@ -99,16 +89,13 @@ class Builtin:
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
-        if self._options.ingest == "fresh" or not (folder / MANIFEST).is_file():
-            if self._options.ingest == "never":
-                raise BundleError(
-                    f"{folder}: no index of {dataset.name} with these settings; remove --ingest never to build it"
-                )
-            return self._build(dataset, folder)
-        self._pipeline.open(folder)
-        report = _read_ingestion(folder, dataset, self._options.config)
-        # a document may have been skipped because of a lower limit or a busy machine, so it is tried again
-        return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
+        if self._options.ingest != "fresh" and (folder / MANIFEST).is_file():
+            return self._reuse(dataset, folder)
+        if self._options.ingest == "never":
+            raise BundleError(
+                f"{folder}: no index of {dataset.name} with these settings; remove --ingest never to build it"
+            )
+        return self._build(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
         """Return the folder of the dataset's index."""
@@ -123,22 +110,28 @@ class Builtin:
     def _build(self, dataset: Dataset, folder: Path) -> Ingestion:
         paths = [path for _, path in sorted(dataset.files.items())]
         report = self._pipeline.index(paths, folder, force=True, sha256=self._sha256)
-        speed = report.pages / report.seconds if report.seconds and report.pages else None
         return Ingestion(
             files=len(paths),
             pages=report.pages,
-            pages_per_second=speed,
+            pages_per_second=report.pages / report.seconds if report.seconds and report.pages else None,
             chunks=report.chunks,
             seconds=report.seconds,
             set_aside=[_strip_folders(reason, dataset) for reason in report.set_aside],
         )
 
-    def _add(self, dataset: Dataset, folder: Path) -> Ingestion:
-        """Add the missing documents to an existing index, and return the ingestion record."""
+    def _reuse(self, dataset: Dataset, folder: Path) -> Ingestion:
+        """Return the ingestion record of an existing index, after another try at the documents that it lacks."""
+        self._pipeline.open(folder)
         index = open_index(folder, self._options.config)
-        report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
-        set_aside = tuple(_strip_folders(reason, dataset) for reason in report.set_aside)
-        return _read_ingestion(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
+        missing = [name for name in sorted(dataset.files) if name not in index]
+        reasons = [f"{name}: not in the index" for name in missing]
+        if missing and self._options.ingest != "never":
+            # a document may have been skipped because of a lower limit or a busy machine
+            report = self._pipeline.add(*(dataset.files[name] for name in missing))
+            reasons = [_strip_folders(reason, dataset) for reason in report.set_aside]
+            index = open_index(folder, self._options.config)
+        pages = sum(entry.pages or 0 for entry in index.documents)
+        return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=reasons)
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index, so that no document is read twice."""
@@ -190,20 +183,16 @@ def _join_history(case: Case) -> str:
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
-    passages = tuple(map(_make_passage, list_passages(retrieved)))
-    before = None if retrieved.before is None else tuple(map(_make_passage, retrieved.before))
-    confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
     ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
     chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
-    context = tuple(rank for rank in chosen if rank is not None)
     return Reply(
-        passages=passages,
+        passages=tuple(map(_make_passage, list_passages(retrieved))),
         selected=len(retrieved.selected),
-        context=context,
-        retrieved=before,
+        context=tuple(rank for rank in chosen if rank is not None),
+        retrieved=None if retrieved.before is None else tuple(map(_make_passage, retrieved.before)),
         cut_by=retrieved.cut_by,
         seconds=seconds,
-        confidence=confidence,
+        confidence=None if retrieved.confidence is None else round(retrieved.confidence, 6),
     )
 
 
@@ -221,17 +210,16 @@ def make_answered_reply(one: Answered, seconds: float) -> Reply:
     reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
-    ranks = {source.number: _rank(source, list_passages(one.retrieved)) for source in one.context.sources}
-    sure = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
-    read = tuple(dict.fromkeys(ranks.values()))
-    cut_by = "budget" if one.context.left_out else reply.cut_by
-    answered = renumber(answer.text, ranks)
-    return replace(reply, answer=answered, context=read, cut_by=cut_by, usage=dict(answer.usage), confidence=sure)
-
-
-def _rank(source: Source, ranked: Sequence[Hit]) -> int:
-    """Return the rank, from 1, of the passage that contains a source of the answer."""
-    return _find_rank(source.hit, ranked) or source.number
+    passages = list_passages(one.retrieved)
+    ranks = {source.number: _find_rank(source.hit, passages) or source.number for source in one.context.sources}
+    return replace(
+        reply,
+        answer=renumber(answer.text, ranks),
+        context=tuple(dict.fromkeys(ranks.values())),
+        cut_by="budget" if one.context.left_out else reply.cut_by,
+        usage=dict(answer.usage),
+        confidence=reply.confidence if answer.confidence is None else round(answer.confidence, 6),
+    )
 
 
 def _find_rank(hit: Hit, ranked: Sequence[Hit]) -> int:
@@ -253,14 +241,6 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
         return str(ranks.get(int(match[0]), match[0]))
 
     return rewrite_citations(text, lambda written, _: re.sub(r"\d+", rank, written))
-
-
-def _read_ingestion(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
-    """Return the ingestion record of an existing index."""
-    index = open_index(folder, config)
-    missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
-    pages = sum(entry.pages or 0 for entry in index.documents)
-    return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=missing)
 
 
 def _strip_folders(reason: str, dataset: Dataset) -> str:

@@ -65,6 +65,7 @@ _MAX_PROBED = 5
 """A server is rejected when this many questions from all parts of the dataset fail: a filter may refuse one."""
 _REFUSED = (401, 403, 407)
 _ABSENT = (404, 405, 410)
+_FAULT = 500  # what many servers answer to a body of another form
 _log = logging.getLogger(__name__)
 
 # ---------------------------------------------------------------- the file that describes a server
@@ -97,8 +98,6 @@ class System(_Part):
     key: Annotated[str, Field(pattern=r"^(EXHIBIT_TARGET_[A-Z0-9_]+)?$")] = ""
     """The environment variable with the server's key, where `target_key` names none; never another service's key."""
     key_header: str = "Authorization: Bearer {key}"
-    plain_collection: bool = False
-    """Whether the name of a collection may have only letters, digits and underscores."""
     settings: dict[str, TargetSetting] = {}
     ask: Ask = Ask()
     reply: ReplyPaths = ReplyPaths()
@@ -111,26 +110,24 @@ def read_system(wanted: str) -> System:
         return System()
     path = SYSTEMS / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
     try:
-        content = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
+        return System.model_validate(parse_toml(read_text(path).removeprefix("\ufeff"), where=path))
     except BundleError as error:
         raise ToolkitError(f"{error}; the systems are {', '.join(list_systems())}") from error
-    try:
-        return System.model_validate(content)
     except ValidationError as error:
-        faults, key = format_faults(error, most=5), content.get("key")
+        faults = format_faults(error, most=5)
         if any(fault["loc"] == ("key",) for fault in error.errors()):
             faults += (
-                f"; a target file may use only variables named EXHIBIT_TARGET_…; to allow {key}, add "
-                f"--set target_key={key}"
+                "; a target file may use only variables named EXHIBIT_TARGET_…; to allow another one, add "
+                "--set target_key=VARIABLE"
             )
         raise ToolkitError(f"{path}: {faults}") from error
 
 
 def _parse_pairs(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return value
     pairs = [value] if isinstance(value, str) else value
-    return dict(parse_pair(pair, example="Authorization=TOKEN") for pair in pairs)
+    return (
+        pairs if isinstance(pairs, Mapping) else dict(parse_pair(one, example="Authorization=TOKEN") for one in pairs)
+    )
 
 
 class ServerSettings(BaseModel):
@@ -217,10 +214,6 @@ class Server:
             given = {part: path for part, key in paths.items() if (path := self.values[key]) is not None}
             self.paths, self._body = ReplyPaths.model_validate(given), self.values["request"] or None
         self._get = system.ask.method == "GET" or "{question}" in self.url
-        self._searches_body = self._body is None and not self._get
-        """Whether the body that the server wants is not known yet."""
-        self._described: list[str] = []
-        """The paths that the server's description has."""
         self._probed = self._marks_end = False
         self._answers: bool | None = None
         """Whether the server answers, or only retrieves; None until a reply has shown it."""
@@ -238,7 +231,7 @@ class Server:
             "as_of": case.labels.get("as_of"),
             "collection": collection,
         }
-        ask, body = self.system.ask, self._body if self._body is not None else self._list_bodies(case)[0]
+        ask, body = self.system.ask, self._list_bodies(case)[0]
         with self._send(
             fill_path(ask.path, values), None if self._get else fill(body, values), deadline=deadline,
             method="GET" if self._get else ask.method, url=fill_path(self.url, values),
@@ -271,8 +264,6 @@ class Server:
                 asked = f" at {wanted[0]}" if wanted and len(wanted) == 1 else ""
                 raw = parts.raw[0] if parts.ended is not None and parts.raw else parts.raw
                 raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(raw)}", raw)
-        elif paths.failed and paths.failed in parts.answer:
-            raise self._make_error(parts.answer[:200], transient=True)
         return parts
 
     def _parse(self, data: bytes) -> Any:
@@ -286,11 +277,8 @@ class Server:
         """Raise an error if the reply itself, or an event of a stream, reports one."""
         stated = reply if event == "error" else search(self.paths.error, reply) if self.paths.error else None
         if error := stated or (reply.get("error") if isinstance(reply, Mapping) else None):
-            raise self._make_error(error, transient=event == "error")
-
-    def _make_error(self, error: Any, *, transient: bool = False) -> HttpError:
-        text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
-        return HttpError(f"the server reports an error: {text}", transient=transient)
+            text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
+            raise HttpError(f"the server reports an error: {text}", transient=bool(stated))
 
     def reply(self, case: Case, deadline: Deadline, collection: str, names: FileNamer) -> Reply:
         """Ask a question once; raise an error if the reply cannot be read, so that only this question fails."""
@@ -330,10 +318,12 @@ class Server:
             return []
         self._probed = True
         uploads = self._options.ingest in ("auto", "fresh")
-        documents = self.documents(self.collection(dataset)) if uploads or self._options.delete_collection else None
-        if documents is None and (uploads or self._options.delete_collection):
+        if not uploads and not self._options.delete_collection:
+            return self._ask_some(dataset, cases)
+        documents = self.documents(self.collection(dataset))
+        if documents is None:
             raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
-        if documents is None or not uploads:
+        if not uploads:
             return self._ask_some(dataset, cases)
         try:
             documents.listed(Deadline(self._options.timeout, flag="--timeout"))
@@ -344,23 +334,24 @@ class Server:
         return []
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a few questions and return notes on the replies; raise one error if none is answered."""
-        collection, notes = self.collection(dataset), self._note_conversations(cases)
-        errors: list[HttpError] = []
+        """Ask up to five questions and return notes on the replies; raise one error if none is answered."""
+        collection, notes, errors = self.collection(dataset), self._note_conversations(cases), list[HttpError]()
+        described, paths = (None, []) if self._body is not None or self._get else self._read_description()
+        self._body = described if described else self._body
         answered: list[Parts] = []
         positions = {round(number * (len(cases) - 1) / (_MAX_PROBED - 1)) for number in range(_MAX_PROBED)}
         for case in (cases[position] for position in sorted(positions)):
-            try:
-                answered.append(self._ask_first(case, collection, notes, retry=not errors))
-            except UnreachableError as error:
-                raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
-            except HttpError as error:
-                errors.append(error)
-                continue
-            if answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1:
+            # only the first question waits for a busy server: if it stays busy, waiting again would not help
+            retries = Retries(0 if errors else self._options.retries, self._options.backoff)
+            parts, faults = self._try_bodies(case, collection, retries, notes)
+            errors += faults
+            answered += [parts] if parts else []
+            if answered and (answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1):
                 break
         if not answered:
-            raise ToolkitError(self._explain(errors)) from errors[0]
+            raise ToolkitError(self._explain(errors, cases[0], paths)) from errors[0]
+        if described:
+            notes.append(f"{self.name}: asked as its /openapi.json says: {_shorten(described)}")
         best = next((parts for parts in answered if parts.passages), answered[-1])
         self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:
@@ -369,72 +360,62 @@ class Server:
             notes.append(f"{self.name}: the replies have passages but no answer: only retrieval is measured")
         return notes + self._check_passages(best, dataset.documents.named)
 
-    def _ask_first(self, case: Case, collection: str, notes: list[str], *, retry: bool) -> Parts:
-        """Ask a question of the probe; find out which body the server wants, where no setting states it."""
-        if not self._searches_body:
-            return self._ask_with_retries(case, collection, retry=retry)
-        described = self._read_description()
-        bodies = [described] if described else self._list_bodies(case)
+    def _try_bodies(
+        self, case: Case, collection: str, retries: Retries, notes: list[str]
+    ) -> tuple[Parts | None, list[HttpError]]:
+        """Ask a question with each body that the server may want; keep the first that it answers."""
         errors: list[HttpError] = []
-        for body in bodies:
-            self._body = body
+        bodies = [None] if self._get else self._list_bodies(case)
+        deadline = Deadline(self._options.timeout, flag="--timeout")
+        for number, body in enumerate(bodies):
+            before, self._body = self._body, body
             try:
-                parts = self._ask_with_retries(case, collection, retry=retry)
-            except UnreachableError:
-                raise
+                parts = retries(lambda: self._exchange_if_reachable(case, deadline, collection), deadline=deadline)
             except HttpError as error:
-                if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != 500):
-                    raise
+                self._body = before
                 errors.append(error)
+                if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
+                    break
                 continue
-            self._searches_body = False
-            if described or body is not bodies[0]:
-                source = "as its /openapi.json says" if described else "as many servers expect it"
-                notes.append(f"{self.name}: asked {source}: {json.dumps(body, ensure_ascii=False)[:300]}")
-            return parts
-        self._body = None
-        raise _choose_error(errors)
+            if number:
+                notes.append(f"{self.name}: asked as many servers expect it: {_shorten(body)}")
+            return parts, errors
+        return None, errors
+
+    def _exchange_if_reachable(self, case: Case, deadline: Deadline, collection: str) -> Parts:
+        try:
+            return self.exchange(case, deadline, collection)
+        except UnreachableError as error:
+            raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
 
     def _list_bodies(self, case: Case) -> list[Any]:
+        """Return the request body that is known, else the common ones."""
+        if self._body is not None:
+            return [self._body]
         conversation = bool(case.history) or case.session is not None
         return list_common_bodies(self.values["parameters"], conversation=conversation)
 
-    def _read_description(self) -> Any:
+    def _read_description(self) -> tuple[Any, list[str]]:
+        """Return the body that the server's `openapi.json` describes, if any, and the paths that it has."""
         parts = urlsplit(self.url)
         try:
-            openapi = self.fetch(
-                "/openapi.json", deadline=Deadline(_DESCRIPTION_SECONDS), method="GET",
-                url=f"{parts.scheme}://{parts.netloc}",
-            )  # fmt: skip
+            deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
+            openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
         except HttpError:  # a server that does not answer is reported with the address of the questions
-            return None
-        self._described = [path for path, methods in (search("paths", openapi) or {}).items() if "post" in methods]
-        return make_body(openapi, parts.path.rstrip("/") + self.system.ask.path)
+            return None, []
+        paths = [path for path, methods in (search("paths", openapi) or {}).items() if "post" in methods]
+        return make_body(openapi, parts.path.rstrip("/") + self.system.ask.path), paths
 
-    def _ask_with_retries(self, case: Case, collection: str, *, retry: bool) -> Parts:
-        deadline = Deadline(self._options.timeout, flag="--timeout")
-
-        def ask_once() -> Parts:
-            try:
-                return self.exchange(case, deadline, collection)
-            except UnreachableError as error:
-                error.transient = False
-                raise
-
-        # only the first question waits for a busy server: if it stays busy, waiting again would not help
-        return Retries(self._options.retries if retry else 0, self._options.backoff)(ask_once, deadline=deadline)
-
-    def _explain(self, errors: Sequence[HttpError]) -> str:
+    def _explain(self, errors: Sequence[HttpError], case: Case, paths: Sequence[str] = ()) -> str:
         """Return a message with what was sent, what came back, and the settings that may help."""
-        error = _choose_error(errors)
+        error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
         if error.status in _REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
             return f"{self.name}: the server does not accept the key: {error}. Set one with {flags}"
         if error.status in _ABSENT:
-            others = f"; it has {', '.join(self._described[:10])}" if self._described else ""
+            others = f"; it has {', '.join(paths[:10])}" if paths else ""
             return f"{self.name}: no endpoint for questions at this address: {error}{others}. Check --target-url"
-        bodies = [self._body] if self._body is not None else list_common_bodies(self.values["parameters"])
-        sent = " or ".join(json.dumps(body, ensure_ascii=False)[:200] for body in bodies)
+        sent = " or ".join(map(_shorten, self._list_bodies(case)))
         advice = ""
         if "request" in self.values:
             values = replies.list_values(getattr(error, "reply", None))
@@ -464,17 +445,12 @@ class Server:
         keys = replies.describe(parts.passages[0] if isinstance(parts.passages, list) else parts.passages)
         if not any(passage.filename and names(passage.filename) for passage in passages):
             fault = f"passages without text, of the form {keys}: name their fields in a target file (docs/targets.md)"
-            raise ToolkitError(self._explain([ReplyError(fault, parts.raw)]))
+            raise ToolkitError(f"{self.name}: Sent: {_shorten(self._body)}. Came back: {fault}")
         return [f"{self.name}: the passages have file names but no text ({keys}): only document metrics are measured"]
 
     def _note_conversations(self, cases: Sequence[Case]) -> list[str]:
         count = sum(bool(case.history) or case.session is not None for case in cases)
-        body = json.dumps(self._body)
-        if (
-            not count
-            or self._searches_body
-            or any(name in body for name in ("{history}", "{session}", "{conversation}"))
-        ):
+        if not count or self._body is None or re.search(r"\{(history|session|conversation)\}", json.dumps(self._body)):
             return []
         return [
             f"{count} questions are part of a conversation, but the request has neither {{history}} nor {{session}}: "
@@ -498,18 +474,16 @@ class Server:
 
     def collection(self, dataset: Dataset) -> str:
         """Return the name of the collection that holds a dataset's documents in the system."""
-        named = str(self.values.get("collection") or "")
-        return named or (re.sub(r"\W", "_", dataset.name) if self.system.plain_collection else dataset.name)
+        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))  # a vector store takes no others
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Upload the documents if requested; else record which files the server has, or only the corpus size."""
         documents = self.documents(self.collection(dataset)) if self._options.ingest else None
         if documents is None:
             return count_only(dataset, self._options)
-        if self._options.ingest == "never":
-            return documents.compare(dataset)
         done = documents.bring_in(dataset)
-        return done.model_copy(update={"notes": self._ask_some(dataset, dataset.cases)})
+        asked = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
+        return done.model_copy(update={"notes": asked})
 
     def forget(self, dataset: Dataset) -> None:
         """Delete the dataset's documents from the server."""
@@ -546,9 +520,8 @@ class Server:
         return reply
 
 
-def _choose_error(errors: Sequence[HttpError]) -> HttpError:
-    """Return the first error about a reply that came back, else the first error."""
-    return next((error for error in errors if isinstance(error, ReplyError)), errors[0])
+def _shorten(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False)[:200]
 
 
 def _parse_url(address: str) -> httpx.URL:
@@ -568,27 +541,31 @@ def _parse_url(address: str) -> httpx.URL:
 def _find_secrets(url: str, settings: Any) -> list[str]:
     """Return the user name, password and query of an address, and the settings whose names mark a secret."""
     parts = urlsplit(url)
-    known = [part for part in (parts.username, parts.password) if part] + [v for _, v in parse_qsl(parts.query)]
-    return known + _find_hidden_values(settings)
+    return [part for part in (parts.username, parts.password) if part] + [
+        *(value for _, value in parse_qsl(parts.query)),
+        *(inner for key, inner in _walk(settings) if is_secret_name(key) and isinstance(inner, str)),
+    ]
 
 
-def _find_hidden_values(value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        hidden = [inner for key, inner in value.items() if is_secret_name(str(key)) and isinstance(inner, str)]
-        return hidden + [secret for inner in value.values() for secret in _find_hidden_values(inner)]
-    return [secret for inner in value for secret in _find_hidden_values(inner)] if isinstance(value, list) else []
+def _walk(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping | list):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield str(key), inner
+            yield from _walk(inner)
 
 
 def hide_secrets(value: Any) -> Any:
     """Return settings with their secrets hidden, and addresses without password and query."""
     if isinstance(value, Mapping):
         # a header is given by the name of the variable that holds its value
-        named = {"header": value["header"]} if "header" in value else {}
-        hidden = {
-            key: HIDDEN if is_secret_name(str(key)) and isinstance(inner, str) else hide_secrets(inner)
+        return {
+            key: inner
+            if key == "header"
+            else HIDDEN
+            if is_secret_name(str(key)) and isinstance(inner, str)
+            else hide_secrets(inner)
             for key, inner in value.items()
         }
-        return {**hidden, **named}
     if isinstance(value, list | tuple):
         return [hide_secrets(inner) for inner in value]
     return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -18,18 +18,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from exhibit.converters.core.benchmark import Tally
+from exhibit.converters.tables.records import read_records
 from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, count_only
 from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import LazyLines
 
 _MIN_COPIED = 3
 """A file is taken for a copy of the bundle when at least this many answers, and all of them, are the expected ones."""
-
-Rows = LazyLines[dict[str, Any]] | list[dict[str, Any]]
 
 
 def open(argument: str | None, options: TargetOptions) -> "Predictions":
@@ -65,27 +64,25 @@ class Predictions:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the file is read, and on the number of questions without a row.
 
-        Raise an error if no row fits the dataset, or if the rows are copied from the bundle with its expected
-        answers, and are not a system's replies.
+        Raise an error if no row fits the dataset, or if the rows are copies of the bundle's with its expected answers.
         """
         rows = [(case, row) for case in cases if (row := self._find_row(dataset.name, case)) is not None]
         where = f"{self._path.name}: "
         self._check_seal(dataset)
+        if not rows:
+            raise ToolkitError(
+                f"{where}no row answers a question of {dataset.name}, such as question {cases[0].id!r} "
+                f"({cases[0].question:.80}); is the file for another bundle?"
+            )
         questions = Counter(normalise_question(case.question) for case in dataset.cases)
         for case, _ in rows:
             question = normalise_question(case.question)
             repeated = question in self._repeated or questions[question] > 1
             if repeated and self._find_row(dataset.name, case, by_id=True) is None:
                 raise ToolkitError(
-                    f"{where}a question occurs twice ({question[:80]!r}), and the rows have no matching ids: give "
+                    f"{where}a question occurs twice ({question:.80}), and the rows have no matching ids: give "
                     "each row the id of train.json"
                 )
-        if not rows:
-            question = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
-            raise ToolkitError(
-                f"{where}no row answers a question of {dataset.name}, such as question {cases[0].id!r} ({question}); "
-                "is the file for another bundle?"
-            )
         if len(rows) >= _MIN_COPIED and all(_is_copied(case, row) for case, row in rows):
             raise ToolkitError(
                 f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
@@ -112,13 +109,11 @@ class Predictions:
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield the replies in the order of the cases; a case without a row gets a reply with an error."""
         for position, case in enumerate(cases):
-            row = self._find_row(dataset.name, case)
-            if row is None:
-                yield NumberedReply(position, Reply(error=f"no prediction in {self._path.name}"))
-            else:
+            reply = Reply(error=f"no prediction in {self._path.name}")
+            if (row := self._find_row(dataset.name, case)) is not None:
                 reply = replies.read_reply(row, dataset.documents.named)
-                error = f"{self._path.name}: {reply.error}" if reply.error else ""
-                yield NumberedReply(position, replace(reply, error=error))
+                reply = replace(reply, error=f"{self._path.name}: {reply.error}" if reply.error else "")
+            yield NumberedReply(position, reply)
 
     def _find_row(self, dataset: str, case: Case, *, by_id: bool = False) -> dict[str, Any] | None:
         """Return the row of a question; None if it has none."""
@@ -130,24 +125,19 @@ class Predictions:
         return None
 
 
-def _check_rows(path: Path, rows: Rows) -> None:
+def _check_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Raise an error if no row is a reply, or if the rows are questions with expected answers."""
     known = [parts for row in rows if (parts := replies.find_parts(row)).answer or parts.passages]
-    if known and all("is_impossible" in parts.raw and _is_question(parts.raw) for parts in known):
+    ours = {"passages", "retrieved_passages", "reply", "generated_answer", "response"}
+    if known and all("is_impossible" in parts.raw and not ours & parts.raw.keys() for parts in known):
         raise ToolkitError(
             f"{path}: contains questions with expected answers (a train.json); give a file with the system's replies"
         )
-    failed = any(row.get("error") for row in rows)
-    if not known and not failed:
+    if not known and not any(row.get("error") for row in rows):
         raise ToolkitError(
             f"{path}: not recognised as replies: {replies.describe(rows[0]) if rows else 'no rows'}; a row must be "
             f'like {{"id" or "question", "answer", "passages": […]}}'
         )
-
-
-def _is_question(row: Mapping[str, Any]) -> bool:
-    """Return whether a row has only the fields of a question in a bundle, whose answer is the expected one."""
-    return not {"passages", "retrieved_passages", "reply", "generated_answer", "response"} & row.keys()
 
 
 def _is_copied(case: Case, row: Mapping[str, Any]) -> bool:
@@ -179,54 +169,16 @@ def normalise_question(question: str) -> str:
 # ---------------------------------------------------------------- the file
 
 
-def read_rows(path: Path) -> Rows:
-    """Return the rows of a file of replies, one for each question.
-
-    A JSONL file is not loaded as a whole: each row is read from disk when it is needed.
-    """
-    if path.suffix.lower() == ".jsonl" and path.is_file():
-        lines = LazyLines(path, _read_row)
-        with suppress(ValueError, RecursionError):  # otherwise the file does not have one row per line
-            if sum(1 for _ in lines):
-                return lines
-    text = read_text(path).removeprefix("\ufeff")
-    rows = _parse_csv(text) if path.suffix.lower() in (".csv", ".tsv") else _parse_json(path, text)
-    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _lacks_question(rows[0]):
-        rows = _find_rows(rows[0])  # {"samples": […]}, {"results": […]}, or columns, as `datasets` writes
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise ToolkitError(f"{path}: must be a list of objects, or one object per line")
-    bad = [number for number, row in enumerate(rows) if _lacks_question(row)]
-    if bad:
-        raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question; add one of them")
-    return rows
-
-
-def _read_row(line: bytes, where: str) -> dict[str, Any]:
-    row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
-    if not isinstance(row, dict) or _lacks_question(row):
-        raise ValueError(f"{where}: the row has neither an id nor a question")
-    return row
-
-
-def _lacks_question(row: Mapping[str, Any]) -> bool:
-    return id_of(row) is None and question_of(row) is None
-
-
-def _parse_json(path: Path, text: str) -> Any:
-    """Return the values in a JSON or JSONL file; an error names the number of a broken line."""
-    try:
-        whole = json.loads(text)
-        return whole if isinstance(whole, list) else [whole]
-    except (ValueError, RecursionError) as error:
-        fault, rows = error, list[Any]()
-    for number, line in enumerate(text.split("\n"), 1):
-        try:
-            rows += [json.loads(line)] if line.strip() else []
-        except (ValueError, RecursionError) as error:
-            if not rows:
-                raise ToolkitError(f"{path}: neither JSON nor JSONL: {fault}") from error
-            reason = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-            raise ToolkitError(f"{path}: line {number}: not JSON: {reason}") from error
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of replies, one for each question."""
+    if path.suffix.lower() in (".csv", ".tsv"):
+        rows = _parse_csv(read_text(path).removeprefix("\ufeff"))
+    else:
+        data = read_text(path).encode("utf-8", "surrogatepass")
+        rows = [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
+    bad = next((number for number, row in enumerate(rows) if id_of(row) is None and question_of(row) is None), None)
+    if bad is not None:
+        raise ToolkitError(f"{path}: row {bad} has neither an id nor a question; add one of them")
     return rows
 
 
@@ -247,11 +199,3 @@ def parse_cell(text: str) -> Any:
                 passages = isinstance(value, dict) or all(isinstance(item, str | dict) for item in value)
                 return value if passages else text
     return text
-
-
-def _find_rows(content: Mapping[str, Any]) -> Any:
-    lists = [value for value in content.values() if isinstance(value, list)]
-    if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
-        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-    objects = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
-    return objects[0] if objects else [content]
