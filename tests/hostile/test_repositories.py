@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.converters import Tally
 from exhibit.converters.laws.files import read_versions
-from exhibit.evaluation.records import commit_of
+from exhibit.evaluation.provenance import commit_of
 from exhibit.storage.programs import find_program
 
 pytestmark = pytest.mark.slow
