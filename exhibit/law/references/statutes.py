@@ -158,16 +158,13 @@ class Instruments:
         elif match["year"]:
             name = self._find_full_name(sort, match["year"], start)
         else:
-            name = self._defined.get(plain) or self._find_last(start, sort)
+            last = self.find_last(start, sort)
+            name = self._defined.get(plain) or (last.name if last else "")
         return Named(start, match.end(), name)
 
-    def _find_last(self, before: int, sort: str) -> str:
-        return next((m.name for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), "")
-
-    def find_last_act(self, before: int, *, within: int) -> Named | None:
-        """Return the last Act named before the offset `before`; None if it is more than `within` characters away."""
-        acts = [mention for mention in self._mentions if mention.end <= before and sort_of(mention.name) == "act"]
-        return acts[-1] if acts and before - acts[-1].end <= within else None
+    def find_last(self, before: int, sort: str) -> Named | None:
+        """Return the last instrument of a kind that is named before an offset."""
+        return next((m for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), None)
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
@@ -274,7 +271,9 @@ def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) 
             return (instrument, head.end) if fits else None
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
-        near = instruments.find_last_act(head.start, within=_MAX_CHARS_TO_ACT)
+        near = instruments.find_last(head.start, "act")
+        if near and head.start - near.end > _MAX_CHARS_TO_ACT:
+            return None
         # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
         return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
     return None

@@ -34,8 +34,9 @@ _ENTRY = re.compile(
 )
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
-_SPACES = " \t\xa0"
-_WIDE_SPACE = 3 * " "  # the space between two pieces of a line: some text files separate paragraphs only by wide spaces
+_LINE = re.compile(r"(?m)^.*$")
+_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")
+"""Words without a wide space between them: some text files separate paragraphs only by three or more spaces."""
 _MAX_WRAPPED_CHARS = 160
 """If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
 _MAX_LINE_CHARS = 800  # a longer line contains whole sections: some text files have lost the ends of their paragraphs
@@ -100,37 +101,19 @@ def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
     flat = text.replace("\t", " ").replace("\xa0", " ")
     furniture = iter([*_find_furniture(document, listed), Span(len(text), len(text))])
     skip = next(furniture)
-    for start, end in _find_line_spans(text):
+    for line in _LINE.finditer(flat):
+        start, end = line.span()
         while skip.end <= start < len(text):
             skip = next(furniture)
         if skip.start <= start < skip.end:
             continue
         worded = False
-        for first, last in _find_stretches(text, flat, start, end):
-            yield from _split_at_headings(text, first, last, wide=worded)
-            worded = True
+        for stretch in _STRETCH.finditer(flat, start, end):
+            if words := text[slice(*stretch.span())].lstrip():
+                yield from _split_at_headings(text, stretch.end() - len(words), stretch.end(), wide=worded)
+                worded = True
         if not worded:
             yield _Piece(start, start, False)
-
-
-def _find_line_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start of each line and the end of its words, before trailing spaces."""
-    start = 0
-    while (end := text.find("\n", start)) >= 0:
-        yield start, start + len(text[start:end].rstrip(_SPACES))
-        start = end + 1
-    yield start, len(text)
-
-
-def _find_stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a line that are separated by three or more spaces."""
-    while start < end:
-        wide = flat.find(_WIDE_SPACE, start, end)
-        last = end if wide < 0 else wide
-        words = text[start:last].lstrip()
-        if words:
-            yield last - len(words), last
-        start = last + len(_WIDE_SPACE)
 
 
 def _find_furniture(document: Document, listed: bool) -> list[Span]:
