@@ -10,11 +10,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, Field
 
 from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import Release
+from exhibit.converters.core.source import Release, read_records
 from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
@@ -57,6 +58,15 @@ INFO = DatasetInfo(
 GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale
 _NAME = re.compile(r"[\w.-]{1,200}")  # ids that are valid file names; the release's are ten hexadecimal digits
 
+
+class _Record(BaseModel):
+    """A clause or a query."""
+
+    key: str = Field(alias="_id", pattern=r"\S")
+    text: str = Field(pattern=r"\S")
+    metadata: dict[str, object] | None = None
+
+
 Grades = dict[str, dict[str, int]]  # of the clauses, by query
 
 
@@ -66,14 +76,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     folder = release.find("corpus.jsonl").parent
     clauses: dict[str, str] = {}
     names: set[str] = set()
-    for record in _read_lines(release, folder / "corpus.jsonl", tally):
-        key, text = record["_id"], record["text"].strip()
+    for _, record in _read_lines(release, folder / "corpus.jsonl", tally):
+        key = record.key
         if not _NAME.fullmatch(key) or key.casefold() in names:
             tally.fault("clause whose id is taken, or cannot be a file's name", key)
-        elif not text:
-            tally.fault("clause without words", key)
         else:
-            clauses[key] = text
+            clauses[key] = record.text.strip()
             names.add(key.casefold())
     grades = {split: _read_grades(release, folder / "qrels" / f"{split}.tsv", clauses, tally) for split in INFO.splits}
     missing = [split for split in INFO.splits if not grades[split]]
@@ -87,17 +95,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(documents, list(_make_rows(queries, grades, kept, options, tally)), release.sha256)
 
 
-def _read_lines(release: Release, path: Path, tally: Tally) -> list[dict[str, Any]]:
-    """Return the records of a file that have an id and a text."""
-    records = []
-    for number, record in enumerate(release.read_json_lines(path)):
-        if isinstance(record, dict) and isinstance(record.get("_id"), str) and isinstance(record.get("text"), str):
-            records.append(record | {"id": number})
-        else:
-            tally.fault("record without _id or text", f"{path.name}: line {number + 1}")
-    if not records:
-        raise SourceError(f"{path}: no record has '_id' and 'text'; is this ACORD's {path.name}?")
-    return records
+def _read_lines(release: Release, path: Path, tally: Tally) -> list[tuple[int, _Record]]:
+    return list(read_records(_Record, release.read_json_lines(path), path.name, tally))
 
 
 def _read_grades(release: Release, path: Path, clauses: dict[str, str], tally: Tally) -> Grades:
@@ -106,35 +105,33 @@ def _read_grades(release: Release, path: Path, clauses: dict[str, str], tally: T
     for row in release.read_csv(path, columns, delimiter="\t") if path.is_file() else ():
         query, clause, score = (row[name].strip() for name in columns)
         place = f"{path.name}: {query!r}, {clause}"
-        if score not in {"0", "1", "2", "3", "4"}:
-            tally.fault(f"grade {score!r} that is not 0 to 4", place)
-        elif clause not in clauses:
-            tally.fault("grade of a clause that is not in the corpus", place)
-        elif grades.setdefault(query, {}).setdefault(clause, int(score)) != int(score):
-            tally.fault("second, different grade for a clause", place)
+        if score not in {"0", "1", "2", "3", "4"} or clause not in clauses:
+            tally.fault("grade that is not 0 to 4, or of a clause that is not in the corpus", place)
+        else:
+            grades.setdefault(query, {})[clause] = int(score)
     return grades
 
 
 def _make_rows(
-    queries: list[dict[str, Any]], judged: dict[str, Grades], clauses: dict[str, str], options: Namespace, tally: Tally
+    queries: list[tuple[int, _Record]],
+    judged: dict[str, Grades],
+    clauses: dict[str, str],
+    options: Namespace,
+    tally: Tally,
 ) -> Iterator[RawRow]:
     """Yield the row of each query that has grades in one split."""
     seen: set[str] = set()
-    for record in queries:
-        key, text = record["_id"].strip(), " ".join(record["text"].split())
+    for number, record in queries:
+        key, known = record.key.strip(), record.metadata or {}
         splits = [split for split in INFO.splits if key in judged[split]]
-        if not text or key in seen:
-            tally.fault("query without words, or with an id that is taken", key)
+        if key in seen or len(splits) > 1:
+            tally.fault("query that is there twice, or graded in two splits", key)
         elif not splits:
             tally.leave_out("query for which no clause was graded", key)
-        elif len(splits) > 1:
-            tally.fault("query that is graded in two splits", f"{key}: {', '.join(splits)}")
         else:
-            metadata = record.get("metadata")
-            known = metadata if isinstance(metadata, dict) else {}
             labels: dict[str, Label] = {"split": splits[0]}
             labels |= {name: str(known[name]) for name in ("category", "type") if known.get(name)}
-            row = RawRow(record["id"], text, "", labels=labels, place=key)
+            row = RawRow(number, " ".join(record.text.split()), "", labels=labels, place=key)
             yield from _add_gold(row, judged[splits[0]][key], clauses, options, tally)
         seen.add(key)
     for key in dict.fromkeys(query for split in INFO.splits for query in judged[split]):

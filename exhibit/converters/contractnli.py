@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import Release, key_by_name
+from exhibit.converters.core.source import Release, key_by_name, read_records
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.converters.pages.print import split_filed_text, strip_filing
 from exhibit.law.profile import date_of, kind_of, parties_of
@@ -171,14 +171,8 @@ def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Con
         if set(content.get("labels") or ()) != set(QUESTIONS):
             raise SourceError(f"{path}: its labels are not the 17 hypotheses; is this ContractNLI's release of 2021?")
         records = content["documents"]
-        for index, raw in enumerate(records):
-            place = f"{path.name}: document {index}"
-            try:
-                record = _Record.model_validate(raw)
-            except ValidationError as error:
-                fault = error.errors()[0]
-                tally.fault("document that is not in the release's form", f"{place}: {fault['loc']}: {fault['msg']}")
-                continue
+        for index, record in read_records(_Record, records, path.name, tally):
+            place = f"{path.name} {index}"
             filename = record.name if record.name.lower().endswith(".pdf") else f"{record.name}.pdf"
             if taken.setdefault(filename, place) != place:
                 tally.fault("second document of one file name", f"{place}: {filename}")

@@ -222,8 +222,8 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
         place = f"{contract.path.name}: {clause}"
         try:
             quotes = quotes_of(contract.cells[clause])
-        except ValueError as error:
-            tally.fault(f"cell is not a list of quotes ({error})", place)
+        except ValueError:
+            tally.fault("cell is not a list of quotes", place)
             continue
         answer = contract.cells[f"{clause}-Answer"].strip()
         if not quotes and answer and answer != "No":
@@ -241,17 +241,13 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
 
 
 def quotes_of(cell: str) -> list[str]:
-    """Return the quotes of a cell, which contains a Python list as a string."""
-    if not cell.strip():
-        return []
+    """Return the quotes of a cell, which contains a Python list as a string; raise ValueError if it does not."""
     try:
-        value = ast.literal_eval(cell.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ValueError("the text is not valid Python") from error
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("the value is not a list of strings")
-    # skip empty quotes; the same quote twice is one passage
-    return [text for text in dict.fromkeys(value) if text.strip()]
+        value = ast.literal_eval(cell.strip() or "[]")
+        # skip empty quotes; the same quote twice is one passage
+        return [text for text in dict.fromkeys(value) if text.strip()]
+    except (ValueError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as error:
+        raise ValueError("it is not a Python list of strings") from error
 
 
 if __name__ == "__main__":

@@ -10,11 +10,13 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic import BaseModel, Field
 
 from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import Release
+from exhibit.converters.core.source import Release, read_records
 from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
@@ -58,12 +60,21 @@ INFO = DatasetInfo(
 MINI = 194  # tests of each benchmark in the published sample: the size of the smallest benchmark
 
 
-class _Snippet(NamedTuple):
-    """A gold passage as published; `span` is None if the release gives no pair of offsets for it."""
+class _Snippet(BaseModel):
+    """A gold passage as published."""
 
-    key: str  # of its file: the path below corpus/
-    span: tuple[int, int] | None
-    answer: str | None
+    file_path: str
+    span: tuple[int, int] | None = None
+    answer: str | None = None
+
+    @property
+    def key(self) -> str:
+        return _make_key(self.file_path)
+
+
+class _Record(BaseModel):
+    query: str = Field(pattern=r"\S")
+    snippets: list[_Snippet] = Field(min_length=1)
 
 
 class _Test(NamedTuple):
@@ -73,7 +84,7 @@ class _Test(NamedTuple):
     benchmark: str
     name: str
     query: str
-    snippets: tuple[_Snippet, ...]
+    snippets: list[_Snippet]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -122,36 +133,12 @@ def _make_key(path: str) -> str:
 
 def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]:
     """Yield the valid tests of all benchmarks, in the order of the file names."""
-    number = 0
+    first = 0
     for path in sorted(folder.glob("*.json")):
-        for index, record in enumerate(release.read_json(path, lists="tests")["tests"]):
-            name = f"{path.stem} {index}"
-            problem = _find_problem(record)
-            if problem:
-                tally.fault(problem, name)
-            else:
-                snippets = tuple(map(_read_snippet, record["snippets"]))
-                yield _Test(number, path.stem, name, record["query"], snippets)
-            number += 1
-
-
-def _find_problem(record: Any) -> str:
-    if not isinstance(record, dict) or not isinstance(record.get("query"), str) or not record["query"].strip():
-        return "test without a query"
-    snippets = record.get("snippets")
-    if not isinstance(snippets, list) or not snippets:
-        return "test without snippets"
-    named = all(isinstance(item, dict) and isinstance(item.get("file_path"), str) for item in snippets)
-    return "" if named else "snippet without a file_path"
-
-
-def _read_snippet(item: dict[str, Any]) -> _Snippet:
-    key = _make_key(item["file_path"])
-    answer = item["answer"] if isinstance(item.get("answer"), str) else None
-    match item.get("span"):
-        case [int(start), int(end)]:
-            return _Snippet(key, (start, end), answer)
-    return _Snippet(key, None, answer)
+        records = release.read_json(path, lists="tests")["tests"]
+        for number, record in read_records(_Record, records, path.stem, tally):
+            yield _Test(first + number, path.stem, f"{path.stem} {number}", record.query, record.snippets)
+        first += len(records)
 
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
@@ -162,7 +149,7 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
         if len(group) > MINI:
             # The published rule: one number for all tests of a document, so that the sample needs few documents.
             # Random(seed) gives the same numbers as random.random() after random.seed(seed).
-            group.sort(key=lambda test: random.Random(test.snippets[0].key).random())
+            group.sort(key=lambda test: random.Random(test.snippets[0].file_path).random())
         kept.update(test.id for test in group[:MINI])
     for test in tests:
         if test.id not in kept:
@@ -202,7 +189,8 @@ def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dic
 def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
     quotes: list[Quote] = []
-    for key, span, answer in test.snippets:
+    for snippet in test.snippets:
+        key, span, answer = snippet.key, snippet.span, snippet.answer
         place = f"{test.name}: {key} {span}"
         if key not in texts:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)

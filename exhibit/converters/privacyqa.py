@@ -72,7 +72,6 @@ MAX_BLANK = 2  # of the six marks of a sentence
 
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
-_NO_MARK = frozenset({"", "none", "nan"})  # the release writes None for a mark that should not be considered
 _NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
@@ -117,7 +116,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
         if not marks and "Label" not in rows[0]:
             raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is this PrivacyQA's?")
         asked = sum(len(policy.questions) for policy in policies)
-        policies += _read_policies(rows, marks or ["Label"], split, asked, tally)
+        policies += _read_policies(rows, marks or ["Label"], split, asked)
     candidates = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}
     titles = choose_unique_titles(candidates)
     stems = choose_unique_titles({key: [_UNSAFE.sub("_", name) for name in names] for key, names in candidates.items()})
@@ -129,9 +128,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     return benchmark
 
 
-def _read_policies(
-    rows: list[dict[str, str]], marks: Sequence[str], split: str, asked: int, tally: Tally
-) -> list[_Policy]:
+def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, asked: int) -> list[_Policy]:
     """Group the rows of a table by policy and question, and number the questions in order of appearance."""
     # without the training set, the test questions keep their ids of the whole release
     first = max(TRAIN_QUESTIONS, asked) if split == "test" else asked
@@ -141,23 +138,14 @@ def _read_policies(
         key = row["DocID"].strip()
         policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", "")))
         query, sentence, words = row["QueryID"].strip(), row["SentID"].strip(), row["Segment"].strip()
-        place = f"{key}: question {query}, sentence {sentence}"
         if query not in policy.questions:
             policy.questions[query] = _Question(first + count, query, " ".join(row["Query"].split()))
             count += 1
-        if policy.sentences.setdefault(sentence, words) != words:
-            tally.fault("sentence with other words than before under its id", place)
-        elif policy.questions[query].marks.setdefault(sentence, mark := _mark(row, marks, place, tally)) != mark:
-            tally.fault("second, different marks for a sentence", place)
+        policy.sentences.setdefault(sentence, words)
+        votes = Counter(row[column].strip().casefold() for column in marks)
+        answered = votes["relevant"] + votes["irrelevant"]
+        policy.questions[query].marks.setdefault(sentence, _Mark(votes["relevant"], answered, len(marks) - answered))
     return list(policies.values())
-
-
-def _mark(row: dict[str, str], columns: Sequence[str], place: str, tally: Tally) -> _Mark:
-    marks = Counter(row[column].strip().casefold() for column in columns)
-    for odd in sorted(marks.keys() - _NO_MARK - {"relevant", "irrelevant"}):
-        tally.fault(f"mark {odd!r} that is neither Relevant nor Irrelevant, counted as blank", place)
-    answered = marks["relevant"] + marks["irrelevant"]
-    return _Mark(marks["relevant"], answered, len(columns) - answered)
 
 
 def _list_names(policy: _Policy) -> Iterator[str]:
@@ -191,9 +179,6 @@ def _make_rows(
 ) -> Iterator[RawRow]:
     for question in policy.questions.values():
         name = f"{policy.key}: question {question.key}"
-        if not question.text:
-            tally.fault("question without words", name)
-            continue
         if any(mark.blank > MAX_BLANK or not mark.answered for mark in question.marks.values()):
             tally.leave_out(f"a sentence with more than {MAX_BLANK} annotators blank, or with no mark at all", name)
             continue

@@ -123,8 +123,8 @@ def test_a_sentence_over_the_end_of_a_typewritten_page_is_found_in_parts(bundle)
 def test_a_bad_document_is_counted_and_moves_no_id(copy):
     edit(copy / "train.json", lambda content: content["documents"][0].pop("text"))
     benchmark, tally = read_source(contractnli, copy, "--split", "train")
-    [name] = tally.left_out["document that is not in the release's form"]
-    assert name.startswith("train.json: document 0: ('text',)")
+    [name] = tally.left_out["record that is not in the release's form"]
+    assert name.startswith("train.json 0: text: ")
     assert {row.id // 17 for row in benchmark.rows} == {1} and len(benchmark.documents) == 1
     with pytest.raises(SourceError, match="--strict"):
         read_source(contractnli, copy, strict=True)

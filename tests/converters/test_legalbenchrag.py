@@ -21,6 +21,7 @@ from tests.converters.account import account_of
 
 WRONG_SPAN = "span whose text is not the stored answer: the answer was located instead"
 NO_FILE = "test on a document that is not in corpus/ or cannot be read"
+NO_FORM = "record that is not in the release's form"
 NO_WORDS = "test with a snippet that says nothing"
 
 
@@ -112,12 +113,12 @@ def test_a_wrong_span_is_a_fault_and_its_answer_is_located(tmp_path, convert, ca
 @pytest.mark.parametrize(
     ("tests", "reason"),
     [
-        ([("q?", [])], "test without snippets"),
-        ([("q?", None)], "test without snippets"),
-        ([(" ", [snippet("a/x.txt", 0, 3, "The")])], "test without a query"),
-        ([("q?", [{"span": [0, 3], "answer": "The"}])], "snippet without a file_path"),
+        ([("q?", [])], NO_FORM),
+        ([("q?", None)], NO_FORM),
+        ([(" ", [snippet("a/x.txt", 0, 3, "The")])], NO_FORM),
+        ([("q?", [{"span": [0, 3], "answer": "The"}])], NO_FORM),
         ([("q?", [{"file_path": "a/x.txt", "span": [0, 99]}])], NO_WORDS),
-        ([("q?", [{"file_path": "a/x.txt", "span": "0-3"}])], NO_WORDS),
+        ([("q?", [{"file_path": "a/x.txt", "span": "0-3"}])], NO_FORM),
         ([("q?", [snippet("a/x.txt", 3, 4, " ")])], NO_WORDS),
         ([("q?", [snippet("a/../../secret.txt", 0, 3, "The")])], NO_FILE),
         ([("q?", [snippet("a/x.txt", 0, 3, "The"), snippet("a/none.txt", 0, 3, "The")])], NO_FILE),

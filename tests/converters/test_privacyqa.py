@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import privacyqa
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
-from tests.conversion import read_source
 from tests.converters.account import account_of
 
 HEADER = "Folder\tDocID\tQueryID\tSentID\tSplit\tQuery\tSegment"
@@ -85,32 +83,6 @@ def test_a_sentence_that_stands_twice_is_found_where_the_source_says(bundle):
     assert text.count("You may ask us at any time") == 2
     assert line["spans"][0][1] == len(text.rstrip())
     assert line["alternatives"] == []
-
-
-# ---------------------------------------------------------------- sources that are wrong
-
-
-def test_marks_that_contradict_are_counted_and_strict_stops_at_them(convert, tmp_path, capsys):
-    lines = [
-        f"{HEADER}\tLabel",
-        sentence(0, "It is free.", "Relevant"),
-        sentence(0, "It is not free.", "Relevant"),
-        sentence(0, "It is free.", "Irrelevant"),
-        sentence(1, "It is good.", "Perhaps"),
-        sentence(0, "It is free.", "Relevant", query="what does it cost?", question=1),
-    ]
-    source = write(tmp_path / "raw", "policy_train_data.csv", *lines)
-    benchmark, tally = read_source(privacyqa, source)
-    place = "App _1: question App _1_0"
-    assert tally.left_out == {
-        "sentence with other words than before under its id": [f"{place}, sentence App _1_0"],
-        "second, different marks for a sentence": [f"{place}, sentence App _1_0"],
-        "mark 'perhaps' that is neither Relevant nor Irrelevant, counted as blank": [f"{place}, sentence App _1_1"],
-        UNSURE: [place],
-    }
-    assert [(row.id, row.answer) for row in benchmark.rows] == [(1, "It is free.")]
-    convert("privacyqa", "--source", source, "--strict", expect=1)
-    assert "other words than before" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- real data

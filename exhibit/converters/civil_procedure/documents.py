@@ -328,7 +328,7 @@ def _read_pdf(path: Path) -> RulesFile:
     own = read_own_title(path)
     title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
     # `text_path` tells the conversion that offsets refer to the file's own text
-    return make_source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
+    return make_source(RawDocument(path.name, title, path, own_text=True), (title, path.stem, path.name), path.name)
 
 
 def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:

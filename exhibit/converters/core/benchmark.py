@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import BundleError, SourceError, escape_surrogates
 from exhibit.schemas.models import Account, DraftInfo, Licence
 
@@ -122,7 +121,7 @@ class RawDocument:
     title: str
     path: Path | None = None  # the file to copy; if None, the content is printed (.pdf) or written
     text: str | None = None  # the source's text, to which `Quote.spans` refer
-    text_path: Path | None = None  # the UTF-8 file of `text`, for corpora that are larger than the memory
+    own_text: bool = False  # `Quote.spans` refer to the text that is extracted from `path`
     html: str | None = None
     blocks: tuple[Block, ...] = ()
     subject: str = ""  # the subject in the metadata of a printed file
@@ -132,11 +131,6 @@ class RawDocument:
     original: Path | None = None  # the file to print; the reader of its kind reads it
     items: tuple[Item, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()  # for `bundle.json`, such as the days of a law's version
-
-
-def read_source_text(raw: RawDocument) -> str:
-    """Return the text of a raw document: its `text`, else the content of its `text_path`, else an empty string."""
-    return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 
 
 @dataclass(frozen=True)
@@ -154,7 +148,7 @@ class Quote:
     provision: str = ""  # named instead of a quote, `§ 535 BGB`: its text in the document is the gold
     acceptable: tuple[str, ...] = ()  # provisions of the same document that are equally right
     stated: int | None = None  # the source's page, counted from 0 or from 1; see `documents.settle_pages`
-    page: int | None = None  # decides between equal places, or is the gold if there are no words
+    page: int | None = None  # the gold of a quote without words
     answer: bool = False  # the quote is the expected answer: a short one is gold only if it occurs exactly once
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_source_text
+from exhibit.converters.core.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.pages.print import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
@@ -101,7 +101,7 @@ def make_tasks(
             except DocumentError as error:
                 fault = error
         elif raw.path is None:
-            target.write_text(read_source_text(raw) or raw.html or "", encoding="utf-8", newline="")
+            target.write_text(raw.text or raw.html or "", encoding="utf-8", newline="")
         path = raw.path or target
         # a file with another suffix would be read differently
         text = texts / raw.filename if texts and path.suffix == target.suffix else None
@@ -124,7 +124,7 @@ def materialise(task: Task) -> Done:
     path = task.target if scanned else task.path
     if path != task.target:
         shutil.copyfile(path, task.target)
-    finder = _Finder(document.text if raw.text_path == task.path else read_source_text(raw), document)
+    finder = _Finder(document.text if raw.own_text else raw.text or "", document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     # only on pages with gold: on all pages of a filing it takes twice as long as everything else together
     numbers = {number for where in places.values() if where.spans for number in where.pages}
@@ -133,11 +133,6 @@ def materialise(task: Task) -> Done:
         places = {
             quote: replace(where, hidden=_explain_hidden(where, document, hidden)) for quote, where in places.items()
         }
-    contradicted = [
-        f"page {quote.page} is stated for words that stand on page {where.pages[0]}: {(quote.text or '')[:60]!r}"
-        for quote, where in places.items()
-        if quote.page and where.pages and where.spans and quote.page not in where.pages
-    ]
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -153,7 +148,7 @@ def materialise(task: Task) -> Done:
     stated = any(quote.stated is not None for quote in task.quotes)
     starts = tuple(page.span.start for page in document.pages) if stated else ()
     printed = task.printed or Printed(raw.printer)
-    notes = (*printed.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
+    notes = (*printed.notes, *document.notes, *describe_hidden(hidden, document))
     return Done(entry, places, notes, starts, read_agreement(raw.filename, document), printed.printer)
 
 
@@ -206,10 +201,10 @@ class _Finder:
             how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
             return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
-            there = quote.page and quote.page <= len(self.document.pages)
-            return replace(NOWHERE, pages=[quote.page]) if there and quote.page else NOWHERE
-        matches = prefer_whole_words(locate(quote.text, self.document, page=quote.page))
-        matches = [match for match in matches if quote.page in self.document.pages_of(match.span)] or matches
+            return (
+                replace(NOWHERE, pages=[quote.page]) if 0 < (quote.page or 0) <= len(self.document.pages) else NOWHERE
+            )
+        matches = prefer_whole_words(locate(quote.text, self.document))
         if quote.spans and self.source:
             # of the same words at several locations, choose the one at the same relative position as in the source
             share = quote.spans[0][0] / len(self.source)

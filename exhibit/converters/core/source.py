@@ -13,12 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ValidationError
 from tqdm import tqdm
 
-from exhibit.converters.core.benchmark import DatasetInfo, Download
+from exhibit.converters.core.benchmark import DatasetInfo, Download, Tally
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.schemas.validate import sha256_of
@@ -29,6 +30,8 @@ from exhibit.storage.http import HttpClient, HttpError, TooLargeError, download_
 MAX_FILES = 100_000  # files: the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # bytes after unpacking: a benchmark of PDFs takes some hundred megabytes
 MAX_CELL_CHARS = 1 << 24  # a covenant quoted in full is longer than the csv module's default limit
+
+Record = TypeVar("Record", bound=BaseModel)
 
 
 @contextmanager
@@ -140,6 +143,19 @@ class Release:
 
     def _make_error(self, path: Path, problem: str) -> SourceError:
         return SourceError(f"{path}: {problem}; get it again from {self.info.url}")
+
+
+def read_records(
+    model: type[Record], records: Iterable[object], name: str, tally: Tally
+) -> Iterator[tuple[int, Record]]:
+    """Yield the records that have the form of a model, each with its number; count the others as faults."""
+    for number, record in enumerate(records):
+        try:
+            yield number, model.model_validate(record)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"]))
+            tally.fault("record that is not in the release's form", f"{name} {number}: {where}: {fault['msg']}")
 
 
 def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:

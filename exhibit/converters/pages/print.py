@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exhibit.converters.core.benchmark import Block, RawDocument, read_source_text
+from exhibit.converters.core.benchmark import Block, RawDocument
 from exhibit.converters.pages.chromium import HERE, NEEDED, import_browser_error, run_browser
 from exhibit.converters.pages.text_pdf import (
     PAGE_BREAK,
@@ -224,7 +224,7 @@ def _print_sheet(sheet: _Sheet) -> Printed:
         return Printed("")
     path = sheet.corpus / raw.filename
     heading = [Block("h1", raw.heading)] if raw.heading else []
-    blocks: Sequence[Block] = raw.blocks or [*heading, Block("p", read_source_text(raw))]
+    blocks: Sequence[Block] = raw.blocks or [*heading, Block("p", raw.text or "")]
     notes: tuple[str, ...] = ()
     if raw.original is not None and not _needs_page(raw.original):
         document = read_document(raw.original)
