@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import acord
-from exhibit.hub.card import CardText, Example, render_card
-from exhibit.hub.tables import HubConfig
-from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
+from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Gold, Row
 from exhibit.schemas.validate import validate
 from tests.conversion import read_source
 from tests.converters.account import account_of
@@ -51,18 +48,6 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     kept = ("id", "context", "filename", "how", "labels")
     lines = [json.dumps({key: line[key] for key in kept}, ensure_ascii=False) for line in gold_of(bundle)]
     golden("acord/gold.jsonl", "\n".join(lines) + "\n")
-
-
-def test_the_card_has_licence_and_citation_and_shows_a_line_without_its_thousand_grades(bundle):
-    row = Row.model_validate(json.loads((bundle / TRAIN).read_text(encoding="utf-8"))[2])
-    (line,) = [Gold.model_validate_json(json.dumps(line)) for line in gold_of(bundle) if line["id"] == row.id]
-    every = json.dumps({f"{number}.pdf": 0 for number in range(1000)})
-    example = Example(row, line.model_copy(update={"labels": {"grade": 4, "grades": every}}))
-    config = HubConfig("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
-    words = render_card(read_info(bundle / INFO), configs=[config], languages=["en"], example=example, text=CardText())
-    assert '"grade": 4, "grades": "{' in words
-    assert "license: cc-by-4.0" in words and "wang-etal-2025-acord" in words
-    assert max(map(len, words.splitlines())) < 1500
 
 
 # ---------------------------------------------------------------- splits and archives

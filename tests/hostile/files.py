@@ -72,17 +72,6 @@ def form(content: bytes, resources: bytes) -> bytes:
     return stream(content, b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources %s" % resources)
 
 
-def drawn_twice(depth: int = 40) -> bytes:
-    """Return a page whose form draws another form twice, which again draws another form twice, and so on."""
-    forms = []
-    for level in range(depth):
-        if level + 1 < depth:
-            forms.append(form(b"/G Do /G Do", b"<< /XObject << /G %d 0 R >> >>" % (level + 7)))
-        else:
-            forms.append(form(b"BT /H 9 Tf (x) Tj ET", b"<< /Font << /H 5 0 R >> >>"))
-    return page_pdf(b"/F0 Do", forms=forms)
-
-
 def draws_itself() -> bytes:
     """Return a page whose form draws itself twice."""
     return page_pdf(b"/F0 Do", forms=[form(b"/G Do /G Do", b"<< /XObject << /G 6 0 R >> >>")])
@@ -100,22 +89,6 @@ def many_pages() -> bytes:
     nodes = [b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"%d 0 R " % (n + 3) * 30, 30 ** (6 - n)) for n in range(6)]
     leaf = b"<< /Type /Page /Parent 7 0 R /MediaBox [0 0 9 9] >>"
     return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
-
-
-def one_content_many_times() -> bytes:
-    """Return a page that lists one stream of four thousand characters a hundred thousand times."""
-    page = (
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents [%s] /Resources << /Font << /H 5 0 R >> >> >>"
-    )
-    return pdf(
-        [
-            b"<< /Type /Catalog /Pages 2 0 R >>",
-            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            page % (b"4 0 R " * 100_000),
-            stream(b"BT /H 9 Tf " + b"(aaaaaaaaaaaaaaaaaaaa) Tj " * 200 + b"ET"),
-            _FONT,
-        ]
-    )
 
 
 def packed_twice() -> bytes:
@@ -147,8 +120,7 @@ def docx(body: str, *, head: str = "") -> bytes:
 
 def billion_laughs() -> bytes:
     """Return a Word document whose only word is an entity of ten entities, each of ten entities, and so on."""
-    entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
-    return docx("<w:p><w:r><w:t>&a11;</w:t></w:r></w:p>", head=f'<!DOCTYPE d [<!ENTITY a0 "ha">{entities}]>')
+    return docx("<w:p><w:r><w:t>&a11;</w:t></w:r></w:p>", head=_LAUGHS)
 
 
 def tables_in_tables(depth: int = 3000) -> bytes:
@@ -179,36 +151,9 @@ _LAUGHS = f'<!DOCTYPE d [<!ENTITY a0 "ha">{_ENTITIES}]>'
 """An entity of ten entities of ten …"""
 
 
-def packed(parts: dict[str, str]) -> bytes:
-    """Return a zip archive with these members."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in parts.items():
-            file.writestr(name, content)
-    return out.getvalue()
-
-
-def outline_loop() -> bytes:
-    """Return a PDF with one bookmark that is its own successor and its own child."""
-    fonts = b"<< /Font << /H 5 0 R >> >>"
-    return pdf(
-        [
-            b"<< /Type /Catalog /Pages 2 0 R /Outlines 6 0 R >>",
-            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources %s >>" % fonts,
-            stream(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET"),
-            _FONT,
-            b"<< /First 7 0 R /Last 7 0 R >>",
-            b"<< /Title (a) /Next 7 0 R /Parent 6 0 R /First 7 0 R >>",
-        ]
-    )
-
-
 FILES = [
     Hostile("form-twice.pdf", draws_itself, slow=True),
-    Hostile("forms-nested.pdf", drawn_twice, slow=True),
     Hostile("text-bomb.pdf", text_bomb, slow=True),
-    Hostile("content.pdf", one_content_many_times, slow=True),
     Hostile("packed-twice.pdf", packed_twice, slow=True),
     Hostile("pages.pdf", many_pages),
     Hostile(
@@ -217,7 +162,6 @@ FILES = [
         read=True,
     ),
     Hostile("states.pdf", lambda: page_pdf(b"q " * 3_000_000, packed=True), slow=True),
-    Hostile("outline.pdf", outline_loop, read=True),
     Hostile(
         "no-box.pdf", lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 -1e38 1e39"), read=True
     ),
@@ -226,21 +170,17 @@ FILES = [
     Hostile("empty.pdf", lambda: b""),
     Hostile("not.pdf", lambda: b"MZ\x90\x00 this is a program"),
     Hostile("no-text.pdf", lambda: page_pdf(b"0 0 9 9 re f")),
-    Hostile("root-loop.pdf", lambda: pdf([b"<< /Type /Catalog /Pages 1 0 R >>"])),
     Hostile("comments.html", lambda: b"<!--" * 100_000),
-    Hostile("tags.html", lambda: b"<a " * 50_000),
     Hostile("quotes.html", lambda: b"<p>Rent.</p>" + b'<a b="' * 50_000, read=True),
     Hostile("section.html", lambda: b"<p>The rent is due.</p><![foo[ x ]]>", read=True),
     Hostile("nested.html", lambda: b"<div>" * 60_000 + b"The rent is due."),
     Hostile("number.html", lambda: b"<p>Rent &#" + b"1" * 5_000 + b"; is due.</p>", read=True),
     Hostile("deep.json", lambda: b"[" * 100_000),
-    Hostile("deep-objects.json", lambda: b'{"chunks":[' * 900 + b'{"text":"x"}' + b"]}" * 900),
     Hostile("digits.json", lambda: b'{"content": "x", "n": ' + b"9" * 5_000 + b"}"),
     Hostile("no-text.json", lambda: json.dumps({"a": 1}).encode()),
     Hostile("latin.txt", lambda: "Miete für März".encode("latin-1"), read=True),
     Hostile("blanks.txt", lambda: (b" " * 200_000 + b"\n") * 3 + b"The rent is due.", read=True),
     Hostile("line.txt", lambda: b"a" * 2_000_000, read=True),
-    Hostile("dots.txt", lambda: b"." * 300_000 + b" 1\n" + b"Section " * 50_000, read=True),
     Hostile("laughs.docx", billion_laughs),
     Hostile("paragraphs.docx", lambda: docx("<w:p/>" * 650_000), slow=True),
     Hostile("laughs.xhtml", lambda: f"{_LAUGHS}<html><body><p>Rent &a11;</p></body></html>".encode(), read=True),
@@ -251,7 +191,6 @@ FILES = [
         "charset.eml", lambda: b"From: a@b.example\nContent-Type: text/plain; charset=zlib_codec\n\nRent.", read=True
     ),
     Hostile("brackets.md", lambda: b"[" * 8_000, read=True),
-    Hostile("ticks.md", lambda: b" ".join(b"`" * n for n in range(1, 300)), read=True),
     Hostile("columns.csv", lambda: b"," * 200_000),
     Hostile("cell.csv", lambda: b'a,b\n"' + b"x" * 2_000_000 + b'",1\n'),
     Hostile("picture.png", huge_picture),

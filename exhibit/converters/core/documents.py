@@ -201,9 +201,8 @@ class _Finder:
             how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
             return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
-            return (
-                replace(NOWHERE, pages=[quote.page]) if 0 < (quote.page or 0) <= len(self.document.pages) else NOWHERE
-            )
+            page = quote.page or 0
+            return replace(NOWHERE, pages=[page]) if 0 < page <= len(self.document.pages) else NOWHERE
         matches = prefer_whole_words(locate(quote.text, self.document))
         if quote.spans and self.source:
             # of the same words at several locations, choose the one at the same relative position as in the source

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -48,8 +48,8 @@ MAX_ROBOTS_BYTES = 500 << 10  # as RFC 9309 requires
 HEAD_BYTES = 1024  # that are enough to recognise the kind of a file
 
 Kind = Literal["pdf", "html", "text", "file"]  # `file` has a reader, such as a Word document
-# refused: the address is not allowed; disallowed: by robots.txt; unusable: no document; failed: by server or network
-Fate = Literal["refused", "disallowed", "unusable", "failed"]
+DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
+TOO_LARGE = "too large (--max-bytes)"
 
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
@@ -82,14 +82,11 @@ class Policy:
 
 
 class FetchError(HttpError):
-    """The error for a URL that gave no page: its outcome, a short reason, and the details."""
+    """The error for a URL that gave no page: a reason by which failures are counted, and the details."""
 
-    def __init__(
-        self, reason: str, detail: str = "", *, fate: Fate, url: str = "", status: int | None = None,
-        wait: float = 0.0, transient: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(f"{reason}: {detail}" if detail else reason, status=status, wait=wait, transient=transient)
-        self.fate, self.reason, self.detail, self.url = fate, reason, detail, url
+    def __init__(self, reason: str, detail: str = "", **more: Any) -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason, **more)
+        self.reason, self.detail = reason, detail
 
 
 def flaw_of(url: str) -> str | None:
@@ -119,12 +116,12 @@ def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchError("host not found", host, fate="failed") from error
+        raise FetchError("host not found", host) from error
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     private = next((address for address in addresses if not allow_private and not is_public(address)), None)
     if private is not None:
         detail = private if private == host else f"{host} is {private}"
-        raise FetchError("a private or local address (--allow-private)", detail, fate="refused")
+        raise FetchError("a private or local address (--allow-private)", detail)
     return addresses
 
 
@@ -212,28 +209,24 @@ class Downloader:
     def _follow(self, url: str, *, limit: int, robots: bool) -> PageReply:
         """Request a URL and follow its redirects one by one, each to an address that is allowed."""
         for _ in range(MAX_REDIRECTS + 1):
-            try:
-                host = self._check_host(url, robots=robots)
-                reply = host.retries(partial(self._ask, url, host, limit))
-            except FetchError as error:
-                error.url = error.url or url
-                raise
+            host = self._check_host(url, robots=robots)
+            reply = host.retries(partial(self._ask, url, host, limit))
             target = reply.headers.get("location", "") if reply.status in REDIRECTS else ""
             if not target:
                 return reply
             url = urljoin(url, target)
-        raise FetchError("redirects without end", f"more than {MAX_REDIRECTS}", fate="failed", url=url)
+        raise FetchError("redirects without end", f"more than {MAX_REDIRECTS}")
 
     def _check_host(self, url: str, *, robots: bool) -> Host:
         flaw = flaw_of(url)
         if flaw is not None:
-            raise FetchError(flaw, f"redirected to {url}", fate="refused")
+            raise FetchError(flaw, f"redirected to {url}")
         parsed = httpx.URL(url)
         name = parsed.raw_host.decode("ascii")
         self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
         host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
         if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
-            raise FetchError("robots.txt forbids this page (--ignore-robots)", fate="disallowed")
+            raise FetchError(DISALLOWED)
         return host
 
     def _fetch_rules(self, host: Host, url: str) -> Rules:
@@ -255,9 +248,9 @@ class Downloader:
             return Rules(ROBOT, self._follow(url, limit=MAX_ROBOTS_BYTES, robots=False).text)
         except FetchError as error:
             # missing, or larger than any robots.txt: it is something else
-            if error.fate == "unusable" or (error.status or 500) < 500:
+            if error.reason == TOO_LARGE or (error.status or 500) < 500:
                 return Rules()
-            raise FetchError(error.reason, error.detail or "robots.txt", fate="failed", url=url) from error
+            raise FetchError(error.reason, error.detail or "robots.txt") from error
 
     def _ask(self, url: str, host: Host, limit: int) -> PageReply:
         """Send one request, and name each failure with one of the fixed reasons by which failures are counted."""
@@ -270,14 +263,14 @@ class Downloader:
         except FetchError:
             raise
         except TooLargeError:
-            raise FetchError("too large (--max-bytes)", f"more than {limit} bytes", fate="unusable") from None
+            raise FetchError(TOO_LARGE, f"more than {limit} bytes") from None
         except BodyError as error:
-            raise FetchError("the reply cannot be decompressed", str(error), fate="unusable") from error
+            raise FetchError("the reply cannot be decompressed", str(error)) from error
         except LateError:  # not retried: a page that never ends would take this long every time
-            raise FetchError("timed out", f"after {self._policy.timeout:g} s", fate="failed") from None
+            raise FetchError("timed out", f"after {self._policy.timeout:g} s") from None
         except HttpError as error:
             reason = "no connection, or a broken one"
-            raise FetchError(reason, str(error), fate="failed", transient=error.transient) from error
+            raise FetchError(reason, str(error), transient=error.transient) from error
 
 
 def _check_status(response: Response) -> None:
@@ -286,10 +279,10 @@ def _check_status(response: Response) -> None:
         return
     wait, passing = parse_retry_after(response.headers.get("retry-after", "")), status in TRANSIENT
     if wait > LONGEST_WAIT and passing:
-        raise FetchError("the server asks to come back later", f"in {wait:g} s", fate="failed")
+        raise FetchError("the server asks to come back later", f"in {wait:g} s")
     known = status in {code.value for code in HTTPStatus}
     reason = f"HTTP {status} {HTTPStatus(status).phrase.lower() if known else ''}".rstrip()
-    raise FetchError(reason, fate="failed", status=status, wait=wait, transient=passing)
+    raise FetchError(reason, status=status, wait=wait, transient=passing)
 
 
 def _kind_of(reply: PageReply) -> Kind:
@@ -298,7 +291,7 @@ def _kind_of(reply: PageReply) -> Kind:
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
     if not head.strip():
-        raise FetchError("the reply is empty", fate="unusable", url=reply.url, status=reply.status)
+        raise FetchError("the reply is empty", status=reply.status)
     if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
         if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(head):
             return "html"
@@ -308,4 +301,4 @@ def _kind_of(reply: PageReply) -> Kind:
     if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:
         return "file"
     shown = declared or "unknown type"
-    raise FetchError("neither a page nor a PDF", shown, fate="unusable", url=reply.url, status=reply.status)
+    raise FetchError("neither a page nor a PDF", shown, status=reply.status)

@@ -16,13 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urldefrag, urlparse, urlsplit
 
 from tqdm import tqdm
 
 from exhibit.converters.core.benchmark import Item, Tally
-from exhibit.converters.pages.download import Downloader, FetchError, PageReply, Policy, flaw_of
+from exhibit.converters.pages.download import DISALLOWED, Downloader, FetchError, PageReply, Policy, flaw_of
 from exhibit.converters.pages.print import make_html, read_office_page
 from exhibit.converters.pages.web_printer import print_web_page
 from exhibit.engine import run_in_worker, track
@@ -47,15 +46,14 @@ class UrlLine:
 
     url: str
     filename: str  # in the corpus, made from the URL
-    outcome: Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
     path: Path | None = None  # the downloaded or printed PDF
-    reason: str = ""  # why there is no PDF: the same words for all URLs with this outcome
+    reason: str = ""  # why there is no PDF
     detail: str = ""
     final_url: str = ""
     status: int | None = None
     sha256: str = ""
     note: str = ""  # for a reader of the PDF
-    printer: str = ""
+    printer: str = ""  # empty if the PDF is the publisher's
 
 
 # ---------------------------------------------------------------- names
@@ -155,7 +153,7 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:
-            leave = tally.leave_out if line.outcome == "disallowed" else tally.fault
+            leave = tally.leave_out if line.reason == DISALLOWED else tally.fault
             known: Sequence[Item | None] = (items or {}).get(url) or [None]
             for item in known:
                 leave(line.reason, name, item=item)
@@ -176,7 +174,7 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str,
     store = FetchedStore(folder)
     pages = {
         # without the user name and password
-        url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", "refused", reason=flaw)
+        url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", reason=flaw)
         for url, flaw in flaws.items()
         if flaw is not None
     }
@@ -228,14 +226,14 @@ async def _store_reply(
     url: str, name: str, reply: PageReply, downloader: Downloader, store: FetchedStore, policy: Policy
 ) -> UrlLine:
     if reply.kind == "pdf":
-        return store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
+        return store.save(UrlLine(url, name, final_url=reply.url, status=reply.status), reply.data)
     fragment = urldefrag(url).fragment
     address = f"{reply.url}#{fragment}" if fragment else reply.url
     try:
         page = await print_web_page(reply, address, downloader, timeout=policy.timeout)
     except FetchError as error:
         return _make_failed_line(url, name, error)
-    line = UrlLine(url, name, "printed", final_url=page.url, status=reply.status, note=page.note, printer=page.printer)
+    line = UrlLine(url, name, final_url=page.url, status=reply.status, note=page.note, printer=page.printer)
     return store.save(line, page.data)
 
 
@@ -251,14 +249,11 @@ def _as_page(reply: PageReply) -> PageReply:
                 page = run_in_worker(read_office_page, path).html
             except DocumentError as error:
                 reason = str(error).removeprefix(f"{path}: ")
-                raise FetchError("cannot be read", reason, fate="unusable", url=reply.url) from error
+                raise FetchError("cannot be read", reason) from error
     else:
         return reply
     return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
 
 
 def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
-    final = error.url if error.url != url else ""
-    return UrlLine(
-        url, name, error.fate, reason=error.reason, detail=error.detail, final_url=final, status=error.status
-    )
+    return UrlLine(url, name, reason=error.reason, detail=error.detail, status=error.status)

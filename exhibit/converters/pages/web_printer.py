@@ -59,15 +59,15 @@ async def print_web_page(reply: PageReply, url: str, downloader: Downloader, *, 
                 if visit.astray is not None:
                     raise visit.astray
                 if not page.url.startswith(("http://", "https://")):
-                    raise FetchError(_NOWHERE, page.url, fate="refused", url=page.url, status=reply.status)
+                    raise FetchError(_NOWHERE, page.url, status=reply.status)
                 data = await page.pdf(**make_pdf_options(margins="15mm"))
                 return PrintedPage(fix_dates(data), page.url, f"Chromium {browser.version}", note)
         except (TimeoutError, import_browser_error(late=True)):
             detail = f"in the browser, after {timeout:g} s"
-            raise FetchError("timed out", detail, fate="failed", url=url, status=reply.status) from None
+            raise FetchError("timed out", detail, status=reply.status) from None
         except import_browser_error() as error:
             detail = error.message.splitlines()[0]
-            raise FetchError("the browser cannot print the page", detail, fate="failed", url=url) from error
+            raise FetchError("the browser cannot print the page", detail) from error
 
 
 async def _await_settled(page: Page, timeout: float) -> bool:
@@ -114,7 +114,7 @@ class _Visit:
                 )  # fmt: skip
             except HttpError as error:
                 if leads:
-                    self.astray = FetchError(_NOWHERE, str(error), fate="refused", url=request.url)
+                    self.astray = FetchError(_NOWHERE, str(error))
                 await route.abort()
                 return
             target = headers.get("location", "") if moves and status in REDIRECTS else ""
@@ -124,6 +124,6 @@ class _Visit:
                 return
             if leads:
                 wrong = f"leads to a page with HTTP {status}"
-                failure = FetchError(wrong, request.url, fate="failed", url=request.url, status=status)
+                failure = FetchError(wrong, request.url, status=status)
                 self.astray = failure if status >= 400 else None
             await route.fulfill(status=status, headers=headers, body=body)
