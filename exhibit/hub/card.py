@@ -1,12 +1,12 @@
 """Write a bundle's dataset card for the Hub, its Parquet tables, and an image of a gold passage."""
 
-import io
 import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,7 +20,6 @@ from exhibit.hub.tables import PARQUET, HubConfig, find_size_category, format_he
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Licence, Row
-from exhibit.storage.locations import Location
 
 __all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "write_card"]
 
@@ -222,9 +221,8 @@ def _cut(text: str, most: int) -> str:
 
 
 PICTURE = "page.png"
-_MOST_BYTES = 200_000  # bytes: the image is loaded with the card's page
 _READABLE = 300  # most characters of a passage that a reader can read at a glance
-_SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels per point, tried in turn until the image is small enough
+_SCALE = 1.3  # pixels per point
 
 
 @dataclass(frozen=True)
@@ -238,64 +236,44 @@ class Example:
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
     """Yield candidate examples, best first: ideally one located passage on one page, about 300 characters long."""
-    lines: dict[int, list[Gold]] = {}
+    lines: dict[int, Gold] = {}
     for line in gold:
-        lines.setdefault(line.id, []).append(line)
+        lines.setdefault(line.id, line)
 
     def rank(row: Row) -> tuple[bool, bool, bool, int, int]:
-        first = lines[row.id][0]
+        line = lines[row.id]
         length = sum(len(context.text or "") for context in row.contexts)
-        return (not first.spans, len(row.contexts) != 1, len(first.pages) > 1, abs(length - _READABLE), row.id)
+        return (not line.spans, len(row.contexts) != 1, len(line.pages) > 1, abs(length - _READABLE), row.id)
 
     for row in sorted(rows, key=rank):
-        yield Example(row, lines[row.id][0])
+        yield Example(row, lines[row.id])
 
 
 def write_example(
-    rows: Sequence[Row],
-    gold: Sequence[Gold],
-    folder: Path,
-    *,
-    undrawn: Callable[[str], None] = lambda _: None,
+    rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, undrawn: Callable[[str], None]
 ) -> Example | None:
     """Choose the example question of the dataset card, and write an image of the page with its gold."""
     best: Example | None = None
-    for _, example in zip(range(5), choose(rows, gold), strict=False):
+    for example in islice(choose(rows, gold), 5):
         best = best or example
         line = example.line
         if line is None or len(line.pages) != 1:
             continue
         file = folder / CORPUS / str(line.filename)
-        content = None  # this page cannot be drawn: try the next row
         try:
-            content = draw_example(file, line)
+            pages = draw_spans(read_within(file), [Span(*span) for span in line.spans], scale=_SCALE)
         except DocumentError as error:
             undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
-        if content is not None:
-            (folder / PICTURE).write_bytes(content)
+            continue
+        if line.pages[0] in pages:
+            _save_picture(pages[line.pages[0]], folder / PICTURE)
             return Example(example.row, line, line.pages[0])
     return best
 
 
-def draw_example(path: Location, line: Gold) -> bytes | None:
-    """Return a gold passage's page as a small PNG; None if it cannot be drawn, or cannot be made small enough."""
-    document = read_within(path)
-    for scale in _SCALES:
-        pages = draw_spans(document, [Span(*span) for span in line.spans], scale=scale)
-        picture = pages.get(line.pages[0])
-        if picture is None:
-            return None
-        content = _encode_png(picture)
-        if len(content) < _MOST_BYTES:
-            return content
-    return None
-
-
-def _encode_png(picture: Image.Image) -> bytes:
+def _save_picture(picture: Image.Image, path: Path) -> None:
     written = ImageChops.invert(picture.convert("L")).getbbox()
     if written:  # crop: the last page of a document is mostly blank
         picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
     framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # draw an edge around the white paper
-    buffer = io.BytesIO()
-    framed.quantize(32).save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+    framed.quantize(32).save(path, "PNG", optimize=True)

@@ -30,12 +30,12 @@ def format_names() -> list[str]:
     return list_plugins(exports.__name__)
 
 
-def export(root: Location, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
+def export(root: Location, name: str, out: Path, *, force: bool = False) -> Export:
     """Write a bundle in the named format; `out` appears complete or not at all."""
     if name not in format_names():
         raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
     form = load_plugin(exports.__name__, name)[0]
-    source = Export(open_bundle(mirror_bundle(root)), texts)
+    source = Export(open_bundle(mirror_bundle(root)))
     with replace_folder(out, force=force, kind=KIND) as folder:
         try:
             form.write(source, folder)
@@ -71,13 +71,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
-    parser.add_argument(
-        "--texts", type=Path, metavar="FOLDER", help="the documents' texts, as `exhibit text` writes them"
-    )
     parser.add_argument("--force", action="store_true", help="replace an earlier export")
     add_json(parser)
     options = parser.parse_args(argv)
-    done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
+    done = export(options.bundle, options.to, options.out, force=options.force)
     lines = [f"{done.name} as {options.to} -> {options.out}: {', '.join(_list_entries(options.out))}"]
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
         lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]

@@ -23,7 +23,6 @@ from typing import NamedTuple
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
-from huggingface_hub.hf_api import RepoFile
 
 from exhibit.hub.card import holds_documents
 from exhibit.hub.export import RECORD, export
@@ -35,7 +34,6 @@ from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_qu
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
-from exhibit.storage.bundle import sha256_of
 
 MAIN = "main"
 _SHOWN = 10  # lines of a list; more would not fit one screen
@@ -54,11 +52,11 @@ class Published(NamedTuple):
 
 
 class Remote(NamedTuple):
-    """The files of a branch on the Hub."""
+    """A branch on the Hub: its last commit, and the names of its files."""
 
     commit: str | None
     private: bool
-    files: dict[str, RepoFile]
+    files: list[str]
 
 
 def publish(
@@ -93,7 +91,7 @@ def run(options: argparse.Namespace) -> Published:
     except HubError as error:
         if not (options.dry_run and error.unreachable):
             raise
-        print_note(f"{error}: all files are listed as new")
+        print_note(str(error))
         remote = None
     if remote and options.private and not remote.private:
         raise ToolkitError(f"{repo_id} is public, so nothing was sent: make it private on {url}/settings")
@@ -184,26 +182,14 @@ def read_remote(api: huggingface_hub.HfApi, repo_id: str, revision: str | None) 
     """Return the files of a branch; None if the repository or the branch does not exist or is not visible."""
     with explain_errors(f"looking at {repo_id}"):
         try:
-            info = api.repo_info(repo_id, repo_type=KIND, revision=revision)
+            info = api.dataset_info(repo_id, revision=revision)
         except (RepositoryNotFoundError, RevisionNotFoundError):
             return None
         except HfHubHTTPError as error:
             if error.response.status_code == 401 and not api.token:  # a private or missing repository
                 return None
             raise
-        tree = api.list_repo_tree(repo_id, repo_type=KIND, revision=info.sha, recursive=True) if info.sha else ()
-        return Remote(info.sha, bool(info.private), {e.path: e for e in tree if isinstance(e, RepoFile)})
-
-
-def _is_same(content: Path | bytes, file: RepoFile | None) -> bool:
-    if file is None:
-        return False
-    if file.lfs:
-        digest = sha256_of(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
-        return digest == file.lfs.sha256
-    data = content.read_bytes() if isinstance(content, Path) else content
-    # Git's own hash of a file: not used for security
-    return file.blob_id == hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return Remote(info.sha, bool(info.private), [file.rfilename for file in info.siblings or ()])
 
 
 def _send(
@@ -262,7 +248,6 @@ def _print_plan(
     options: argparse.Namespace, info: BundleInfo, contents: dict[str, Path | bytes], removed: Sequence[str],
     remote: Remote | None,
 ) -> None:  # fmt: skip
-    files = remote.files if remote else {}
     private = remote.private if remote else options.private
     exists = "there already" if remote else "new"
     print(f"{options.bundle} → {options.repo_id} ({exists}, {'private' if private else 'public'})")
@@ -272,12 +257,9 @@ def _print_plan(
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
     if not options.include_corpus:
         print("without the documents: train.json and gold.jsonl still quote them; the config `corpus` is left out")
-    changed = [name for name, content in sorted(contents.items()) if not _is_same(content, files.get(name))]
-    sizes = {name: data.stat().st_size if isinstance(data, Path) else len(data) for name, data in contents.items()}
-    total = f"{sum(sizes[name] for name in changed) / 1e6:.1f} of {sum(sizes.values()) / 1e6:.1f} MB"
-    print(f"to send: {len(changed):,} of {len(contents):,} files, {total}")
-    lines = [f"  {'changed' if name in files else 'new':<9} {name}" for name in changed]
-    lines += [f"  removed   {name}" for name in removed]
+    size = sum(data.stat().st_size if isinstance(data, Path) else len(data) for data in contents.values())
+    print(f"to send: {len(contents):,} files, {size / 1e6:.1f} MB, without those that the Hub has already")
+    lines = [f"  {name}" for name in sorted(contents)] + [f"  removed   {name}" for name in removed]
     print("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
         print(f"  … and {len(lines) - _SHOWN:,} more")

@@ -38,14 +38,10 @@ def write_schemas(folder: Path = FOLDER) -> list[str]:
     """Rewrite the schema files that no longer match the models; return their names."""
     folder.mkdir(exist_ok=True)
     texts = generate()
-    stale = [name for name, text in texts.items() if _read(folder / name) != text]
+    stale = [name for name in texts if not (folder / name).is_file() or (folder / name).read_text() != texts[name]]
     for name in stale:
         (folder / name).write_text(texts[name], encoding="utf-8")
     return stale
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 if __name__ == "__main__":

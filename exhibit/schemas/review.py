@@ -209,12 +209,8 @@ def read_patch(path: Path) -> Patch:
 
 def _read(path: Path, model: type[Kind]) -> Kind:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise SourceError(
-                f"{path}: larger than {_LARGEST // 1_000_000} MB, the limit of a {model.__name__.lower()}"
-            )
         return model.model_validate_json(read_regular(path, most=_LARGEST))
     except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
         raise SourceError(f"{path}: is not a valid {model.__name__.lower()}: {format_faults(error, most=5)}") from error

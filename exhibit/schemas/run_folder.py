@@ -212,28 +212,15 @@ class RunFolder:
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each invalid file or row of the run, and for each stored mean that contradicts the
-        rows.
-        """
-        faults: list[str] = []
+        """Yield a message for each invalid file or row of the run."""
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
                 try:
                     _read(path, files.FILES[path.name])
                 except BundleError as error:
-                    faults.append(str(error))
-        rows = [LazyLines(path, _describe_row_fault) for path in sorted(self.folder.glob(f"*/{files.RESULTS}"))]
-        faults += [fault for lines in rows for fault in lines if fault]
-        yield from faults
-        if not faults and len(rows) == len(self.datasets):
-            yield from self._find_disagreements()
-
-    def _find_disagreements(self) -> Iterator[str]:
-        """Yield a message for each mean in a summary.json that differs from the mean of the rows."""
-        sums = {name: _compute_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
-        for name, given in {**sums, "": _average_means(list(sums.values()))}.items():
-            for wrong in compare_means(self.read_stored_means(name), given):
-                yield f"{self.folder / name / files.SUMMARY}: differs from the means of the rows: {wrong}"
+                    yield str(error)
+        for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
+            yield from filter(None, LazyLines(path, _describe_row_fault))
 
 
 def compare_means(stored: files.Means, given: files.Means) -> list[str]:
@@ -257,41 +244,6 @@ def _is_near(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
-
-
-def _compute_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files.Means:
-    """Return the mean of each metric over a dataset's rows, without confidence intervals.
-
-    If `groups` names a label, average the rows with the same label value first, then average these group means.
-    """
-    values: dict[str, dict[str, list[float]]] = {}
-    errors = 0
-    for row in rows:
-        errors += row.failed
-        for name, value in row.scores.items():
-            column = values.setdefault(name, {})
-            if value is not None and (not row.reply.error or name in files.COUNTS_FAILED):
-                column.setdefault(str(row.labels.get(groups)) if groups else "", []).append(value)
-    return {
-        name: files.Estimate(
-            _compute_mean([_compute_mean(own) for own in column.values()]), sum(map(len, column.values())), errors
-        )
-        for name, column in values.items()
-    }
-
-
-def _average_means(datasets: Sequence[files.Means]) -> files.Means:
-    names = dict.fromkeys(name for means in datasets for name in means)
-    each = {name: [means[name] for means in datasets if name in means] for name in names}
-    return {
-        name: files.Estimate(_compute_mean(e.mean for e in own), sum(e.n for e in own), sum(e.errors for e in own))
-        for name, own in each.items()
-    }
-
-
-def _compute_mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
 
 
 def is_secret_setting(name: str) -> bool:

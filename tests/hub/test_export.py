@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,6 @@ FEE, DUE, LAW = (1, 10), (12, 21), (0, 11)
 def pdf_bundle(converted) -> Path:
     """A bundle of PDFs with impossible rows, gold passages of several spans, and one passage that is absent."""
     return converted("cuad", "--keep-ambiguous")
-
-
-@pytest.fixture(scope="module")
-def pdf_texts(pdf_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pdf") / "texts"
-    return export(pdf_bundle, "text", folder)
 
 
 def write_bundle(root: Path, documents: dict[str, bytes], rows: list[tuple]) -> Path:
@@ -89,8 +84,8 @@ def qrels(folder: Path) -> list[list[str]]:
 
 
 def test_every_format_is_complete_and_the_same_each_time(small, tmp_path):
-    assert set(format_names()) >= {"beir", "beir_passages", "inspect", "legalbenchrag", "mteb", "squad", "text"}
-    for name in ("beir", "beir_passages", "inspect", "legalbenchrag", "mteb", "squad"):
+    assert set(format_names()) == {"beir", "beir_passages", "legalbenchrag", "mteb", "questions", "squad", "text"}
+    for name in ("beir", "beir_passages", "legalbenchrag", "mteb", "squad"):
         assert files_of(export(small, name, tmp_path / "a" / name)) == files_of(
             export(small, name, tmp_path / "b" / name)
         )
@@ -122,17 +117,13 @@ def test_export_reads_documents_as_the_gold_counts_them(name, tmp_path):
     assert found == quotes
 
 
-def test_export_takes_texts_that_are_already_extracted(pdf_bundle, pdf_texts, tmp_path, capsys):
-    given = export(pdf_bundle, "legalbenchrag", tmp_path / "given", "--texts", pdf_texts)
-    assert files_of(given) == files_of(export(pdf_bundle, "legalbenchrag", tmp_path / "read"))
-    export(pdf_bundle, "squad", tmp_path / "out", "--texts", tmp_path / "none", expect=1)
-    assert "missing; run exhibit export --to text" in capsys.readouterr().err and not (tmp_path / "out").exists()
-    stale = tmp_path / "stale"
-    stale.mkdir()
-    for path in pdf_texts.glob("*.txt"):
-        (stale / path.name).write_bytes(path.read_bytes() + b".")
-    export(pdf_bundle, "squad", tmp_path / "out", "--texts", stale, expect=1)
-    assert "but bundle.json says" in capsys.readouterr().err
+def test_export_refuses_documents_of_another_length(pdf_bundle, tmp_path, capsys):
+    changed = Path(shutil.copytree(pdf_bundle, tmp_path / "changed"))
+    info = json.loads((changed / "bundle.json").read_text(encoding="utf-8"))
+    info["documents"][0]["characters"] += 1
+    (changed / "bundle.json").write_text(json.dumps(info), encoding="utf-8")
+    export(changed, "squad", tmp_path / "out", expect=1)
+    assert "but bundle.json says" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_export_replaces_only_an_earlier_export(small, tmp_path, capsys):
@@ -236,23 +227,14 @@ def test_squad_answers_are_at_their_offsets_and_questions_repeat_for_documents(s
     assert record(out)["noted"] == {"question on several documents, repeated for each": ["1"]}
 
 
-def test_mteb_and_inspect_tasks_have_every_question(pdf_bundle, pdf_texts, tmp_path):
-    bundle = open_bundle(pdf_bundle)
-    mteb = export(pdf_bundle, "mteb", tmp_path / "mteb", "--texts", pdf_texts)
-    task = json.loads((mteb / "task.json").read_text(encoding="utf-8"))
+def test_mteb_task_describes_the_bundle_and_compiles(pdf_bundle, tmp_path):
+    out = export(pdf_bundle, "mteb", tmp_path / "mteb")
+    task = json.loads((out / "task.json").read_text(encoding="utf-8"))
     assert task["main_score"] == "ndcg_at_10" and task["license"] == "cc-by-4.0"
-    inspect = export(pdf_bundle, "inspect", tmp_path / "inspect", "--texts", pdf_texts)
-    samples = jsonl(inspect / "questions.jsonl")
-    asked = [(str(q.id), q.question, q.answer, [c.text for c in q.contexts]) for q in bundle.questions]
-    assert [(s["id"], s["input"], s["target"], s["metadata"]["passages"]) for s in samples] == asked
-    assert (inspect / "documents" / f"{samples[0]['metadata']['document']}.txt").is_file()
-    for folder in (mteb, inspect):
-        compile((folder / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
+    compile((out / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
 
 
-def test_questions_are_sealed_and_come_back_as_predictions_for_this_version_only(
-    pdf_bundle, pdf_texts, tmp_path, capsys
-):
+def test_questions_are_sealed_and_come_back_as_predictions_for_this_version_only(pdf_bundle, tmp_path, capsys):
     out = export(pdf_bundle, "questions", tmp_path / "asked")
     asked, seal = jsonl(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))
     assert {frozenset(row) for row in asked} == {frozenset({"id", "question", "sealed"})}

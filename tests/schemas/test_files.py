@@ -128,12 +128,6 @@ def test_what_is_no_json_is_one_error(text, message):
     assert type(raised.value) is ToolkitError
 
 
-# ---------------------------------------------------------------- models
-
-
-# ---------------------------------------------------------------- a whole bundle
-
-
 # ---------------------------------------------------------------- the published schemas, and plug-ins
 
 

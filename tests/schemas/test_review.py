@@ -30,16 +30,6 @@ def review(**fields: object) -> Review:
     return Review.model_validate_json(json.dumps({**REVIEW, **fields}))
 
 
-def test_what_is_left_open_is_none_and_nothing_is_changed():
-    [case] = review().cases
-    assert (case.gold, case.answer, case.comment) == (None, None, "") and not case.better.says_something
-    assert (case.better.contexts, case.better.is_impossible, case.better.answer) == ([], False, "")
-    made = patch()
-    assert (made.documents, made.questions, made.corrections) == ([], [], [])
-    [correction] = patch(corrections=[CORRECTION]).corrections
-    assert (correction.is_impossible, correction.answer, correction.reason) == (False, None, "")
-
-
 def better(**fields: object) -> Better:
     return Better.model_validate_json(json.dumps(fields))
 
@@ -57,6 +47,7 @@ def test_better_gold_is_passages_or_that_there_is_none():
         ({}, True),
         ({"contexts": [], "is_impossible": True}, True),
         ({"contexts": []}, False),
+        ({"reviewers": []}, False),
         ({"is_impossible": True}, False),
     ],
 )
@@ -64,13 +55,8 @@ def test_a_correction_has_passages_unless_there_is_no_answer(fields, fits):
     if fits:
         assert patch(corrections=[{**CORRECTION, **fields}]).corrections
         return
-    with pytest.raises(ValidationError, match="must have contexts if is_impossible is false"):
+    with pytest.raises(ValidationError, match="must have contexts if is_impossible is false|at least 1 item"):
         patch(corrections=[{**CORRECTION, **fields}])
-
-
-def test_a_correction_has_a_reviewer():
-    with pytest.raises(ValidationError, match="at least 1 item"):
-        patch(corrections=[{**CORRECTION, "reviewers": []}])
 
 
 def test_nothing_is_said_twice_of_one_question_or_document():
@@ -119,16 +105,7 @@ def test_a_file_that_is_no_patch_says_why(tmp_path, monkeypatch):
         read_patch(path)
     with pytest.raises(SourceError, match=r"none\.json: cannot be read: No such file"):
         read_patch(tmp_path / "none.json")
-    path.write_text(json.dumps(REVIEW), encoding="utf-8")
-    assert review_module._LARGEST == 50_000_000
-    for largest, fits in ((path.stat().st_size, True), (path.stat().st_size - 1, False)):
-        monkeypatch.setattr(review_module, "_LARGEST", largest)
-        if fits:
-            assert read_review(path).reviewer == "Ada"
-            continue
-        with pytest.raises(SourceError, match="larger than 0 MB, the limit of a review"):
-            read_review(path)
-    monkeypatch.setattr(review_module, "_LARGEST", 2_000_000)
-    path.write_bytes(b" " * 2_000_001)
-    with pytest.raises(SourceError, match="larger than 2 MB, the limit of a review"):
+    monkeypatch.setattr(review_module, "_LARGEST", 20)
+    path.write_bytes(b" " * 21)
+    with pytest.raises(SourceError, match="cannot be read: more than 20 bytes"):
         read_review(path)

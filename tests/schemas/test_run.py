@@ -92,13 +92,6 @@ def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
     )
 
 
-def test_json_that_is_nested_too_deep_is_named(sound_run, tmp_path):
-    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
-    (run / CONFIG).write_text("[" * 100_000, encoding="ascii")
-    with pytest.raises(BundleError, match=r"config.json: the JSON is nested too deeply"):
-        _ = RunFolder(run).config
-
-
 def test_a_run_of_another_version_is_refused_with_its_version(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     changed(run / CONFIG, "format", value="exhibit-run/9")

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evidence.read import read_within
-from exhibit.schemas.bundle import GOLD, Question, read_text
+from exhibit.schemas.bundle import GOLD, Question
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import DocumentEntry, Gold
 from exhibit.storage.bundle import BundleFolder
 
@@ -31,8 +30,6 @@ class Export:
     """A bundle during its export to another format, with the items left out and the notes so far."""
 
     bundle: BundleFolder
-    texts: Path | None = None
-    """A folder with the extracted text of each document; if None, the documents are read."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     noted: dict[str, list[str]] = field(default_factory=dict)
 
@@ -60,22 +57,15 @@ class Export:
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """Yield each document's name and the text to which its gold offsets refer, one at a time."""
-        for filename in sorted(self.bundle.files):
-            if self.texts is None:
-                path = self.bundle.files[filename]
-                # as `exhibit export --to text` writes it: UTF-8 cannot encode a lone surrogate
-                text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
-                advice = "the documents are not those that the gold was located in: convert the bundle again"
-            else:
-                path = self.texts / fit_name(filename, ".txt")
-                command = f"exhibit export --to text {self.bundle.root} --out {self.texts} --force"
-                advice = f"run {command}, or leave out --texts"
-                if not path.is_file():
-                    raise BundleError(f"{path}: missing; {advice}")
-                text = read_text(path)
+        for filename, path in sorted(self.bundle.files.items()):
+            # UTF-8 cannot encode a lone surrogate
+            text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
             recorded = self._entries[filename].characters if filename in self._entries else len(text)
             if recorded != len(text):
-                raise BundleError(f"{path}: has {len(text)} characters, but bundle.json says {recorded}; {advice}")
+                raise BundleError(
+                    f"{path}: has {len(text)} characters, but bundle.json says {recorded}; the documents are not those "
+                    "that the gold was located in: convert the bundle again"
+                )
             yield filename, text
 
     @cached_property

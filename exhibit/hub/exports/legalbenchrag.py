@@ -76,8 +76,6 @@ def _choose_paths(export: Export) -> dict[str, str]:
     for filename in sorted(export.bundle.files):
         name = filename if filename.lower().endswith(".txt") else fit_name(filename, ".txt")
         paths[filename] = f"{homes.get(filename, export.name)}/{name}"
-        if len(name.encode("utf-8", "surrogatepass")) > 255:
-            raise BundleError(f"{filename}: the name with .txt is longer than 255 bytes; rename the document")
     if len(set(paths.values())) < len(paths):
         twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
         raise BundleError(f"two documents would have the path corpus/{twice}; rename one of them")
