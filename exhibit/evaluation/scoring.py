@@ -188,7 +188,7 @@ Say = Callable[[str], None]
 
 
 class Scored:
-    """The scores of a dataset's replies, 8 bytes per question and metric; the replies are not kept in memory."""
+    """The scores of a dataset's replies; the replies are not kept in memory."""
 
     def __init__(self, place: Path, dataset: Dataset, times: int, *, answers: bool = True) -> None:
         """Prepare to score replies of `times` rounds; `answers` says whether any reply of the dataset has an answer."""

@@ -54,6 +54,9 @@ def test_near_misses_are_almost_never_called_right(held_out):
     ("expected", "reply"),
     [
         ("B", "C"),
+        ("(a)", "(b)"),
+        ("A$40,000", "C$40,000"),
+        ("EUR 2.5 million", "EUR 2.5 billion"),
         ("Clause 5(a)", "Clause 5(b)"),
         ("Tranche A", "Tranche B"),
         ("§ 536a", "§ 536b"),
@@ -140,6 +143,14 @@ def test_a_sentence_of_the_gold_with_the_expected_words_is_right():
     assert (
         judge_answer("How must notice be given?", "to the Agent", reply.replace("copy", "draft"), (GOLD,)).right is None
     )
+
+
+def test_a_quoted_sentence_of_the_gold_with_a_long_expected_answer_in_order_is_right():
+    gold = "Subject to clause 9, the Carrier shall, at its own cost, insure the cargo from the quay to the mill."
+    expected = "The Carrier shall insure the cargo from the quay to the mill."
+    assert judge_answer("Who insures the cargo?", expected, f"“{gold}” [1]", (gold,)).right
+    other = gold.replace("at its own cost", "unless it rains")
+    assert judge_answer("Who insures the cargo?", expected, f"“{other}” [1]", (gold,)).right is None
 
 
 @pytest.mark.parametrize("held_out", [False, True])

@@ -10,9 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
 from exhibit.law.language import is_content, stem
 from exhibit.law.refusals import strip_reply
 from exhibit.law.sentences import split_sentences
-from exhibit.law.values import NUMBER_WORDS, Value, find_values, read_words, write_plain_numbers
+from exhibit.law.values import NUMBER_WORDS, find_values, read_words, write_plain_numbers
 
 MAX_REPLY_CHARS = 20_000  # ten pages, more than any answer has
 MAX_EXTRA_WORDS = 80
@@ -98,37 +96,29 @@ _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\
 _URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*|'s\b|[,;/&]")
 _HEAD = re.compile(r"\s*([^“”:\n]{1,200}):\s+“")
+_LEAD = re.compile(r"\W*([^\W\d_]+)(\s*(?:[,.;:!–—-]|$|\sand\b|\sor\b))?")
+_YES_AND_NO = re.compile(r"\W*([^\W\d_]+)\W+(?:and |or |und |et )?([^\W\d_]+)\b(?=\W*$|\s*[,.;])")
 _LETTER = re.compile(r"\W*(?:(?:answer|option|choice)\W+)?\(?([A-Za-z])\)?\W*", re.I)
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """A text as it is compared: in lower case, without articles, a figure, a date or a label being one token."""
 
     text: str
     stream: tuple[str, ...]
     """Its tokens with commas and other separators; a value is its kind and its key with a null character between."""
+    tokens: tuple[str, ...]
+    """Its words and values."""
+    words: tuple[str, ...]
+    """Its tokens without those that join or introduce, such as `of`."""
+    stems: frozenset[str]
+    """The stems of its content words."""
     values: frozenset[tuple[str, str]]
     """The kind and the key of each figure, date, place and label."""
     lead: str
     """`yes` or `no` if the text begins with one of them; `both` if it says both."""
 
-    @cached_property
-    def tokens(self) -> tuple[str, ...]:
-        """Its words and values."""
-        return tuple(token for token in self.stream if token not in ",;/&'s")
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """Its tokens without those that join or introduce, such as `of`."""
-        return tuple(token for token in self.tokens if token not in _FILLERS)
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The stems of its content words."""
-        return frozenset(stem(token) for token in self.tokens if "\0" not in token and is_content(token))
-
-    @cached_property
+    @property
     def sentences(self) -> list["Reading"]:
         """Each of its sentences, read by itself."""
         return [read_text(self.text[span.start : span.end]) for span in split_sentences(self.text)]
@@ -156,7 +146,11 @@ def read_text(text: str) -> Reading:
         if kind and (not stream or stream[-1] != f"{kind}\0{key}"):
             stream.append(f"{kind}\0{key}")
         at = max(at, end)
-    return Reading(plain, tuple(stream), frozenset((kind, key) for _, _, kind, key in marks), _find_lead(plain))
+    tokens = tuple(token for token in stream if token not in ",;/&'s")
+    words = tuple(token for token in tokens if token not in _FILLERS)
+    stems = frozenset(stem(token) for token in tokens if "\0" not in token and is_content(token))
+    values = frozenset((kind, key) for _, _, kind, key in marks)
+    return Reading(plain, tuple(stream), tokens, words, stems, values, _find_lead(plain))
 
 
 def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
@@ -172,7 +166,9 @@ def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
         joined = value.kind == "number" and re.search(r"(?<!hundred)(?<!thousand)(?<!million)\sand\b", value.text, re.I)
         if labelled or joined or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):  # joined: "between three and seven"
             continue
-        kind, key = value.kind, _make_key(value)
+        kind, key = value.kind, value.key
+        if value.unit == "hour":
+            key = f"{(value.number / 24).normalize():f} day"
         if kind == "number" and (other := _OTHER_CURRENCY.search(plain, max(0, start - 4), start)):
             kind, key = "amount", f"{other[1]} {key}"
         yield start, end, kind, f"-{key}" if re.search(r"(?:^|\s)-$", plain[:start]) else key
@@ -183,12 +179,6 @@ def _write_amount(match: re.Match[str]) -> str:
     if match.string[: match.start()].rstrip().lower().endswith("half"):  # "one and a half million euros"
         return match[0]
     return f"{match['number'] if number is None else number} {_CURRENCIES[match['unit'].lower()]}"
-
-
-def _make_key(value: Value) -> str:
-    """Return a value's key, with a period of hours in days."""
-    number, _, unit = value.key.partition(" ")
-    return f"{(Decimal(number) / 24).normalize():f} day" if value.kind == "period" and unit == "hour" else value.key
 
 
 def _split_words(text: str) -> Iterator[str]:
@@ -204,16 +194,12 @@ def _split_words(text: str) -> Iterator[str]:
 
 def _find_lead(text: str) -> str:
     """Return the yes or no that a text says at the start of its sentences; `both` if it says one and the other."""
-    leads = set()
-    for number, span in enumerate(split_sentences(text)):
-        sentence = text[span.start : span.end].lower()
-        words = re.findall(r"[^\W\d_]+", sentence)[:4]
-        stop = re.match(r"\W*[^\W\d_]+\s*(?:[,.;:!–—-]|$|\sand\b|\sor\b)", sentence)
-        if words and (words[0] in _YES | _NO) and (stop or words[0] in _YES):
-            leads.add("yes" if words[0] in _YES else "no")
-            if not number:  # "yes and no", "yes, no, perhaps"
-                other = re.match(r"\W*[^\W\d_]+\W+(?:and |or |und |et )?([^\W\d_]+)\b(?=\W*$|\s*[,.;])", sentence)
-                leads |= {"yes" if other[1] in _YES else "no"} if other and other[1] in _YES | _NO else set()
+    sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
+    leading = filter(None, map(_LEAD.match, sentences))
+    said = [match[1] for match in leading if match[2] is not None or match[1] in _YES]
+    if said and (both := _YES_AND_NO.match(sentences[0])):
+        said.append(both[2])
+    leads = {"yes" if word in _YES else "no" for word in said if word in _YES | _NO}
     return "both" if len(leads) > 1 else next(iter(leads), "")
 
 
@@ -306,9 +292,10 @@ def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision |
     """Return that a reply is wrong if it has another value of a kind and not the expected one."""
     own = set(wanted.values - asked.values) or set(wanted.values)
     for kind in sorted({kind for kind, _ in own}):
-        keys = {key for other, key in own if other == kind}
-        stated = {key for other, key in given.values if other == kind}
-        rivals = stated - keys - {key for other, key in asked.values if other == kind}
+        keys, stated, known = (
+            {key for other, key in values if other == kind} for values in (own, given.values, asked.values)
+        )
+        rivals = stated - keys - known
         if not keys & stated and (rivals or (stated and len(own) == len(keys))):
             reason = f"The reply says {min(rivals or stated)}, expected is {', '.join(sorted(keys))}."
             scaled = kind in ("amount", "number") and _SCALES.search(asked.text)  # `in millions`
