@@ -146,10 +146,10 @@ def test_a_sentence_of_the_gold_with_the_expected_words_is_right():
 
 
 def test_a_quoted_sentence_of_the_gold_with_a_long_expected_answer_in_order_is_right():
-    gold = "Subject to clause 9, the Carrier shall, at its own cost, insure the cargo from the quay to the mill."
-    expected = "The Carrier shall insure the cargo from the quay to the mill."
+    gold = "Subject to clause 9, the Carrier shall, at its cost, insure the whole cargo from the quay to the old mill."
+    expected = "The Carrier shall insure the whole cargo from the quay to the old mill."
     assert judge_answer("Who insures the cargo?", expected, f"“{gold}” [1]", (gold,)).right
-    other = gold.replace("at its own cost", "unless it rains")
+    other = gold.replace("at its cost", "unless it rains")
     assert judge_answer("Who insures the cargo?", expected, f"“{other}” [1]", (gold,)).right is None
 
 

@@ -223,7 +223,7 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
         if before_quote.right is not None:
             return before_quote
     if not any(kind.startswith("label") and kind[6:] in _PARTS for kind, _ in wanted.values):
-        answer = _without_labels(answer)
+        answer, gold = _without_labels(answer), tuple(map(_without_labels, gold))
     given = read_text(answer)
     if not given.tokens and not given.lead:
         return Decision(False, "The reply repeats the question or has no words.")
