@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,6 @@ from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.http import LONGEST_WAIT, Deadline, HttpClient, HttpError, LateError, Retries, Secrets
 
 _OPENAI = "https://api.openai.com/v1"
-_REPLY_SECONDS = "60"
 _CONCURRENCY = 8  # requests at the same time
 _BACKOFF_SECONDS = 1.0  # before the first retry; each further retry waits twice as long
 Wait = Callable[[float], object]
@@ -51,7 +50,6 @@ class Endpoint:
         self._client = HttpClient(headers, connections=_CONCURRENCY, secrets=secrets)
         self.scrub = secrets.strip
         """Removes the API key from a text of the server, also if asterisks mask a part of the key."""
-        self.close = self._client.close
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Send JSON and return the JSON object of the reply, or raise an HttpError that names the server."""
@@ -102,7 +100,7 @@ def _find(value: Any, *path: str | int) -> Any:
 
 
 def _read_reply_seconds() -> float:
-    seconds = os.environ.get("OPENAI_TIMEOUT", "").strip() or _REPLY_SECONDS
+    seconds = os.environ.get("OPENAI_TIMEOUT", "").strip() or "60"
     try:
         return float(seconds)
     except ValueError:
@@ -193,7 +191,6 @@ class OpenAI:
         self._cache = Cache(Path(cache) / "replies.sqlite") if cache else None
         self._rejected: set[str] = set()
         """The parameters that the server has rejected."""
-        self.close = self._endpoint.close
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
         """Return one completion per prompt, in order; a failure is a Completion with an error."""
@@ -205,7 +202,9 @@ class OpenAI:
         try:
             for prompt in prompts:
                 body = self._make_body(prompt, max_tokens, temperature)
-                key = self._make_key(body)
+                # everything that a reply depends on
+                everything = json.dumps([self._endpoint.address, body], sort_keys=True, ensure_ascii=True)
+                key = key_of(everything).hex()
                 if self._cache is None or key not in sent:  # with a cache, identical prompts are sent once
                     sent[key] = pool.submit(self._answer, body, key, retries, stop)
                 futures.append(sent[key])
@@ -225,10 +224,6 @@ class OpenAI:
             shape = {"name": "reply", "schema": json.loads(prompt.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         return body
-
-    def _make_key(self, body: Mapping[str, object]) -> str:
-        """Return the hash of everything that a reply depends on."""
-        return key_of(json.dumps([self._endpoint.address, body], sort_keys=True, ensure_ascii=True)).hex()
 
     def _answer(self, body: dict[str, object], key: str, retries: Retries, stop: threading.Event) -> Completion:
         """Return the cached reply, or send the request with retries; errors are never cached."""
@@ -272,25 +267,16 @@ class OpenAI:
                 self._rejected.add(str(rejected))
 
     def _read(self, reply: Mapping[str, Any], body: Mapping[str, Any]) -> Completion:
-        text = self._endpoint.scrub(text_of(reply))
-        asked = sum(count_tokens(message["content"]) for message in body["messages"])
-        tokens_in = _read_usage(reply, "prompt_tokens", asked)
+        content = _find(reply, "choices", 0, "message", "content")
+        text = _THOUGHTS.sub("", content, count=1).strip() if isinstance(content, str) else ""
+        tokens_in, tokens_out = (_find(reply, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
+        if not isinstance(tokens_in, int):
+            tokens_in = sum(count_tokens(message["content"]) for message in body["messages"])
         if not text:
-            reason = " ".join(
-                self._endpoint.scrub(_explain_empty(reply)).split()
-            )  # one line, whatever the server wrote
+            reason = " ".join(self._endpoint.scrub(_explain_empty(reply)).split())
             return Completion(error=f"{self.name}: {reason}", tokens_in=tokens_in)
-        return Completion(
-            text, tokens_in=tokens_in, tokens_out=_read_usage(reply, "completion_tokens", count_tokens(text))
-        )
-
-
-def text_of(reply: Mapping[str, Any]) -> str:
-    """Return the model's answer without its reasoning; empty if there is none."""
-    content = _find(reply, "choices", 0, "message", "content")
-    if isinstance(content, list):  # some servers reply in parts
-        content = "".join(str(_find(part, "text") or "") for part in content)
-    return _THOUGHTS.sub("", content, count=1).strip() if isinstance(content, str) else ""
+        tokens_out = tokens_out if isinstance(tokens_out, int) else count_tokens(text)
+        return Completion(self._endpoint.scrub(text), tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _explain_empty(reply: Mapping[str, Any]) -> str:
@@ -304,20 +290,14 @@ def _explain_empty(reply: Mapping[str, Any]) -> str:
     return f"an empty reply ({str(reason or 'no choices')[:200]})"
 
 
-def _read_usage(reply: Mapping[str, Any], name: str, estimate: int) -> int:
-    value = _find(reply, "usage", name)
-    return value if isinstance(value, int) else estimate
-
-
 # ---------------------------------------------------------------- embeddings
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """The vector lengths of known models; for these no request is needed."""
 _REQUEST_TEXTS = 96  # some servers of this protocol accept no more
-_REQUEST_CHARS = 300_000  # a third of the tokens that OpenAI allows
 _TEXT_CHARS = 24_000  # the models accept about 8,000 tokens
 _TOO_MUCH = frozenset({400, 413, 422})
-"""HTTP statuses that may concern one text, or the number of texts: half of the batch may succeed."""
+"""HTTP statuses that may concern one text, or the size of the batch: half of the batch may succeed."""
 
 
 def open_embedder(kind: str, argument: str | None, timeout: float | None) -> "OpenAIEmbedder":
@@ -347,25 +327,24 @@ class OpenAIEmbedder:
         self._retries = Retries(retries, _BACKOFF_SECONDS, sleep=wait)
         self._endpoint = Endpoint(timeout=timeout, azure=azure)
         self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
-        self.dimensions = dimensions or _DIMENSIONS.get(model) or self._measure()
-
-    def _measure(self) -> int:
-        return int(to_unit(self._request(["dimensions"]), ["dimensions"], name=self.name).shape[1])
+        self.dimensions = dimensions or _DIMENSIONS.get(model) or 0
+        if not self.dimensions:
+            self.dimensions = int(to_unit(self._request(["dimensions"]), ["dimensions"], name=self.name).shape[1])
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - such servers know no roles
         """Return one normalised row per text, in order; only the beginning of a very long text is embedded."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         stop = threading.Event()
 
-        def fill(batch: range) -> None:
-            some = [texts[row] for row in batch]
+        def fill(start: int) -> None:
+            some = texts[start : start + _REQUEST_TEXTS]
             if not stop.is_set():
                 rows = self._request([text[:_TEXT_CHARS] if text.strip() else " " for text in some])
-                vectors[batch.start : batch.stop] = to_unit(rows, some, name=self.name, dimensions=self.dimensions)
+                vectors[start : start + len(some)] = to_unit(rows, some, name=self.name, dimensions=self.dimensions)
 
         with ThreadPoolExecutor(_CONCURRENCY) as pool:
             try:
-                list(pool.map(fill, _split_batches(texts)))
+                list(pool.map(fill, range(0, len(texts), _REQUEST_TEXTS)))
             finally:
                 stop.set()  # after an error the remaining requests are cancelled
         return vectors
@@ -392,15 +371,3 @@ class OpenAIEmbedder:
                 f"{self.name}: the reply does not have one 'embedding' for each of {len(texts)} texts; does "
                 "OPENAI_BASE_URL name an embeddings server?"
             ) from None
-
-
-def _split_batches(texts: Sequence[str]) -> Iterator[range]:
-    start = characters = 0
-    for row, text in enumerate(texts):
-        length = min(len(text), _TEXT_CHARS)
-        if row > start and (row - start == _REQUEST_TEXTS or characters + length > _REQUEST_CHARS):
-            yield range(start, row)
-            start, characters = row, 0
-        characters += length
-    if start < len(texts):
-        yield range(start, len(texts))

@@ -15,8 +15,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.graph import SCORES, TOKENS, VERDICTS
-from exhibit.models.network import choose_variant, open_lowrank, read_lowrank, read_record
+from exhibit.models.network import (
+    SCORES,
+    TOKENS,
+    VERDICTS,
+    choose_variant,
+    open_lowrank,
+    read_lowrank,
+    read_record,
+)
 from exhibit.models.rerankers.legal import Pair, PairModel
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
@@ -49,7 +56,7 @@ Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """A character span that answers the question, as half-open offsets in a passage."""
+    """A character span that answers the question, as offsets in a passage."""
 
     start: int
     end: int
@@ -80,17 +87,10 @@ class QuestionKind(NamedTuple):
     """Whether the question asks for a kind of clause: then a document with such a clause answers yes."""
 
 
-@lru_cache(maxsize=1)
-def shared_reader() -> "Reader":
-    """Return the extractive question-answering model of this process; it is loaded at the first call."""
-    return Reader()
-
-
 class Kinds:
-    """Classifies a question's vector as one of the kinds of questions on which the reader was trained.
+    """Classifies a question's vector, by the embedder `legal`, as one of the kinds on which the reader was trained.
 
-    The reader reads an unfamiliar wording better with the training data's wording beside it. All vectors must be those
-    of the embedder `legal`.
+    The reader reads an unfamiliar wording better with the training data's wording beside it.
     """
 
     def __init__(self) -> None:
@@ -123,12 +123,6 @@ class Kinds:
         """Return the log-odds that a document answers a question of this kind."""
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
         return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
-
-
-@lru_cache(maxsize=1)
-def shared_kinds() -> Kinds:
-    """Return the classifier that finds the kind of a question; all code of this process shares it."""
-    return Kinds()
 
 
 class Reader(PairModel):
@@ -172,18 +166,29 @@ class Reader(PairModel):
 
     def _read(self, pair: Pair) -> Reading:
         scores, verdicts, tokens = self._session.run([SCORES, VERDICTS, TOKENS], {"ids": pair.ids, "types": pair.types})
-        places = pair.offsets
-        read = tokens[0, -1 - len(places) : -1]
+        offsets = pair.offsets
+        read = tokens[0, -1 - len(offsets) : -1]
+
+        def locate(first: int, last: int, inside: Numbers) -> AnswerSpan:
+            return AnswerSpan(offsets[first][0], offsets[last - 1][1], float(inside[first:last].mean()))
+
         ranges = decode(read[:, :3], lean=LEAN)
-        spans = tuple(_answer_span(places, one, read[:, 0]) for one in ranges)
         short = best_range(read[:, 3:], ranges)
-        value = _answer_span(places, short, read[:, 3]) if short else None
+        value = locate(*short, read[:, 3]) if short else None
+        spans = tuple(locate(*tokens, read[:, 0]) for tokens in ranges)
         return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
 
 
-def _answer_span(places: Sequence[tuple[int, int]], tokens: tuple[int, int], inside: Numbers) -> AnswerSpan:
-    first, last = tokens
-    return AnswerSpan(places[first][0], places[last - 1][1], float(inside[first:last].mean()))
+@lru_cache(maxsize=1)
+def shared_reader() -> Reader:
+    """Return the reader of this process, loaded at the first call."""
+    return Reader()
+
+
+@lru_cache(maxsize=1)
+def shared_kinds() -> Kinds:
+    """Return the classifier of this process."""
+    return Kinds()
 
 
 # ---------------------------------------------------------------- from tokens to answers
@@ -207,10 +212,8 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
     """Return the ranges of tokens that are most likely answers: several, one, or none."""
     out, within, closing = 0.0, -np.inf, -np.inf
+    # whether the best path that is outside here was inside before, and the other way round
     steps: list[tuple[bool, bool]] = []
-    """Whether the best path that is outside here was inside before, and the best path that is inside here was
-    outside before.
-    """
     for inside, begins, ends in tokens.tolist():
         leaves, enters = closing > out, out + begins > within
         out, within = max(out, closing), max(out + begins, within) + inside + lean

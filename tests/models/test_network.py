@@ -5,14 +5,20 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from safetensors.numpy import save_file
 
 from exhibit.models import network
 from exhibit.models.embedders import CachedEmbedder
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.models.graph import balance, has_exact_signed_products
-from exhibit.models.network import OFFICIAL, WordTokenizer, group_by_length, load_graph, merge, read_safetensors
+from exhibit.models.network import (
+    OFFICIAL,
+    WordTokenizer,
+    group_by_length,
+    has_exact_signed_products,
+    load_graph,
+    merge,
+    read_safetensors,
+)
 
 
 def test_eight_bit_weights_are_restored_by_their_scales(tmp_path):
@@ -72,11 +78,6 @@ def test_overflow_of_signed_products_is_noticed():
     assert has_exact_signed_products(lambda state, weight: (state.astype(np.float32) - 128) @ weight)
 
 
-def test_balance_divides_by_powers_of_two():
-    shares = balance(np.array([64.0, 1.0, 1.0], np.float32), np.ones((4, 3), np.float32))
-    assert np.log2(shares).tolist() == [3, 0, 0]
-
-
 def test_cached_vectors_are_not_computed_again(tmp_path):
     inner = Hashing(16)
     asked: list[str] = []
@@ -87,12 +88,3 @@ def test_cached_vectors_are_not_computed_again(tmp_path):
     assert asked == ["a", "b", "c"] and np.array_equal(first[[1, 0]], again[:2])
     embedder.embed(["a"], role="query")
     assert asked[-1] == "a", "the vector of a question may differ from that of a passage"
-
-
-@pytest.mark.parametrize("argument", ["int4", "fp16"])
-def test_unknown_variant_names_the_known_ones(argument):
-    from exhibit.models.rerankers import legal
-    from exhibit.schemas.errors import ToolkitError
-
-    with pytest.raises(ToolkitError, match="legal:int8, legal:fp32"):
-        legal.open(argument)

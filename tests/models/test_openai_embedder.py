@@ -92,12 +92,6 @@ def test_embed_sends_batches_and_keeps_the_order(server):
     assert {(call["path"], call["key"]) for call in server.requests} == {("/v1/embeddings", f"Bearer {KEY}")}
 
 
-def test_embed_sends_long_texts_a_few_at_a_time(server):
-    model = OpenAIEmbedder("m")
-    model.embed(["x" * 30_000] * 14, role="passage")  # 24,000 characters of each are sent
-    assert sorted(len(call["input"]) for call in server.requests[1:]) == [2, 12]
-
-
 def test_embed_sends_a_space_for_a_blank_text(server):
     model = OpenAIEmbedder("m")
     assert read_lengths(model.embed(["", "\n", "x" * 100_000], role="query")) == [1, 1, 24_000]

@@ -4,5 +4,4 @@ from exhibit.models.openai import OpenAIEmbedder, open_embedder
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> OpenAIEmbedder:
-    """Return an embedder for the model that the argument names."""
     return open_embedder("azure", argument, timeout)

@@ -1,7 +1,4 @@
-"""An embedder without a model: it hashes words into a vector, with the same result on every machine.
-
-It is the lexical baseline that a trained embedder must surpass.
-"""
+"""An embedder without a model: it hashes words into a vector, the lexical baseline for trained embedders."""
 
 import zlib
 from collections.abc import Sequence
@@ -26,7 +23,7 @@ def open(argument: str | None) -> "Hashing":
 
 
 class Hashing:
-    """An embedder without a model: each word adds or subtracts 1 in the dimension that its checksum selects."""
+    """Each word adds or subtracts 1 in the dimension that its checksum selects."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions

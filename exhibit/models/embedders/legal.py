@@ -1,31 +1,21 @@
-"""all-MiniLM-L6-v2 with this project's adapter for contracts and policies: `legal`, `legal:int8`, `legal:fp16` …
+"""all-MiniLM-L6-v2 with this project's adapter for contracts and policies: `legal`, `legal:fp32`
 
 The adapter, 4.5 MB of low-rank weights in the package, is added to the official weights when the graph is built.
 bench/results/models.md names the training data.
 """
 
 from exhibit.models.embedders.minilm import MiniLM
-from exhibit.models.network import (
-    ADAPTER,
-    OFFICIAL,
-    Network,
-    choose_variant,
-    find_graph_path,
-    load_graph,
-    open_lowrank,
-)
+from exhibit.models.network import ADAPTER, OFFICIAL, Network, choose_variant, find_graph_path, load_graph, open_lowrank
 from exhibit.runtime.command import guarded
 
 LOCAL = True
 
 
 def open(argument: str | None) -> MiniLM:
-    """Return the embedder; its graph is built on first use."""
     return MiniLM(choose_variant("embedder", "legal", argument), network=open_network())
 
 
 def open_network() -> Network:
-    """Return the network of this embedder."""
     return open_lowrank("legal", ADAPTER, "-1")
 
 

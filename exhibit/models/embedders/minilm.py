@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from exhibit.models.embedders import to_unit
-from exhibit.models.graph import WIDTH
 from exhibit.models.network import (
     OFFICIAL,
     VERSION,
+    WIDTH,
     Ids,
     Network,
     WordTokenizer,
@@ -31,7 +31,6 @@ tokens the states no longer fit into the cache of a core.
 
 
 def open(argument: str | None) -> "MiniLM":
-    """Return the embedder in the variant `argument`, by default int8."""
     return MiniLM(choose_variant("embedder", "minilm", argument))
 
 
@@ -53,16 +52,12 @@ class MiniLM:
         vectors = np.empty((len(texts), WIDTH), np.float32)
         with ThreadPoolExecutor(self.threads) as pool:
             for start in range(0, len(texts), _SLAB_TEXTS):
-                ids = self.tokenise(texts[start : start + _SLAB_TEXTS])
+                ids = [np.array([row], np.int64) for row in self._tokenizer(texts[start : start + _SLAB_TEXTS])]
                 batches = group_by_length(ids, self._tokens)
                 joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
                 for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
                     vectors[start + np.array(rows)] = batch_vectors
         return to_unit(vectors, texts, name=self.name)
-
-    def tokenise(self, texts: Sequence[str]) -> list[Ids]:
-        """Return each text's token ids as an array with one row."""
-        return [np.array([ids], np.int64) for ids in self._tokenizer(texts)]
 
     def run(self, ids: Ids) -> Vectors:
         """Return the vectors of texts that have the same number of tokens."""

@@ -22,7 +22,6 @@ _PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("passa
 
 
 def open(argument: str | None) -> SentenceTransformers:
-    """Return an embedder for the model that the argument gives, as a name or a folder."""
     if not argument:
         raise ToolkitError(
             "sentence-transformers: no model is named; give one, for instance sentence-transformers:BAAI/bge-m3"

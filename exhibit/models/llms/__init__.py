@@ -12,12 +12,10 @@ _WHOLE_LETTERS = 7  # of an English word that tokenizers do not split
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt for a language model: a user message, a system message, and a JSON Schema for the reply."""
-
     user: str
     system: str = ""
     schema: str = ""
-    """The JSON Schema, as JSON, that the reply must follow if the model supports one; empty for a free reply."""
+    """The JSON Schema that the reply must follow if the model supports one; empty for a free reply."""
 
 
 @dataclass(frozen=True)

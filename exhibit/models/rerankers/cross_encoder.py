@@ -1,4 +1,4 @@
-"""A cross-encoder, which reads question and passage together: `cross-encoder:MODEL`, a name on the Hub or a folder."""
+"""A cross-encoder of sentence-transformers: `cross-encoder:MODEL`, a name on the Hub or a folder."""
 
 from __future__ import annotations
 
@@ -14,28 +14,20 @@ except ImportError as error:
 
 
 def open(argument: str | None) -> CrossEncoderReranker:
-    """Return a reranker for the model that the argument gives, as a name or a folder."""
-    if not argument:
-        raise ToolkitError(
-            "cross-encoder: no model is named; give one, for instance cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2"
-        )
-    return CrossEncoderReranker(argument)
+    model = argument or "cross-encoder/ms-marco-MiniLM-L6-v2"
+    try:
+        return CrossEncoderReranker(model)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ToolkitError(f"cross-encoder:{model}: cannot be loaded: {reason}") from error
 
 
 class CrossEncoderReranker:
-    """A cross-encoder of sentence-transformers."""
-
     def __init__(self, model: str) -> None:
-        try:
-            self._model = CrossEncoder(model)
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise ToolkitError(f"cross-encoder:{model}: cannot be loaded: {reason}") from error
+        self._model = CrossEncoder(model)
         self.name = f"cross-encoder:{model}"
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
         """Return the model's score of each passage, in order."""
         pairs = [(clean_text(question), clean_text(passage)) for passage in passages]
-        if not pairs:
-            return []
-        return [float(score) for score in self._model.predict(pairs, show_progress_bar=False)]
+        return [float(score) for score in self._model.predict(pairs, show_progress_bar=False)] if pairs else []

@@ -16,17 +16,14 @@ from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.http import Deadline, HttpClient, HttpError, Secrets
 
 _TIMEOUT = 60.0  # seconds for one question's passages
-_LARGEST = 64 << 20
-"""The most bytes of a reply: a score takes some fifty."""
+_MAX_BYTES = 64 << 20  # of a reply: a score takes some fifty
 _KEY = "RERANK_API_KEY"
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker":
-    """Return a client for the rerank server whose address the argument gives."""
     model, at, address = (argument or "").rpartition("@http")
-    address = f"http{address}" if at else address
     try:
-        url = httpx.URL(address)
+        url = httpx.URL(f"http{address}" if at else address)
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or url.username:
@@ -40,8 +37,7 @@ class HttpReranker:
     """A client for a server that scores passages; a failed request or a missing score raises an error."""
 
     def __init__(self, url: httpx.URL, model: str, *, timeout: float) -> None:
-        self._url, self._timeout = url, timeout
-        self._model = model
+        self._url, self._model, self._timeout = url, model, timeout
         key = os.environ.get(_KEY, "").strip()
         self._client = HttpClient({"Authorization": f"Bearer {key}"} if key else {}, secrets=Secrets([key]))
         self._where = f"{url.host}{url.path}"
@@ -54,29 +50,24 @@ class HttpReranker:
         body: dict[str, Any] = {"query": question, "documents": list(passages), "top_n": len(passages)}
         if self._model:
             body["model"] = self._model
+        deadline = Deadline(self._timeout)
         try:
-            with self._client.send(
-                "POST", str(self._url), body, deadline=Deadline(self._timeout), most=_LARGEST
-            ) as response:
+            with self._client.send("POST", str(self._url), body, deadline=deadline, most=_MAX_BYTES) as response:
                 response.check()
                 data = response.read()
         except HttpError as error:
             if error.status is not None:
                 raise ServiceError(f"{self._where}: {error}; check the address and {_KEY}") from None
             raise ServiceError(f"{self._where}: no reply ({error}); is the reranker running?") from None
-        return self._read(data, len(passages))
-
-    def _read(self, data: bytes, count: int) -> list[float]:
-        scores: dict[int, float] = {}
         try:
-            for result in json.loads(data)["results"]:
-                scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
+            results = json.loads(data)["results"]
+            scores = {int(one["index"]): float(one.get("relevance_score", one.get("score"))) for one in results}
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise ServiceError(
                 f"{self._where}: the reply has no 'results' with an index and a score; is this a rerank server?"
             ) from None
-        if sorted(scores) != list(range(count)) or not all(map(math.isfinite, scores.values())):
+        if sorted(scores) != list(range(len(passages))) or not all(map(math.isfinite, scores.values())):
             raise ServiceError(
-                f"{self._where}: the reply does not have exactly one score for each of the {count} passages"
+                f"{self._where}: the reply does not have exactly one score for each of the {len(passages)} passages"
             )
-        return [scores[index] for index in range(count)]
+        return [scores[index] for index in range(len(passages))]
