@@ -65,7 +65,7 @@ class AnsweringTarget:
             return reply
         began, config = time.monotonic(), self._options.config
         hits = _make_hits(reply)[: config.k]
-        context = assemble(case.question, hits, summaries={}, budget=config.budget_tokens)
+        context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, self._llm)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
         starts = [hit.chunk.span.start for hit in hits]

@@ -62,8 +62,6 @@ _OPSET = 20  # the first with Gelu
 
 
 class File(NamedTuple):
-    """A file of the model, with the checksum of its only valid content."""
-
     name: str
     sha256: str
     bytes: int
@@ -74,7 +72,6 @@ TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27ee
 
 
 def find_model_folder() -> Path:
-    """Return the folder of the cache for the model's files and graphs."""
     return find_cache_folder() / "models" / "all-MiniLM-L6-v2"
 
 
@@ -84,7 +81,6 @@ def find_file(file: File) -> Path:
 
 
 def find_here(file: File) -> Path | None:
-    """Return a local file with the right checksum, or None if there is none."""
     return next((path for path in _list_paths(file) if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
@@ -179,7 +175,6 @@ def read_safetensors(path: Path) -> Weights:
 
 
 def read_record(weights: Path) -> dict[str, Any]:
-    """Return the JSON record of a file of weights: its sha256, the recipe, and the training data."""
     record: dict[str, Any] = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     return record
 
@@ -226,8 +221,6 @@ def clean_text(text: str) -> str:
 
 
 class WordTokenizer:
-    """A tokenizer that caches the token ids of each word."""
-
     def __init__(self, *, max_tokens: int = MAX_TOKENS) -> None:
         self._tokenizer = load_tokenizer()
         self._first, self._last = self._tokenizer.encode("").ids
@@ -365,7 +358,6 @@ class _Graph:
         self._constants: list[onnx.TensorProto] = []
 
     def add(self, kind: str, *inputs: str, outputs: list[str] | None = None, **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
         outputs = outputs or [f"{kind}_{len(self._nodes)}"]
         self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
         return outputs[0]
@@ -382,12 +374,10 @@ class _Graph:
         return self.constant(np.array(value, np.float32))
 
     def linear(self, state: str, name: str) -> str:
-        """Add one of the network's linear layers, with its bias; return the name of its output."""
         product = self.add_product(state, self.weights[f"{name}.weight"], name)
         return self.add("Add", product, self.constant(self.weights[f"{name}.bias"]))
 
     def has_blocks(self, name: str) -> bool:
-        """Return whether a product has one scale per block of its weights."""
         return self._precision == "int8" and name not in self._peaks
 
     def add_product(self, state: str, weight: Single, name: str) -> str:
@@ -445,7 +435,6 @@ class _Graph:
     def make_model(
         self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], kind: int = TensorProto.INT64
     ) -> onnx.ModelProto:
-        """Return the graph as an ONNX model, after ONNX's checker has accepted it."""
         graph = helper.make_graph(
             self._nodes,
             "all-MiniLM-L6-v2",
@@ -481,7 +470,8 @@ def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
     product = graph.multiply_integers("states", weight, np.full(weight.shape[1], _ZERO - 1, np.float32))
     model = graph.make_model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return np.rint(session.run(None, {"states": state})[0])
+    products: list[Single] = session.run(None, {"states": state})
+    return np.rint(products[0])
 
 
 def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, Single]:
@@ -500,7 +490,6 @@ def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, 
 
 
 def count_processors() -> int:
-    """Return the number of the machine's processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -544,7 +533,6 @@ def load_graph(variant: str, network: Network) -> bytes:
 
 
 def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
-    """Return the path of a network's ONNX graph in the cache; the file may not exist yet."""
     weights = ("-signed" if _takes_signed(variant) else "-unsigned") if variant == "int8" else ""
     return find_model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
 

@@ -155,7 +155,6 @@ _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_
 
 
 def open_model(kind: str, model: str | None, options: Mapping[str, Any]) -> "OpenAI":
-    """Return a client for a model, or for the one in OPENAI_MODEL; `options` are keywords of `OpenAI`."""
     model = model or os.environ.get("OPENAI_MODEL")
     if not model:
         what = "DEPLOYMENT" if kind == "azure" else "MODEL"
@@ -193,7 +192,6 @@ class OpenAI:
         """The parameters that the server has rejected."""
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
-        """Return one completion per prompt, in order; a failure is a Completion with an error."""
         stop = threading.Event()
         retries = Retries(self._retries, _BACKOFF_SECONDS, stopped=stop, sleep=self._wait)
         pool = ThreadPoolExecutor(_CONCURRENCY, thread_name_prefix="llm")

@@ -55,7 +55,6 @@ def _make_parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Run the subcommand that the command line names, and return its exit status."""
     options = _make_parser().parse_args(argv)
     if options.action == "index":
         config = Config.preset(options.preset, **choose_given_settings(vars(options)))
@@ -74,7 +73,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _report_lines(out: Path, report: Report) -> Iterator[str]:
-    """Yield the lines of the report on a finished index."""
     yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
     if report.set_aside:
         given = report.documents + len(report.set_aside)

@@ -22,7 +22,6 @@ _SECONDS = 60.0  # for one request
 
 
 def count_categories(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Return a row for each category, with its number of documents, from the categories of all documents."""
     return [{"category": name, "documents": count} for name, count in sorted(Counter(names).items())]
 
 
@@ -45,14 +44,12 @@ class AzureIndex:
         self._retries = Retries(3, 1.0)
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return each document with its category and the number of its passages."""
         counts: Counter[tuple[str, str]] = Counter()
         for row in self._read_rows("sourcefile,category", category):
             counts[str(row.get("sourcefile") or ""), str(row.get("category") or "")] += 1
         return [{"document": f, "category": c, "passages": n} for (f, c), n in sorted(counts.items())]
 
     def categories(self, category: str | None = None) -> list[dict[str, Any]]:
-        """Return the number of documents of each category."""
         return count_categories(row["category"] for row in self.documents(category))
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:

@@ -38,14 +38,13 @@ Price = Annotated[float, Field(ge=0)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
-class FlagModel(BaseModel):
-    """A group of settings; the docstring below each setting is also its help text on the command line."""
+class Ingest(BaseModel):
+    """The settings that determine the content of an index: if one changes, the index must be built again.
+
+    The docstring below each setting is also its help text on the command line.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Ingest(FlagModel):
-    """The settings that determine the content of an index: if one changes, the index must be built again."""
 
     ocr: bool = False
     """read pages without text by OCR; this changes offsets: for a bundle with located gold, use convert --ocr"""
@@ -83,8 +82,10 @@ class Ingest(FlagModel):
     """the vector store: faiss, or milvus:URI"""
 
 
-class Search(FlagModel):
+class Search(BaseModel):
     """The settings of searching and answering: they can change from question to question."""
+
+    model_config = Ingest.model_config
 
     depth: Positive = 64
     """the number of passages that are ranked; metrics at smaller k are prefixes of this"""
@@ -92,8 +93,6 @@ class Search(FlagModel):
     """the most passages that an answer is made from"""
     routing: bool = True
     """choose documents by the names in the question, then passages in them by combined scores"""
-    filenames: bool = True
-    """with routing: use the files' names to choose the documents that a question means"""
     passage_characters: Positive = 500
     """with routing: the most characters of a passage that is formed around the chunks that answer"""
     method: Literal["dense", "bm25", "tfidf"] = "dense"
@@ -120,8 +119,6 @@ class Search(FlagModel):
     """the language model of answers, as NAME:MODEL; none = answers are sentences of the documents"""
     answerer: str = "auto"
     """the answerer; auto = llm when there is a language model, else reader"""
-    cite: Literal["numbers", "places"] = "numbers"
-    """citations as numbers, with a list below of document, section and page; or as places: [Part 36#page=3]"""
     max_requests: Positive | None = None
     """the most requests to a language model; a question beyond them gets an error, not an answer"""
     price_in: Price | None = None
@@ -137,8 +134,6 @@ class Search(FlagModel):
 
 
 class Config(Search, Ingest):
-    """All settings of a pipeline; the default values are the default preset."""
-
     @model_validator(mode="after")
     def _check_effective(self) -> "Config":
         """Raise an error for a setting that cannot act beside the others."""
@@ -150,15 +145,18 @@ class Config(Search, Ingest):
             or self.layers == "all",
             "method, document_limit, layer_documents and layer_sections act with routing = false": not self.routing
             or not (layered or self.document_limit or self.method != "dense"),
-            "filenames and passage_characters act with routing = true": self.routing
-            or (self.filenames and self.passage_characters == Search.model_fields["passage_characters"].default),
+            "passage_characters acts with routing = true": self.routing or self._is_default("passage_characters"),
             "ocr_language and ocr_engine act with ocr = true": self.ocr
-            or (self.ocr_language, self.ocr_engine) == ("en", "auto"),
+            or (self._is_default("ocr_language") and self._is_default("ocr_engine")),
+            "rerank acts with a reranker": self.reranker != "none" or self._is_default("rerank"),
             "min_chunks acts with a threshold": not self.min_chunks or self.threshold is not None,
         }
         if faults := [message for message, holds in checks.items() if not holds]:
             raise ValueError("; ".join(faults))
         return self
+
+    def _is_default(self, name: str) -> bool:
+        return bool(getattr(self, name) == Config.model_fields[name].default)
 
     @property
     def reads(self) -> bool:
@@ -167,19 +165,17 @@ class Config(Search, Ingest):
 
     @property
     def ingest(self) -> dict[str, Any]:
-        """The settings that determine the content of an index."""
         return {name: getattr(self, name) for name in Ingest.model_fields}
 
     @property
     def ingest_hash(self) -> str:
-        """A digest of the settings that determine the content of an index."""
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
         """Return the config of an index in which the user's settings (`own`) replace those of the index.
 
         An index may come from another person, and must not decide where questions and keys are sent: a plug-in that may
-        use a server is an error unless the user names it.
+        use a server is an error unless the user names it. A setting that would need another index is an error as well.
         """
         for name in ASKED:
             value = getattr(self, name)
@@ -189,13 +185,10 @@ class Config(Search, Ingest):
                     f"{where}: the index was built with {name} = {value!r}, which may send questions to a server; "
                     f"only you can allow that: add {choice}"
                 )
-        return self.with_search(**{name: value for name, value in own.items() if value != getattr(self, name)})
-
-    def with_search(self, **settings: Any) -> "Config":
-        """Return this config with changed search settings; raise on a setting that would need another index."""
-        if fixed := sorted(set(settings) & set(Ingest.model_fields)):
+        changed = {name: value for name, value in own.items() if value != getattr(self, name)}
+        if fixed := sorted(set(changed) & set(Ingest.model_fields)):
             raise ToolkitError(f"{', '.join(fixed)}: set when the index was built; build the index again to change it")
-        return Config.parse({**self.model_dump(), **settings})
+        return Config.parse({**self.model_dump(), **changed})
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> "Config":
@@ -241,12 +234,10 @@ def _is_local(setting: str, value: str) -> bool:
 
 
 def list_presets() -> list[str]:
-    """Return the names of the presets that the project ships."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def describe_settings() -> dict[str, str]:
-    """Return the help text of every setting, with its default."""
     return {
         name: f"{field.description} (default: {'none' if field.default is None else field.default})"
         for name, field in Config.model_fields.items()

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evidence import Span, fold
-from exhibit.law.language import list_content_words
 from exhibit.models.llms import count_tokens
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Hit
@@ -25,27 +24,22 @@ class Source:
 
     @property
     def document(self) -> str:
-        """The file that the source comes from."""
         return self.hit.chunk.document
 
     @property
     def text(self) -> str:
-        """The text of the passage."""
         return self.hit.text
 
     @property
     def span(self) -> Span:
-        """The span of the passage in its document."""
         return self.hit.chunk.span
 
     @property
     def section(self) -> str:
-        """The headings above the source's beginning."""
         return self.hit.chunk.section
 
     @property
     def page(self) -> int | None:
-        """The page on which the source begins, if the document has pages."""
         return self.hit.chunk.page
 
 
@@ -92,10 +86,10 @@ class Answer:
     """The quoted words, exactly as in the text of the documents."""
 
 
-def assemble(question: str, hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
+def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
     """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
 
-    If even the first hit is longer than the budget, the part that shares the most words with the question is used.
+    If even the first hit is longer than the budget, it is cut.
     """
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
@@ -105,7 +99,7 @@ def assemble(question: str, hits: Sequence[Hit], *, summaries: Mapping[str, str]
         fitting = fitting[:-1]
         text = _render(fitting, summaries)
     if count_tokens(text) > budget:
-        part, text = _cut_to_fit(question, fitting[0], summaries, budget)
+        part, text = _cut_to_fit(fitting[0], summaries, budget)
         fitting = [part]
     sources = tuple(Source(number, hit) for number, hit in enumerate(fitting, 1))
     return AnswerContext(text, sources, count_tokens(text), left_out=len(distinct) - len(fitting))
@@ -156,31 +150,16 @@ def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cut_to_fit(question: str, hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hit, str]:
-    """Return the part of a hit that fits the budget and shares the most words with the question, and the context."""
-    asked = frozenset(list_content_words(question))
-
-    def count_shared(words: Sequence[re.Match[str]]) -> int:
-        return len(asked.intersection(list_content_words(hit.text[words[0].start() : words[-1].end()])))
-
-    words = list(_WORD.finditer(hit.text))
-    size = min(len(words), budget)
+def _cut_to_fit(hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hit, str]:
+    """Return the beginning of a hit that fits the budget, and the context."""
+    ends = [match.end() for match in _WORD.finditer(hit.text)]
+    size, start = min(len(ends), budget), hit.chunk.span.start
     while True:
-        best = max((words[at : at + size] for at in range(0, len(words), size)), key=count_shared)
-        part = cut_hit(hit, best[0].start(), best[-1].end())
+        end = ends[size - 1]
+        part = replace(hit, chunk=replace(hit.chunk, span=Span(start, start + end)), text=hit.text[:end])
         text = _render([part], summaries, note="cut to fit")
         if count_tokens(text) <= budget:
             return part, text
         if size == 1:  # not even a word fits beside the summary
             return part, _render([part], {}, note="cut to fit")
         size = size * 3 // 4
-
-
-def cut_hit(hit: Hit, start: int, end: int) -> Hit:
-    """Return a part of a hit, with the section and the page at which the part begins."""
-    origin = hit.chunk.span.start
-    span = Span(origin + start, origin + end)
-    section, page = hit.chunk.locate(span.start)
-    inner = tuple(change for change in hit.chunk.inner if span.start < change[0] < span.end)
-    chunk = replace(hit.chunk, span=span, section=section, page=page, inner=inner)
-    return replace(hit, chunk=chunk, text=hit.text[start:end])

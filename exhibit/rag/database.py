@@ -33,7 +33,6 @@ class Database:
         self._writing: sqlite3.Connection | None = None
 
     def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
         with self.report_damage():
             return self._connect().execute(sql, values).fetchall()
 

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -39,16 +39,11 @@ _SORTS = frozenset("agreement contract guide notice policy rules statement terms
 _HEAD = re.compile(r"\s[-–—]\s")
 """The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
 _MAX_CACHED = 200_000  # names times documents whose likelihoods are cached: 10 MB
+# a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
 _MENTION = 2 / 3
-"""The exponent of N for a word that only looks like a name: it counts if fewer than the cube root of N documents
-contain it. A defined term is in more documents.
-"""
+# by its rarity alone a word of one of N documents leaves it less likely than all others together, but nobody writes
+# `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document
 _TELLING = 1.5
-"""The factor on the weight of a name's word. By its rarity alone, a word of one of N documents would leave this
-document less likely than all others together, but nobody writes `Groupon` by chance. On 200 questions about
-LegalBench-RAG-mini in free words, with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of the first eight passages are in a
-wrong document; questions that name no document lose 0.3 of their R@64.
-"""
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
 _OTHER_KIND = 2.3
 """The log of ten: a document of another kind is ten times less likely; kinds are sometimes misread or misnamed."""
@@ -81,8 +76,6 @@ class Choice:
 
     numbers: Keys
     log_weights: Weights
-    evidence: dict[str, Weights] = field(default_factory=dict)
-    """The weight that each signal adds to each document."""
 
     def choose_best(self, most: int, *, share: float = math.inf) -> dict[int, float]:
         """Return the likeliest documents with their log-weights, the likeliest first.
@@ -94,28 +87,18 @@ class Choice:
         order = order[before < share]
         return dict(zip(self.numbers[order].tolist(), self.log_weights[order].tolist(), strict=True))
 
-    def add_signal(self, name: str, weights: Weights) -> "Choice":
+    def add(self, weights: Weights) -> "Choice":
         """Return a new choice whose log-weights also have those of another signal."""
-        return Choice(self.numbers, _normalise(self.log_weights + weights), {**self.evidence, name: weights})
-
-    def explain(self, most: int = 3) -> dict[int, dict[str, float]]:
-        """Return the probability of the likeliest documents (`weight`), and the weight that each signal added."""
-        shown = {}
-        for at in np.argsort(-self.log_weights, kind="stable")[:most]:
-            added = {name: round(float(weights[at]), 2) for name, weights in self.evidence.items() if weights[at]}
-            shown[int(self.numbers[at])] = {"weight": round(float(np.exp(self.log_weights[at])), 4), **added}
-        return shown
+        return Choice(self.numbers, _normalise(self.log_weights + weights))
 
 
 class DocumentNames:
-    """The words that can name documents, in the database of an index."""
-
     def __init__(self, database: Database | None = None) -> None:
         self._database = database or Database()
         self._fields = {name: Postings(self._database, name) for name in NAME_FIELDS}
         self._known_layout: _Layout | None = None
-        self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
-        """A cache of recent choices: questions about one document name it in the same words."""
+        # questions about one document name it in the same words
+        self._choices: dict[tuple[str, str, bool], Choice] = {}
 
     def __len__(self) -> int:
         return len(self._layout.numbers)
@@ -129,14 +112,12 @@ class DocumentNames:
         self._forget()
 
     def remove(self, number: int) -> None:
-        """Remove a document and all its words."""
         for table in self._fields.values():
             table.remove(np.array([number]))
         self._database.write("DELETE FROM names WHERE number = ?", [(number,)])
         self._forget()
 
     def save(self) -> None:
-        """Write all additions to the database."""
         for table in self._fields.values():
             table.save()
 
@@ -152,27 +133,22 @@ class DocumentNames:
                 self._known_layout = _Layout(rows)
         return self._known_layout
 
-    # ---------------------------------------------------------------- scores
-
-    def score(self, query: Query, *, filenames: bool = True) -> Choice:
+    def score(self, query: Query) -> Choice:
         """Return, for each document, the probability that the query means it; all are equal if the query names none."""
-        key = (query.names, query.kind, query.apart, filenames)
+        key = (query.names, query.kind, query.apart)
         if key not in self._choices:
             if len(self._choices) * len(self) >= _MAX_CACHED:
                 self._choices.clear()
             with self._database.report_damage():
-                self._choices[key] = self._score(query, filenames=filenames)
+                self._choices[key] = self._score(query)
         return self._choices[key]
 
-    def _score(self, query: Query, *, filenames: bool) -> Choice:
+    def _score(self, query: Query) -> Choice:
         if not len(self):
             return Choice(self._layout.numbers, np.zeros(0))
         words = list(name_words(query.names))
         lower = query.names.islower()  # in a question without capitals, lower case carries no information
-        single = {
-            word.term: self._keep_certain(self._weigh_word(word, lower=lower, filenames=filenames), query)
-            for word in words
-        }
+        single = {word.term: self._keep_certain(self._weigh_word(word, lower=lower), query) for word in words}
         named = np.sum(list(single.values()), axis=0) if single else np.zeros(len(self))
         joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
         phrases = np.zeros(len(self))
@@ -180,13 +156,9 @@ class DocumentNames:
             # two adjacent words add the information that they carry beyond the single words
             more = np.maximum(0.0, self._weigh_pair(pair) - single[first.term] - single[second.term])
             phrases += self._keep_certain(more, query)
-        evidence = {
-            "names": _TELLING * named,
-            "phrases": _TELLING * phrases,
-            "title": _TELLING * self._weigh_title({word.term for word in words}),
-            "kind": self._weigh_kind(query.kind),
-        }
-        return Choice(self._layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
+        title, kind = self._weigh_title({word.term for word in words}), self._weigh_kind(query.kind)
+        signals = [_TELLING * named, _TELLING * phrases, _TELLING * title, kind]
+        return Choice(self._layout.numbers, _normalise(np.sum(signals, axis=0)))
 
     def _weigh_title(self, terms: set[str]) -> Weights:
         """Return the weight that each document gains if the question contains most words of the document's title.
@@ -209,18 +181,18 @@ class DocumentNames:
         contained = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
         return contained * self._compute_rarity(float(contained.sum())) if contained.any() else contained
 
-    def _weigh_word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
+    def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
         """Return the weight that a word adds to each document.
 
         If no document has the word, as with `AGProjects`, two adjacent words that give it when joined (`AG Projects`)
         count, else the word's parts.
         """
-        weights = self._weigh_term(word.term, capital=word.capital, lower=lower, filenames=filenames)
+        weights = self._weigh_term(word.term, capital=word.capital, lower=lower)
         if not weights.any() and len(word.term) >= _JOINED_LETTERS:
             weights = self._weigh_pair(word.term)
         if word.parts and not weights.any():
             for part in word.parts:
-                weights = weights + self._weigh_term(part, capital=True, lower=lower, filenames=filenames)
+                weights = weights + self._weigh_term(part, capital=True, lower=lower)
         return weights
 
     def _keep_certain(self, weights: Weights, query: Query) -> Weights:
@@ -232,24 +204,24 @@ class DocumentNames:
         """The weight that a word must exceed to count as a document's name."""
         return _MENTION * math.log(len(self) + 1)
 
-    def has_rare_name(self, text: str, *, filenames: bool = True) -> bool:
+    def has_rare_name(self, text: str) -> bool:
         """Return whether a text has a word that only a few documents have in their names.
 
         A capitalised word also counts if only a few documents have it as a proper noun in their text.
         """
-        return any(self._is_rare_name(word, filenames=filenames) for word in name_words(text))
+        return any(self._is_rare_name(word) for word in name_words(text))
 
-    def _is_rare_name(self, word: Word, *, filenames: bool) -> bool:
+    def _is_rare_name(self, word: Word) -> bool:
         if word.capital:
-            weights = self._weigh_word(word, lower=False, filenames=filenames)
+            weights = self._weigh_word(word, lower=False)
         else:
             weights = np.zeros(len(self))
             limit = self._compute_rarity(self._count_holders("opening", word.term))
-            for name in ("stated", "file") if filenames else ("stated",):
+            for name in ("stated", "file"):
                 self._raise_weights(weights, name, word.term, limit)
         return bool(weights.max(initial=0.0) > self._least_weight)
 
-    def _weigh_term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
+    def _weigh_term(self, term: str, *, capital: bool, lower: bool) -> Weights:
         """Return, for each document, the rarity of a word in the title, the parties, the file name or the proper nouns.
 
         The largest of these counts.
@@ -257,18 +229,14 @@ class DocumentNames:
         weights = np.zeros(len(self))
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
-        self._raise_weights(weights, "stated", term, limit)
+        for name in ("stated", "file", *(("initials",) if capital or lower else ())):
+            self._raise_weights(weights, name, term, limit)
         self._raise_weights(weights, "proper", term, limit, mentions=True)
-        if capital or lower:
-            self._raise_weights(weights, "initials", term, limit)
-        if filenames:
-            self._raise_weights(weights, "file", term, limit)
-            rows = self._layout.find_rows(term)
-            weights[rows] = np.maximum(weights[rows], min(limit, self._compute_rarity(len(rows))))
+        rows = self._layout.find_rows(term)
+        weights[rows] = np.maximum(weights[rows], min(limit, self._compute_rarity(len(rows))))
         return weights
 
     def _weigh_pair(self, joined: str) -> Weights:
-        """Return the weight that a pair of adjacent words adds to each document whose opening contains the pair."""
         weights = np.zeros(len(self))
         self._raise_weights(weights, "pairs", joined, math.inf)
         return weights
@@ -292,7 +260,6 @@ class DocumentNames:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
     def _weigh_kind(self, kind: str) -> Weights:
-        """Return the log-weight of each document by its kind: 0 for the kind of the query or an unknown one."""
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}

@@ -63,26 +63,19 @@ class Index:
         self._database = Database(folder / "index.sqlite")
         self._stores: dict[Layer, VectorStore] = {}
         self._next_key: int | None = None
-        self._manifest_sha256 = ""
+        self.manifest_sha256 = ""
         self._forget()
 
     def _forget(self) -> None:
-        """Empty all caches of the content."""
         self._table: Keys | None = None
         self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
-        """A document's entry by its number."""
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
-        """A document's whole text by its number."""
         self.cache: dict[Any, Any] = {}
         """What retrieval derives from the content, such as the sentences of chunks; emptied by every change."""
         self.chunks = Words(self._database, "words")
-        """The words of chunks, under their keys."""
         self.headings = Words(self._database, "headings")
         """The words of the headings above each section, under the section's key."""
         self.names = DocumentNames(self._database)
-        """The names, parties and proper nouns of documents, under their numbers."""
-
-    # ---------------------------------------------------------------- the content
 
     @property
     def table(self) -> Keys:
@@ -98,7 +91,6 @@ class Index:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers of this index that have vectors."""
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def store(self, layer: Layer) -> VectorStore:
@@ -110,7 +102,6 @@ class Index:
         return self._stores[layer]
 
     def keys(self, layer: Layer) -> Keys:
-        """Return the keys that a layer's vectors should have according to the database, in ascending order."""
         if layer == "chunk":
             return self.table[:, KEY]
         if layer == "document":
@@ -120,16 +111,13 @@ class Index:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of all documents in the index, in ascending order."""
         return [number for (number,) in self._database.read("SELECT number FROM documents ORDER BY number")]
 
     @property
     def documents(self) -> list[Entry]:
-        """The documents in the order they were added."""
         return list(map(self.document, self.numbers))
 
     def of_kind(self, kind: str) -> list[Entry]:
-        """Return the documents of a kind, as named in their profiles."""
         return [self.document(*row) for row in self._database.read("SELECT number FROM names WHERE kind = ?", kind)]
 
     def __len__(self) -> int:
@@ -159,11 +147,9 @@ class Index:
             return str(rows[0][0], "utf-8", "surrogatepass")
 
     def read_document_text(self, filename: str) -> str:
-        """Return a document's whole text by its name."""
         return self.text_of(self.entry(filename).number)
 
     def chunk(self, key: int) -> Chunk:
-        """Return a chunk by its key."""
         row = self.table[np.searchsorted(self.table[:, KEY], key)]
         _, number, start, end, page, section = (int(value) for value in row)
         entry = self.document(number)
@@ -171,18 +157,15 @@ class Index:
         return Chunk(entry.filename, Span(start, end), path, page or None)
 
     def chunk_keys(self, numbers: Iterable[int]) -> Keys:
-        """Return the keys of all chunks of some documents, in order."""
         wanted = np.isin(self.table[:, DOCUMENT], np.fromiter(numbers, dtype=np.int64))
         keys: Keys = self.table[wanted, KEY]
         return keys
 
     def list_chunk_spans(self, filename: str) -> list[Span]:
-        """Return the spans of a document's chunks, in order."""
         rows = self.table[self.table[:, DOCUMENT] == self.entry(filename).number]
         return [Span(start, end) for start, end in rows[:, START:PAGE].tolist()]
 
     def find_document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
-        """Return the document number of each chunk key."""
         numbers: Keys = self.table[np.searchsorted(self.table[:, KEY], np.asarray(keys, np.int64)), DOCUMENT]
         return numbers
 
@@ -190,8 +173,6 @@ class Index:
         """Return the row of a document's last chunk that begins at an offset or before it, else of its first chunk."""
         low, high = map(int, np.searchsorted(self.table[:, DOCUMENT], [document, document + 1]))
         return low + max(0, int(np.searchsorted(self.table[low:high, START], offset, side="right")) - 1)
-
-    # ---------------------------------------------------------------- changes
 
     def add(self, entry: Entry, text: str, chunks: Keys, words: DocumentWords | None) -> Keys:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
@@ -214,7 +195,6 @@ class Index:
         return keys
 
     def find_next_number(self) -> int:
-        """Return the number that the next document will have."""
         [[last]] = self._database.read("SELECT max(number) FROM documents")
         return 0 if last is None else int(last) + 1
 
@@ -245,7 +225,7 @@ class Index:
         """
         busy = f"{self.folder}: another process is changing it now; wait until that process ends"
         with lock_folder(self.folder, busy=busy):
-            if self._manifest_sha256 != sha256_of(self.folder / MANIFEST):
+            if self.manifest_sha256 != sha256_of(self.folder / MANIFEST):
                 raise BundleError(f"{self.folder}: another process has changed it since it was opened; open it again")
             try:
                 yield
@@ -277,23 +257,13 @@ class Index:
         }
         text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
-        self._manifest_sha256 = sha256_of(self.folder / MANIFEST)
+        self.manifest_sha256 = sha256_of(self.folder / MANIFEST)
 
     def close(self) -> None:
         """Close files and connections; the next use opens them again."""
         while self._stores:
             self._stores.popitem()[1].close()
         self._database.close()
-
-    def check(self, counts: Mapping[str, int]) -> None:
-        """Raise an error if the numbers of vectors are not those in the manifest."""
-        self._manifest_sha256 = sha256_of(self.folder / MANIFEST)
-        for layer in self.layers:
-            stored, counted = len(self.store(layer)), counts[f"{layer} vectors"]
-            if stored != counted or counted != len(self.keys(layer)):
-                raise BundleError(
-                    f"{self.folder}: {stored} {layer} vectors, but {counted} in the manifest; build the index again"
-                )
 
 
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
@@ -343,7 +313,13 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
         raise BundleError(f"{folder}: built with other settings ({settings}); build the index again (--ingest fresh)")
     config = config or stored.with_own(own, where=str(folder))
     index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
-    index.check(manifest["counts"])
+    index.manifest_sha256 = sha256_of(folder / MANIFEST)
+    for layer in index.layers:
+        vectors, counted = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
+        if vectors != counted or counted != len(index.keys(layer)):
+            raise BundleError(
+                f"{folder}: {vectors} {layer} vectors, but {counted} in the manifest; build the index again"
+            )
     return index
 
 

@@ -59,8 +59,6 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of indexing documents."""
-
     documents: int
     pages: int
     chunks: int
@@ -68,7 +66,6 @@ class Report:
     set_aside: tuple[str, ...] = ()
     """Documents that could not be indexed, with the reason."""
     notes: tuple[str, ...] = ()
-    """Remarks on indexed documents: pages that are damaged, or were read by OCR."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,6 @@ class Preparation:
     summarise: Summariser | None = None
     """The summariser, if it needs nothing but the document."""
     ocr: Ocr | None = None
-    """The OCR settings for pages without text."""
 
     def __call__(self, path: Location) -> Prepared:
         """Return a document's text, sections, chunks, words and summary; a remote document is fetched meanwhile."""
@@ -164,9 +160,6 @@ def read_chunk_texts(document: Document, chunks: Keys) -> Iterator[str]:
                 at = min(line.end, end)
         words = "".join([*pieces, document.text[at:end]])
         yield words if words.strip() else document.text[start:end]
-
-
-# ---------------------------------------------------------------- documents into an index
 
 
 def ingest(
@@ -264,7 +257,6 @@ class _Vectors:
             self._store(layer)
 
     def flush(self) -> None:
-        """Embed and store all texts that still wait."""
         for layer in self._waiting:
             self._store(layer)
 
@@ -276,9 +268,6 @@ class _Vectors:
         if rows:
             vectors[rows] = self._embedder.embed([waiting[row][1] for row in rows], role="passage")
         self._index.store(layer).add(keys, vectors)
-
-
-# ---------------------------------------------------------------- OCR
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:

@@ -17,12 +17,7 @@ from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
 from exhibit.storage.bundle import open_bundle
 
-TEST_QUESTIONS = (
-    "Which law governs?",
-    "How can it be terminated?",
-    "What is the time limit?",
-    "Who are the parties?",
-)
+TEST_QUESTIONS = ("Which law governs?", "How can it be terminated?", "What is the time limit?", "Who are the parties?")
 """Queries that almost every legal document answers: an index that finds nothing for them is broken."""
 
 _KIND = re.compile(
@@ -34,7 +29,6 @@ _KIND = re.compile(
 
 
 def category_of(entry: Entry) -> str:
-    """Return a document's category: the court of a court guide, else the kind of document."""
     kind = entry.profile.kind or "unknown"
     court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
     return court[1] if court else kind
@@ -56,8 +50,6 @@ def read_categories(bundle: Path) -> dict[str, str]:
 
 
 class Inspector:
-    """Inspects one index; each method returns the rows of a table, of one category if it is given."""
-
     def __init__(self, folder: Path, own: Mapping[str, Any], bundle: Path | None) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
@@ -70,7 +62,6 @@ class Inspector:
         return [e for e in self.index.documents if wanted in (None, normalise_name(self.category[e.filename]))]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return a row for each document, with data from its profile and its size."""
         return [
             {
                 "document": entry.filename,
@@ -87,7 +78,6 @@ class Inspector:
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
-        """Return a row for each section of the documents."""
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.list_entries(category)
@@ -95,7 +85,6 @@ class Inspector:
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return a row for each chunk of the documents, with its text, in order."""
         keys = self.index.chunk_keys(entry.number for entry in self.list_entries(category))
         return [
             {
@@ -109,11 +98,9 @@ class Inspector:
         ]
 
     def categories(self, _: str | None = None) -> list[dict[str, Any]]:
-        """Return a row for each category, with its number of documents."""
         return count_categories(self.category.values())
 
     def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
-        """Return the best passages for a query."""
         documents = None if category is None else [entry.filename for entry in self.list_entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
@@ -130,7 +117,7 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of an index; return, for each check, its name, whether it passed, and the observed value."""
+        """Return, for each check of the index, its name, whether it passed, and the observed value."""
         entries, chunks = self.index.documents, len(self.index)
         empty = sum(not entry.characters for entry in entries)
         checks = [
@@ -174,9 +161,7 @@ def _make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=rename_commands(
             "examples:\n"
-            "  exhibit index --inspect index list --category contract\n"
             '  exhibit index --inspect index search --query disclosure --category "Commercial Court"\n'
-            '  exhibit index --inspect index search --query "Part 36 offers" --top 5\n'
             '  exhibit index --inspect index export --query "Part 36 offers" --out part36.json\n'
             "  AZURE_SEARCH_KEY=… exhibit index --inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
             "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"

@@ -136,7 +136,6 @@ def _normalise(text: str) -> str:
 
 
 def _find_paragraph(index: Index, number: int, label: str, system: LegalSystem) -> RankedPassage | None:
-    """Return a § of a document as a passage; None if the document has no § with this label."""
     text = index.text_of(number)
     spans = [unit.span for unit in _list_units(text, system) if label_key(unit.label) == label_key(label)]
     if not spans:

@@ -55,11 +55,7 @@ def compute_rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> S
 
 
 def weigh_terms(terms: Sequence[str]) -> Scores:
-    """Return the weight of each term: 1 for a whole word, a third for a part of a compound word."""
     return np.array([_PART_WEIGHT if term.startswith(PART) else 1.0 for term in terms], np.float32)
-
-
-# ---------------------------------------------------------------- counted words
 
 
 class TermCounts(NamedTuple):
@@ -87,8 +83,6 @@ class Counted(NamedTuple):
 
 
 class DocumentWords(NamedTuple):
-    """The counted words of one document, as a worker returns them and an index stores them."""
-
     names: "NameWords"
     chunks: Counted
     headings: Counted
@@ -141,9 +135,6 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     )
 
 
-# ---------------------------------------------------------------- inverted lists
-
-
 class Entries(NamedTuple):
     """Rows of an inverted list: a word's digest, its owner (a chunk, section or document) and its count there."""
 
@@ -179,7 +170,6 @@ class Postings:
         self._write(Entries(*(column[rest] for column in entries)))
 
     def save(self) -> None:
-        """Write all additions to the database."""
         if self._pending:
             pending, self._pending = self._pending, []
             entries = Entries(*(np.concatenate(columns) for columns in zip(self.read(), *pending, strict=True)))
@@ -210,9 +200,6 @@ class Postings:
         return entries.owners[start:end].astype(np.int64), entries.counts[start:end]
 
 
-# ---------------------------------------------------------------- BM25
-
-
 class Words:
     """The words of chunks or headings with BM25 search, under keys in ascending order."""
 
@@ -241,7 +228,6 @@ class Words:
         self._postings.remove(np.asarray(keys, np.int64))
 
     def save(self) -> None:
-        """Write all additions to the database."""
         if self._pending:
             pending, self._pending = self._pending, []
             keys, lengths = (np.concatenate(column) for column in zip(self._read(), *pending, strict=True))
@@ -267,8 +253,6 @@ class Words:
             self._mean = (float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0) or 1.0
         return self._columns
 
-    # ---------------------------------------------------------------- searches
-
     def compute_rarity(self, terms: Sequence[str]) -> Scores:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
         spread = np.array([len(self._postings.find(term)[0]) for term in terms], np.int64)
@@ -289,7 +273,6 @@ class Words:
         return self._saturate(table, lengths[:, None])
 
     def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
-        """Return the BM25 score of each chunk of `keys` (in order)."""
         with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
             sums: Scores = self.score_terms(terms, keys) @ self.compute_rarity(terms)
         return sums

@@ -74,49 +74,61 @@ def form_passages(
     `ranked` has the rows of the chunks with their scores, `scores` the evidence of each compared row: a passage is
     extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
     """
-    return _Former(index, scores, size).form(ranked, depth, weigh, trim_first=trim_first)
+    former = _Former(index, scores, size)
+    queue = [_Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
+    heapify(queue)
+    passages: list[RankedPassage] = []
+    turn = len(queue)
+    while queue and len(passages) < depth:
+        seed = heappop(queue)
+        runs = former.find_free(seed)
+        if len(runs) != 1:
+            for run in runs:
+                turn += 1
+                heappush(queue, _Seed(seed.cost, turn, seed.row, *run))
+            continue
+        first, last = runs[0]
+        if trim_first and not passages:
+            first, last = former.trim_to_best(seed.row, first, last, weigh)
+            turn += 1
+            heappush(queue, _Seed(seed.cost, turn, seed.row))
+            span = former.take(seed.row, first, last, grow=False)
+        else:
+            span = former.take(seed.row, first, last, grow=True)
+        if span:
+            passages.append(RankedPassage(former.number(seed.row), span, -seed.cost, seed.row))
+    return passages
 
 
 class _Former:
     """Assigns each piece of each chunk to at most one passage."""
 
     def __init__(self, index: Index, scores: Mapping[int, float], size: int) -> None:
-        self._index, self._table, self._scores, self._size = index, index.table, scores, size
+        self._table, self._scores, self._size = index.table, scores, size
         self._tiles: dict[int, list[Span]] = index.cache.setdefault(("tiles", size), {})
         self._text = cache(index.text_of)
         self._pieces = cache(self._split_row)
         # lists: each row is needed hundreds of times, and single rows of an array are slow to compare
         self._row: Callable[[int], list[int]] = cache(lambda row: self._table[row].tolist())
+        self._seen: set[tuple[int, str]] = set()
 
-    def form(
-        self, ranked: Sequence[tuple[int, float]], depth: int, weigh: Weigh, *, trim_first: bool
-    ) -> list[RankedPassage]:
-        queue = [_Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
-        heapify(queue)
-        passages: list[RankedPassage] = []
-        seen: set[tuple[int, str]] = set()
-        turn = len(queue)
-        while queue and len(passages) < depth:
-            seed = heappop(queue)
-            runs = self._find_free(seed)
-            if len(runs) != 1:
-                for run in runs:
-                    turn += 1
-                    heappush(queue, _Seed(seed.cost, turn, seed.row, *run))
-                continue
-            first, last = runs[0]
-            trimmed = trim_first and not passages
-            if trimmed:
-                first, last = self._trim_to_best(seed.row, first, last, weigh)
-                turn += 1
-                heappush(queue, _Seed(seed.cost, turn, seed.row))
-            pieces, taken = self._pieces(seed.row)
-            span = Span(pieces[first].start, pieces[last].end) if trimmed else self._grow(seed.row, first, last)
-            taken[first : last + 1] = [True] * (last + 1 - first)
-            words = self._strip(seed.row, span)
-            if words and self._is_new(seed.row, words, seen):
-                passages.append(RankedPassage(self._row(seed.row)[DOCUMENT], words, -seed.cost, seed.row))
-        return passages
+    def number(self, row: int) -> int:
+        """Return the number of the document that a row belongs to."""
+        return self._row(row)[DOCUMENT]
+
+    def take(self, row: int, first: int, last: int, *, grow: bool) -> Span | None:
+        """Return the span of a passage around some pieces, or None if it is empty or repeats an earlier passage."""
+        pieces, taken = self._pieces(row)
+        span = self._grow(row, first, last) if grow else Span(pieces[first].start, pieces[last].end)
+        taken[first : last + 1] = [True] * (last + 1 - first)
+        text = self._text(self.number(row))[slice(*span)]
+        left = text.lstrip(_STRAY)
+        words = (self.number(row), " ".join(left.lower().split()))
+        # a short rest between two passages is dropped
+        if not left or words in self._seen or (self._seen and len(words[1]) < MIN_REST_CHARS):
+            return None
+        self._seen.add(words)
+        return Span(span.end - len(left), span.start + len(text.rstrip()))
 
     def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
         """Return the spans of a chunk's pieces (sentences), and for each whether a passage already contains it."""
@@ -133,7 +145,7 @@ class _Former:
     def _is_same_document(self, row: int, other: int) -> bool:
         return 0 <= other < len(self._table) and self._row(other)[DOCUMENT] == self._row(row)[DOCUMENT]
 
-    def _find_free(self, seed: _Seed) -> list[tuple[int, int]]:
+    def find_free(self, seed: _Seed) -> list[tuple[int, int]]:
         """Return the ranges of a seed's pieces that are in no passage yet, each no longer than a passage."""
         pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
@@ -149,7 +161,7 @@ class _Former:
                 runs.append((at, at))
         return runs
 
-    def _trim_to_best(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
+    def trim_to_best(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
         """Return a range of pieces, shortened so that both ends have nearly the best evidence."""
         text, (pieces, _) = self._text(self._row(row)[DOCUMENT]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
@@ -192,21 +204,6 @@ class _Former:
         if not 0 <= beside < len(taken) or taken[beside]:
             return None
         return _Offer(self._scores.get(row, float("-inf")), row, beside, pieces[beside])
-
-    def _is_new(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
-        """Return whether a passage neither repeats an earlier one nor is a short rest between two passages."""
-        number = self._row(row)[DOCUMENT]
-        words = (number, " ".join(self._text(number)[slice(*span)].lower().split()))
-        if words in seen or (seen and len(words[1]) < MIN_REST_CHARS):
-            return False
-        seen.add(words)
-        return True
-
-    def _strip(self, row: int, span: Span) -> Span | None:
-        """Return a span without white space around it and without a stray mark at its start; None if it is empty."""
-        words = self._text(self._row(row)[DOCUMENT])[slice(*span)]
-        left = words.lstrip(_STRAY)
-        return Span(span.end - len(left), span.start + len(words.rstrip())) if left else None
 
 
 # ---------------------------------------------------------------- passages as hits

@@ -77,8 +77,6 @@ class Pipeline:
         """The folder of the index that was built here; the first question opens it."""
         self._given_embedder, self._given_llm, self._timeout = embedder, llm, timeout
 
-    # ---------------------------------------------------------------- the index
-
     def index(
         self,
         source: Location | Iterable[Location],
@@ -148,7 +146,9 @@ class Pipeline:
         self, paths: Collection[Location], index: Index, *, sha256: Mapping[Location, str] | None = None
     ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
-        summarise = open_summariser(self.config, llm=self.summary_llm)
+        config = self.config
+        own = config.summary_llm == "same"  # otherwise summaries have their own counts against limits
+        summarise = open_summariser(config, llm=self.llm if own else self._open_llm(config.summary_llm))
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)
 
     def text(self, filename: str) -> str | None:
@@ -158,8 +158,6 @@ class Pipeline:
     def chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks in its text, in order; empty if it is not in the index."""
         return self.opened.list_chunk_spans(filename) if filename in self.opened else []
-
-    # ---------------------------------------------------------------- questions
 
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
@@ -199,7 +197,6 @@ class Pipeline:
         """Return the numbered sources for the answer to a question, and what is known of the question."""
         names = sorted({hit.chunk.document for hit in retrieved.selected})
         context = assemble(
-            retrieved.question,
             [*retrieved.selected, *retrieved.beside],
             summaries={name: self.opened.entry(name).summary for name in names},
             budget=self.config.budget_tokens,
@@ -216,8 +213,6 @@ class Pipeline:
             characters=best.characters if best else 0,
             vector=vector,
         )
-
-    # ---------------------------------------------------------------- parts, opened at their first use
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -236,11 +231,6 @@ class Pipeline:
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
         return self._open_llm(self.config.llm)
-
-    @cached_property
-    def summary_llm(self) -> LLM | None:
-        """The language model that writes summaries: that of the answers, or one with its own counts against limits."""
-        return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm)
 
     def _open(self, package: str, name: str) -> Any:
         module, argument = load_plugin(package, name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,6 @@ class Retrieved:
     """All passages in order, to the depth of the search: metrics at k use prefixes of this list."""
     selected: tuple[Hit, ...]
     """The few passages that are the sources of the answer."""
-    trace: dict[str, Any] = field(default_factory=dict)
     vector: Vectors | None = field(default=None, compare=False)
     """The vector of `query.asks`; None if the passages were not ranked by it."""
     confidence: float | None = None
@@ -84,7 +83,6 @@ class Retrieved:
 
     @property
     def question(self) -> str:
-        """The question as it was asked."""
         return self.query.question
 
 
@@ -99,7 +97,7 @@ class VectorStore(Protocol):
         """Add vectors under new keys; a store may write them now or only at the next `save`."""
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows; unknown keys are no error."""
+        """Remove rows; unknown keys are ignored."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k best rows of each query, best first; a missing row has the key -1.

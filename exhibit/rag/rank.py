@@ -5,7 +5,7 @@ scale. The effect of each signal is in bench/results/notebook-retrieval.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,13 @@ import numpy.typing as npt
 from exhibit.evidence import Span
 from exhibit.law.language import PART, list_asked_terms, list_word_parts, search_terms
 from exhibit.models.protocols import Vectors
-from exhibit.models.rerankers import Reranker, estimate_confidence, find_retrieval_weight
+from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.index import DOCUMENT, END, KEY, SECTION, START, Index
 from exhibit.rag.lexicon import compute_rarity, weigh_terms
 from exhibit.rag.passages import RankedPassage, form_passages
 from exhibit.rag.protocols import Keys, Scores, make_section_key
 
-_MODEL_CHUNKS = 3
-"""The top chunks that the other chunks are compared with. On LegalBench-RAG-mini 2 to 4 differ by less than 0.1 of
-R@64.
-"""
+_MODEL_CHUNKS = 3  # top chunks that the others are compared with; 2 to 4 differ by less than 0.1 of mini's R@64
 _SETTLED_RANKS = 24  # first ranks that this comparison does not change; from 12 to 24 the figures are the same
 _CANDIDATES = 256  # chunks that each kind of evidence proposes, where any document may answer
 
@@ -50,10 +47,9 @@ WORDS_ALONE = Weights(lexical=20.0, heading=0.0, neighbours=0.0, section=0.0, li
 
 
 class Ranking(NamedTuple):
-    """Passages, best first, with a record of how they were ranked."""
+    """Passages, best first."""
 
     passages: list[RankedPassage]
-    trace: dict[str, Any]
     confidence: float | None = None
     """The probability that a passage answers; None if no model computes it."""
     before: list[RankedPassage] | None = None
@@ -81,23 +77,21 @@ def rank_passages(
     terms = list_asked_terms(asks)
     rows = _list_rows(index.table, list(documents)) if documents else _choose_pool(terms, vector, index)
     if not len(rows):
-        return Ranking([], {"passages": "no chunk to compare"})
+        return Ranking([])
     table = index.table[rows]  # `take` would copy the whole table, which is stored column by column
     groups = np.flatnonzero(np.diff(table[:, DOCUMENT], prepend=-1)) if documents else np.zeros(1, np.int64)
-    signals, own, rarity = score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
+    own, rarity = _score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
     if documents:
         own = own + weights.document * _weigh_documents(table[:, DOCUMENT], documents)
     total = add_context(own, table, weights)
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
-    trace = _make_trace(terms, rows, order, signals, total)
     confidence, before = None, None
     if reranker is not None:
         chunks = zip(rows[order[:depth]].tolist(), table[order[:depth]].tolist(), scores.tolist(), strict=False)
         before = [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
         order, judged = _rerank_chunks(asks, table, order, scores, index, reranker, rerank)
         confidence = estimate_confidence(reranker, judged)
-        trace["reranked"] = {"by": reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     order = _follow_first(table, order, own, index, weights)
     passages = form_passages(
         index,
@@ -109,11 +103,10 @@ def rank_passages(
         weigh=make_weigher(terms, rarity[np.searchsorted(groups, order[0], side="right") - 1]),
         trim_first=english,
     )
-    return Ranking(passages, trace, confidence, before)
+    return Ranking(passages, confidence, before)
 
 
 def _list_rows(table: Keys, numbers: Sequence[int]) -> Keys:
-    """Return the rows of all chunks of the given documents, in ascending order."""
     owners = table[:, DOCUMENT]
     lows, highs = np.searchsorted(owners, numbers), np.searchsorted(owners, numbers, side="right")
     spans = [np.arange(low, high) for low, high in sorted(zip(lows.tolist(), highs.tolist(), strict=True))]
@@ -140,17 +133,10 @@ def _weigh_documents(owners: Keys, documents: Mapping[int, float]) -> Scores:
 # ---------------------------------------------------------------- evidence
 
 
-def score_rows(
-    terms: Sequence[str],
-    vector: Vectors,
-    table: Keys,
-    groups: Keys,
-    index: Index,
-    weights: Weights = WEIGHTS,
-    *,
-    within: bool = True,
-) -> tuple[dict[str, Scores], Scores, Scores]:
-    """Return the scores of chunks by signal, their weighted sum, and the weight of each term in each group.
+def _score_rows(
+    terms: Sequence[str], vector: Vectors, table: Keys, groups: Keys, index: Index, weights: Weights, *, within: bool
+) -> tuple[Scores, Scores]:
+    """Return the weighted sum of each chunk's signals, and the weight of each term in each group.
 
     A group is the chunks of one document, or all chunks if any document may answer; `groups` has the position of each
     group's first chunk. Each signal is standardised within its group. The weight of a word is its rarity within the
@@ -164,20 +150,17 @@ def score_rows(
     lexical = (matched * np.repeat(rarity, sizes, axis=0)).sum(axis=1)
     coverage = np.repeat(_measure_coverage(matched, rarity, groups, sizes), sizes) if within else 1.0
     own = standardise(dense, groups) + weights.lexical * coverage * standardise(lexical, groups)
-    signals = {"dense": dense, "lexical": lexical}
     if weights.heading:
-        sections, place = np.unique(_make_section_keys(table), return_inverse=True)
-        signals["heading"] = index.headings.scores(terms, sections)[place]
-        own = own + weights.heading * standardise(signals["heading"], groups)
-    return signals, own, rarity
+        sections, where = np.unique(_make_section_keys(table), return_inverse=True)
+        own = own + weights.heading * standardise(index.headings.scores(terms, sections)[where], groups)
+    return own, rarity
 
 
 def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys) -> Scores:
     """Return, for each group, the largest weighted share of the question's words that a single chunk contains.
 
     It is a factor of the lexical weight: if the question uses other words than the document, a word that matches by
-    chance misleads. With it P@1 is 38.4% on 200 freely worded questions about LegalBench-RAG-mini, and 53.1% on the
-    published ones; with a fixed weight of 0.3 it is 35.3% and 52.3%. A whole collection contains nearly every word.
+    chance misleads. On freely worded questions P@1 is 38.4% with it, and 35.3% with a fixed weight of 0.3.
     """
     held = ((matched > 0) * np.repeat(rarity, sizes, axis=0)).sum(axis=1)
     asked = rarity.sum(axis=1)
@@ -205,7 +188,7 @@ def add_context(own: Scores, table: Keys, weights: Weights = WEIGHTS) -> Scores:
     return lifted
 
 
-def standardise(values: Scores, groups: Keys) -> Scores:
+def standardise(values: npt.NDArray[np.floating], groups: Keys) -> Scores:
     """Return values in standard deviations from the mean of their group; zero where all values of a group are equal."""
     sizes = np.diff(groups, append=len(values))
     mean = np.add.reduceat(values, groups, dtype=np.float64) / sizes
@@ -246,23 +229,18 @@ def _rerank_chunks(
     spans = table[head][:, [DOCUMENT, START, END]].tolist()
     texts = {number: index.text_of(number) for number in {number for number, _, _ in spans}}
     judged = reranker.score(asks, [texts[number][start:end] for number, start, end in spans])
-    moved = head[order_by(judged, scores[: len(head)].tolist(), weight=find_retrieval_weight(reranker))]
+    moved = head[order_by(judged, scores[: len(head)].tolist(), reranker)]
     return np.concatenate([moved, order[len(head) :]]), judged
 
 
-def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: float | None) -> list[int]:
+def order_by(judged: Sequence[float], retrieved: Sequence[float], reranker: Reranker) -> list[int]:
     """Return the positions of the texts, best first, by the reranker's score plus the weighted retrieval score."""
-    if not len(judged):
-        return []
-    scores = np.asarray(judged, np.float64)
-    if weight is not None:
-        scores = _standardise_all(scores) + weight * _standardise_all(np.asarray(retrieved, np.float64))
+    scores: npt.NDArray[np.floating] = np.asarray(judged, np.float64)
+    weight: float | None = getattr(reranker, "retrieval_weight", None)
+    if weight is not None and len(scores):
+        every = np.zeros(1, np.int64)
+        scores = standardise(scores, every) + weight * standardise(np.asarray(retrieved, np.float64), every)
     return [int(at) for at in np.argsort(-scores, kind="stable")]
-
-
-def _standardise_all(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    spread = values.std()
-    return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
 def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: Weights) -> Keys:
@@ -293,14 +271,3 @@ def make_weigher(terms: Sequence[str], rarity: Scores) -> Callable[[str], float]
         return sum(weight for term, weight in weights.items() if term in held)  # in order: floats are summed
 
     return weigh
-
-
-def _make_trace(
-    terms: Sequence[str], rows: Keys, order: Keys, signals: Mapping[str, Scores], total: Scores
-) -> dict[str, Any]:
-    best = [
-        {"row": int(rows[at]), "score": round(float(total[at]), 3)}
-        | {name: round(float(scores[at]), 3) for name, scores in signals.items()}
-        for at in order[:5]
-    ]
-    return {"words": list(terms), "compared": len(rows), "best": best}

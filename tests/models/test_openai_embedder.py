@@ -163,17 +163,6 @@ def test_lasting_fault_is_an_error_at_once(server, fault, message):
     assert len(server.requests) == 2 and KEY not in str(caught.value)
 
 
-def test_retries_end(server, monkeypatch):
-    model = OpenAIEmbedder("m", retries=2, wait=lambda seconds: None)
-    server.faults = [500] * 9
-    with pytest.raises(ServiceError, match="HTTP 500"):
-        model.embed(["one"], role="passage")
-    assert len(server.requests) == 1 + 3
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(ServiceError, match="openai:m: .*no reply"):
-        OpenAIEmbedder("m", retries=2, wait=lambda seconds: None)
-
-
 def test_batch_that_is_too_large_for_a_server_is_halved(server):
     model = OpenAIEmbedder("m")
     server.limit = 10

@@ -118,11 +118,6 @@ def test_export_is_what_the_cpr_converter_reads(index, tmp_path):
     assert "law of Norway" in json.loads(line)["question"] and "deal.txt" in json.loads(line)["truth"]
 
 
-def test_folder_without_index_is_an_error(tmp_path, capsys):
-    assert main([str(tmp_path), "list"]) == 1
-    assert "no index here" in capsys.readouterr().err
-
-
 def test_table_cuts_long_cells(index, capsys):
     assert main([index, "chunks"]) == 0
     head, rule, *rows = capsys.readouterr().out.rstrip("\n").split("\n")
@@ -147,17 +142,3 @@ def test_search_results_have_section_span_and_rounded_score(index, capsys):
     assert main([index, "export", "--query", "terminate", "--top", "1"]) == 0
     exported = json.loads(capsys.readouterr().out)
     assert exported["query"] == "terminate" and len(exported["results"]) == 1
-
-
-def test_document_without_headings_has_its_file_name_as_section(tmp_path, capsys):
-    (tmp_path / "note.txt").write_text("all is well at the ford", encoding="utf-8")
-    config = Config.preset("rcts", embedder="hashing")
-    Pipeline(config, jobs=1, cache=tmp_path).index(tmp_path / "note.txt", tmp_path / "index")
-    assert main([str(tmp_path / "index"), "search", "--query", "ford", "--json"]) == 0
-    [row] = json.loads(capsys.readouterr().out)
-    assert (row["sourcepage"], row["category"]) == ("note.txt", "unknown")
-    assert main([str(tmp_path / "index"), "test"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["ok    documents have text: 1 documents, 0 empty", "ok    chunks have vectors: 1 chunks"]
-    assert len(lines) == 6 and all(line.startswith("ok    search: ") for line in lines[2:])
-    assert lines[2].endswith(" note.txt") and len(lines[2].split()[-2].partition(".")[2]) == 3

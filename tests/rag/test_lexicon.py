@@ -130,9 +130,3 @@ def test_kind_makes_other_kinds_unlikely(names):
 def test_removed_document_is_not_chosen(names):
     names.remove(1)
     assert 1 not in names.score(understand("the Birch agreement; who pays?", names.has_rare_name)).numbers
-
-
-def test_explanation_names_each_signal(names):
-    choice = names.score(understand("Under the Alder contract, when does it end?", names.has_rare_name))
-    [(number, why)] = choice.explain(1).items()
-    assert number == 0 and why["weight"] > 0.5 and why["names"] > 0

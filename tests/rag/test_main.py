@@ -55,11 +55,6 @@ def test_index_search_answer(index, capsys):
     assert question in out and "another question?" in out and "[1]" in out
 
 
-def test_a_setting_overrules_the_preset(index):
-    config = json.loads((Path(index) / "manifest.json").read_text(encoding="utf-8"))["config"]
-    assert config["chunk_size"] == 300 and config["layers"] == "all" and config["embedder"] == "hashing"
-
-
 def test_errors_are_one_line(index, tmp_path, capsys):
     assert main(["search", str(tmp_path / "nowhere"), "x"]) == 1
     assert main(["index", str(tmp_path / "nowhere"), "--out", str(tmp_path / "i")]) == 1
@@ -109,7 +104,7 @@ def test_what_the_index_decides_cannot_be_changed_by_a_search(index, capsys):
         main(["search", index, "x", "--splitter", "naive"])
     assert ended.value.code == 2 and "--splitter" in capsys.readouterr().err
     with pytest.raises(ToolkitError, match="splitter: set when the index was built"):
-        Config().with_search(splitter="naive")
+        Config().with_own({"splitter": "naive"}, where="index")
 
 
 def test_every_setting_is_explained(capsys):
@@ -150,10 +145,3 @@ def test_what_is_set_aside_is_counted_and_named(tmp_path, capsys):
     assert (
         counted == "files given: 2 = 1 indexed + 1 set aside" and named.startswith("set aside: ") and "b.pdf" in named
     )
-
-
-@pytest.mark.parametrize("words", [[], ["index"], ["index", "x"], ["search", "i"], ["search", "i", "q", "--loud"]])
-def test_what_is_needed_is_asked_for(words, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2 and capsys.readouterr().err

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from exhibit.evidence.ocr import TextLine
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import LLM
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
+from exhibit.rag.summaries.extractive import ExtractiveSummariser
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
@@ -126,10 +126,9 @@ def test_layers_have_a_vector_for_each_document_section_and_chunk(ready):
     assert len(index.store("chunk")) == len(index)
 
 
-def test_trace_records_stages_and_the_document_limit(ready):
+def test_selected_passages_are_near_the_best_and_from_two_documents(ready):
     [found] = ready.search(["notice of termination Alder Ltd"])
-    assert len(found.trace["documents"]) == 2 and found.trace["search"]["layer"] == "chunk"
-    assert {hit.chunk.document for hit in found.ranked} == set(found.trace["documents"])
+    assert len({hit.chunk.document for hit in found.ranked}) == 2
     assert len(found.selected) <= 6 and found.selected == found.ranked[: len(found.selected)]
     best = found.ranked[0].score
     assert all(hit.score >= best - 0.25 for hit in found.selected)
@@ -189,12 +188,6 @@ def test_folder_without_text_is_an_error(make, tmp_path):
     assert report.documents == 1 and "blank.txt" in report.set_aside[0]
 
 
-def test_blank_and_long_questions_are_searched(ready):
-    blank, long, plain = ready.search(["  ", "termination " * 10_000, "term"])
-    assert blank.ranked == () and long.ranked and plain.ranked
-    assert len(plain.ranked) <= len(ready.opened)  # depth 64 is more than there is
-
-
 class Stopping(Counting):
     """An embedder whose process is stopped after some texts."""
 
@@ -224,19 +217,6 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
     assert len(first.texts) + len(second.texts) == len(fresh.texts)
     for name in ("index.sqlite", "chunk.faiss"):
         assert (tmp_path / "index" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
-class Broken(Hashing):
-    """An embedder that returns vectors of NaN."""
-
-    def embed(self, texts, *, role):
-        return np.full((len(texts), self.dimensions), np.nan, dtype=np.float32)
-
-
-def test_vectors_with_nan_are_an_error(make, corpus, tmp_path):
-    with pytest.raises(ToolkitError, match="numbers that are not finite for"):
-        make(embedder=Broken(32)).index(corpus, tmp_path / "index")
-    assert not (tmp_path / "index").exists()
 
 
 def test_answers_cite_and_refuse(ready):
@@ -293,18 +273,19 @@ def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
         make().index(corpus, tmp_path / "index")
 
 
-def test_manifest_has_the_settings_and_counts(ready, tmp_path):
-    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["config"]["chunk_size"] == 120 and manifest["embedder"] == "hashing-256"
-    assert manifest["counts"]["documents"] == 3 and manifest["counts"]["document vectors"] == 3
-
-
-def test_summaries_have_their_own_model(make, monkeypatch):
+@pytest.mark.parametrize(("setting", "model"), [("openai:small", "openai:small"), ("same", "openai:big")])
+def test_summaries_have_their_own_model(make, corpus, tmp_path, monkeypatch, setting, model):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    pipeline = make(llm="openai:big", summary_llm="openai:small")
-    assert ("big" in pipeline.llm.name, "small" in pipeline.summary_llm.name) == (True, True)
-    shared = make(llm="openai:big")
-    assert shared.summary_llm is shared.llm
+    used: list[str] = []
+
+    def open_summariser(config: Config, *, llm: LLM) -> ExtractiveSummariser:
+        used.append(llm.name)
+        return ExtractiveSummariser(config)
+
+    monkeypatch.setattr("exhibit.rag.pipeline.open_summariser", open_summariser)
+    pipeline = make(llm="openai:big", summary_llm=setting)
+    pipeline.index(corpus, tmp_path / "index")
+    assert used == [model] and pipeline.llm.name == "openai:big"
 
 
 def test_workers_and_one_process_build_the_same_index(corpus, tmp_path):

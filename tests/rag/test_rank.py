@@ -15,10 +15,9 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.documents import Choice
 from exhibit.rag.passages import RankedPassage, complete_sentences, form_passages, make_hits
-from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.questions import Query
 from exhibit.rag.rank import WEIGHTS, add_context, make_weigher, order_by, standardise
-from exhibit.rag.retrieve import _add_content, _limit_documents, rerank_hits
+from exhibit.rag.retrieve import _add_content, _limit_documents
 
 LEASE = """COMMERCIAL LEASE
 
@@ -80,7 +79,7 @@ def pipeline(tmp_path_factory, folder) -> Pipeline:
 def test_first_passage_is_the_sentence_of_the_named_document(pipeline, question, document, words):
     [found] = pipeline.search([question])
     assert found.ranked[0].chunk.document == document and words in found.ranked[0].text
-    assert len(found.ranked[0].text) < 160 and found.trace["documents"]["likeliest"]
+    assert len(found.ranked[0].text) < 160
 
 
 def test_ranked_passages_do_not_overlap_and_have_falling_scores(pipeline):
@@ -200,46 +199,42 @@ class Longest:
         return 0.2
 
 
-def test_reranked_hits_take_the_scores_of_their_ranks():
-    hits = [
-        Hit(Chunk("a", Span(0, 1)), 3.0, "x"),
-        Hit(Chunk("b", Span(0, 1)), 2.0, "xxx"),
-        Hit(Chunk("c", Span(0, 1)), 1.0),
-    ]
-    moved = rerank_hits("?", hits, Longest(), first=2)
-    assert [(hit.chunk.document, hit.score) for hit in moved] == [("b", 3.0), ("a", 2.0), ("c", 1.0)]
-    assert order_by([1.0, 2.0], [9.0, 1.0], weight=5.0) == [0, 1] and order_by([], [], weight=None) == []
-
-
-@pytest.mark.parametrize(("weight", "kept"), [(None, True), (1.5, False)])
-def test_reranker_before_or_after_passages_and_refusal_by_confidence(pipeline, monkeypatch, weight, kept):
+@pytest.mark.parametrize("weight", [None, 1.5])
+@pytest.mark.parametrize("routing", [True, False])
+def test_reranker_sorts_the_first_chunks_and_its_confidence_refuses(pipeline, monkeypatch, routing, weight):
     monkeypatch.setitem(pipeline.__dict__, "reranker", Longest(weight))
-    monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update={"reranker": "longest"}))
+    settings = {"reranker": "longest", "rerank": 2, "routing": routing}
+    monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Consider the lease of Fox Bakery; which law governs?"])
-    assert found.before is not None and len(found.before) and bool(found.selected) == kept
-    assert (found.cut_by == "confidence") != kept
+    assert (found.selected, found.cut_by, found.confidence) == ((), "confidence", 0.2)
+    assert found.before is not None and len(found.before) > 2
+    scores = [hit.score for hit in found.ranked]
+    assert scores == sorted(scores, reverse=True)
+    if not routing and weight is None:  # chunks are shown as they are
+        first, second = (len(hit.text) for hit in found.ranked[:2])
+        assert first >= second and found.ranked[2:] == found.before[2:]
+
+
+def test_order_of_a_reranker_adds_the_weighted_retrieval_score():
+    assert order_by([1.0, 2.0], [9.0, 1.0], Longest(5.0)) == [0, 1] and order_by([], [], Longest(5.0)) == []
+    assert order_by([1.0, 2.0], [9.0, 1.0], Longest()) == [1, 0]
 
 
 def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
     pipeline = build(tmp_path_factory, folder, "seed", layer_documents=1, layer_sections=2, document_limit=1)
     [found] = pipeline.search(["Commercial Lease between Gull Homes and Heron Books: late charge"])
-    assert len({hit.chunk.document for hit in found.ranked}) == 1
-    assert len(found.trace["documents layer"]) == 1 and found.trace["sections layer"]["chunks"] >= 1
+    assert {hit.chunk.document for hit in found.ranked} == {"heron.txt"}
+    sections = {hit.chunk.section for hit in found.ranked}
+    assert 1 <= len(sections) <= 2 and "late charge" in " ".join(hit.text for hit in found.ranked)
 
 
-def test_documents_are_chosen_by_their_best_and_mean_candidates():
-    index = SimpleNamespace(
-        find_document_numbers=lambda keys: [int(key) // 10 for key in keys],
-        document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
-    )
-    config = Config.preset("seed", k=3)
+@pytest.mark.parametrize(("limit", "kept"), [(1, [0]), (2, [0, 10, 11]), (3, [0, 10, 11, 30, 31])])
+def test_documents_are_chosen_by_their_best_and_mean_candidates(limit, kept):
+    index = SimpleNamespace(find_document_numbers=lambda keys: [int(key) // 10 for key in keys])
+    config = Config.preset("seed", k=3, document_limit=limit)
+    # the seventh is beyond two times three; document 2 has 0.6 × 0.8 + 0.4 × 0.5 = 0.68, document 3 has 0.7
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
-    trace: dict[str, object] = {}
-    kept, _ = _limit_documents(np.zeros(2), keys, scores, index, config, trace)
-    # the seventh is beyond two times three; document 2: 0.6 × 0.8 + 0.4 × 0.5
-    assert trace["documents"] == {"0.txt": 0.9, "1.txt": 0.8} and kept.tolist() == [0, 10, 11]
-    _limit_documents(np.zeros(2), keys, scores, index, config.model_copy(update={"document_limit": 4}), trace)
-    assert trace["documents"] == {"0.txt": 0.9, "1.txt": 0.8, "3.txt": 0.7, "2.txt": 0.68}
+    assert _limit_documents(np.zeros(2), keys, scores, index, config)[0].tolist() == kept
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,6 @@ class CachedEmbedder:
         self._cache = Cache(folder / f"{readable}-{key_of(self.name).hex()[:8]}-{self.dimensions}.sqlite")
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return one normalised row per text, in order."""
         keys = [key_of(role, text) for text in texts]
         stored = self._cache.get(keys)
         vectors = np.zeros((len(texts), self.dimensions), np.float32)

@@ -13,7 +13,6 @@ LOCAL = True
 
 
 def open(argument: str | None) -> "Hashing":
-    """Return an embedder with this number of dimensions (default 256)."""
     argument = argument or "256"
     if not argument.isdecimal() or int(argument) < 2:  # one for words, and one for texts without words
         raise ToolkitError(

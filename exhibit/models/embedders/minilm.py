@@ -60,6 +60,5 @@ class MiniLM:
         return to_unit(vectors, texts, name=self.name)
 
     def run(self, ids: Ids) -> Vectors:
-        """Return the vectors of texts that have the same number of tokens."""
         vectors: Vectors = self._session.run(None, {"ids": ids})[0]
         return vectors

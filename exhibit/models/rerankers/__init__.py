@@ -17,12 +17,6 @@ class Reranker(Protocol):
         """Return a score for each passage, in order; higher is better, on any scale."""
 
 
-def find_retrieval_weight(reranker: Reranker) -> float | None:
-    """Return the weight of the retrieval score in the sum with a reranker's score; None if they are not added."""
-    weight: float | None = getattr(reranker, "retrieval_weight", None)
-    return weight
-
-
 def estimate_confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
     """Return the probability that one of the scored passages answers the question; None if it is unknown."""
     confidence: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)

@@ -28,6 +28,5 @@ class CrossEncoderReranker:
         self.name = f"cross-encoder:{model}"
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Return the model's score of each passage, in order."""
         pairs = [(clean_text(question), clean_text(passage)) for passage in passages]
         return [float(score) for score in self._model.predict(pairs, show_progress_bar=False)] if pairs else []

@@ -44,7 +44,6 @@ class HttpReranker:
         self.name = f"http:{model or self._where}"
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Return the server's score of each passage, in order."""
         if not passages:
             return []
         body: dict[str, Any] = {"query": question, "documents": list(passages), "top_n": len(passages)}

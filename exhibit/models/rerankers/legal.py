@@ -31,7 +31,6 @@ _QUESTION_TOKENS = 64  # of a question, special tokens included, as in training
 
 
 def open(argument: str | None) -> "LegalReranker":
-    """Return the reranker in the variant `argument`, by default int8."""
     return LegalReranker(choose_variant("reranker", "legal", argument))
 
 

@@ -4,15 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Literal, Protocol
+from typing import Protocol
 
 from exhibit.law.citations import SOURCES, find_citations
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.rag.context import Answer, AnswerContext, Source
 from exhibit.runtime.plugins import load_plugin
-
-Form = Literal["numbers", "places"]
 
 _NUMBER = re.compile(
     r"(?:(?:section|clause|rule|article|part|schedule|annex|appendix|§+)\s*)?(\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*)\b\.?", re.I
@@ -38,36 +36,29 @@ class Answerer(Protocol):
 
 
 def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
-    """Return one answer per question, in order, with the document, section and page of each citation."""
+    """Return one answer per question, in order, with a list of the cited documents, sections and pages below it."""
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
     answerer: Answerer = load_plugin(__name__, wanted)[0].open(config, llm=llm)
     answers = answerer.answer_all(asked)
     return [
-        answer
-        if answer.refused or answer.error
-        else replace(answer, text=add_locations(answer.text, context.sources, config.cite))
+        answer if answer.refused or answer.error else replace(answer, text=add_locations(answer.text, context.sources))
         for answer, (_, context) in zip(answers, asked, strict=True)
     ]
 
 
-def add_locations(text: str, sources: Sequence[Source], form: Form) -> str:
-    """Return the text of an answer, with the document, section and page of each citation added."""
+def add_locations(text: str, sources: Sequence[Source]) -> str:
+    """Return the text of an answer with a list of its sources: document, section and page of each citation."""
     known = {source.number: source for source in sources}
-    citations, lines = find_citations(text), dict[int, dict[str, None]]()
-    shown, claims, end = text, list[str](), 0
-    for citation in citations:  # two adjacent citations cite the same words
-        words, end = text[end : citation.span.start], citation.span.end
-        claims.append(words if words.strip() or not claims else claims[-1])
-    for citation, words in zip(reversed(citations), reversed(claims), strict=True):
-        cited = [known[number] for number in citation.numbers if number in known]
-        named = "".join(_name_citation(source, words) for source in cited)
-        shown = shown[: citation.span.start] + named + shown[citation.span.end :]
-        for source in cited:
-            lines[source.number] = {describe_location(source, words): None, **lines.get(source.number, {})}
-    if form == "places" or not lines:
-        return shown if form == "places" else text
+    lines: dict[int, dict[str, None]] = {}
+    words, end = "", 0
+    for citation in find_citations(text):  # two adjacent citations cite the same words
+        between, end = text[end : citation.span.start], citation.span.end
+        words = between if between.strip() or not words else words
+        for number in citation.numbers:
+            if number in known:
+                lines.setdefault(number, {})[describe_location(known[number], words)] = None
     listed = [f"[{number}] {'; '.join(lines[number])}" for number in sorted(lines)]
-    return "\n".join([f"{text}\n\n{SOURCES}", *listed])
+    return "\n".join([f"{text}\n\n{SOURCES}", *listed]) if lines else text
 
 
 def describe_location(source: Source, words: str) -> str:
@@ -76,14 +67,6 @@ def describe_location(source: Source, words: str) -> str:
     parts = [PurePath(source.document).name, cite_section(source.document, section)]
     parts += [f"page {page}"] if page is not None else []
     return ", ".join(" ".join(part.split()) for part in parts if part)
-
-
-def _name_citation(source: Source, words: str) -> str:
-    """Return a citation such as `[Part 36#page=3]` for words of an answer; the section replaces a missing page."""
-    section, page = _locate(source, words)
-    stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
-    short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
-    return f"[{short}#page={page or cite_section(source.document, section)}]"
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:

@@ -33,15 +33,12 @@ TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
-    """Return an answerer that selects sentences by the words they share with the question; it uses no model."""
     # the reranker's confidence has refused already, and it is more reliable than words: bench/results/models.md
     return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sentence of a source, with its position in that source and its content words."""
-
     source: Source
     position: int
     text: str
@@ -49,7 +46,7 @@ class _Candidate:
 
 
 class ExtractiveAnswerer:
-    """An answerer that quotes at most three sentences of the sources, or refuses; it is deterministic."""
+    """An answerer that quotes at most three sentences of the sources, or refuses."""
 
     name = "extractive"
 
@@ -68,7 +65,6 @@ class ExtractiveAnswerer:
         return Answer(text, verdict.citations, verdict.unsupported)
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order."""
         return [self.answer(question, context) for question, context in asked]
 
 
@@ -85,7 +81,9 @@ def _choose(
     asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
 ) -> list[_Candidate]:
     """Return the best sentences in reading order; an empty list if no sentence scores at least `least`."""
-    rarity = _weigh_words(asked, candidates)
+    counts = Counter(word for candidate in candidates for word in candidate.words & asked)
+    # a word weighs the more the fewer sentences contain it
+    rarity = {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
     whole = sum(rarity.values())
     top = max((source.hit.score for source in sources), default=0.0)
     ranked = []
@@ -102,12 +100,6 @@ def _choose(
         if len(chosen) < MAX_SENTENCES and rank >= _NEXT_BEST * ranked[0][0]:
             chosen.setdefault(candidate.text.casefold(), candidate)
     return sorted(chosen.values(), key=lambda candidate: (candidate.source.number, candidate.position))
-
-
-def _weigh_words(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str, float]:
-    """Return the weight of each word of the question: high for a word that few sentences contain."""
-    counts = Counter(word for candidate in candidates for word in candidate.words & asked)
-    return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
 
 
 def format_quotable(sentence: str) -> str:

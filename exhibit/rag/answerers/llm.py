@@ -1,11 +1,10 @@
-"""Answers by a language model: every citation and quotation is checked, and a failed check is retried once."""
+"""Answers by a language model: every citation is checked, and a failed check is retried once."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from exhibit.evidence import Document, fold
-from exhibit.evidence.locate import place_text
+from exhibit.evidence import fold
 from exhibit.law.citations import claims_of, normalise, verify
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import LLM, Completion, Prompt
@@ -14,6 +13,7 @@ from exhibit.rag.context import Answer, AnswerContext
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
+LOCAL = True
 SYSTEM = f"""You answer questions about legal documents from numbered sources.
 
 Rules:
@@ -43,6 +43,9 @@ exactly: {refusal}"""
 _NO_CITATION = "It cites no source."
 _UNSUPPORTED = "These statements have no citation, or their citation does not bear them out:"
 
+_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
+"""A quotation of several words; shorter ones are defined terms in quotation marks."""
+
 
 def ask(question: str, context: AnswerContext) -> Prompt:
     """Return the first prompt for a question: the numbered sources, then the question."""
@@ -59,30 +62,16 @@ def insist(question: str, context: AnswerContext, reply: str, unsupported: Seque
     return Prompt(f"{ask(question, context).user}\n\n{demand}", SYSTEM)
 
 
-LOCAL = True
-
-NOT_QUOTED = "(not in the sources)"
-"""The remark after a quotation that no source contains."""
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
-_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
-"""A quotation of several words; shorter ones are defined terms in quotation marks."""
-
-
 def open(config: Config, *, llm: LLM | None) -> "LLMAnswerer":
-    """Return the answerer that uses the config's language model."""
     if llm is None:
         raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")
     return LLMAnswerer(llm, max_tokens=config.max_tokens, temperature=config.temperature)
 
 
 class LLMAnswerer:
-    """Asks a model to answer from numbered sources only."""
-
     def __init__(self, llm: LLM, *, max_tokens: int = 1000, temperature: float = 0.1) -> None:
         self.name = f"llm:{llm.name}"
-        self._llm = llm
-        self._max_tokens = max_tokens
-        self._temperature = temperature
+        self._llm, self._max_tokens, self._temperature = llm, max_tokens, temperature
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order; all questions go to the model in one batch."""
@@ -96,7 +85,9 @@ class LLMAnswerer:
         weak = [index for index in replied if answers[index].unsupported or not answers[index].citations]
         again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
         for index, reply in zip(weak, self._complete(again), strict=True):
-            answers[index] = _choose_better(answers[index], _judge(*asked[index], [first[index], reply]))
+            second = _judge(*asked[index], [first[index], reply])
+            best = min(second, answers[index], key=_rank_weakness)
+            answers[index] = replace(best, retried=True, usage=second.usage)
         return answers
 
     def _complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -108,56 +99,25 @@ class LLMAnswerer:
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
     """Return the last of the model's replies as a checked answer; the token usage is the sum over all replies."""
     last = replies[-1]
-    usage = _sum_usage(replies)
-    retried = len(replies) > 1
-    if last.error or not last.text.strip():
-        return Answer("", error=last.error or "the model replied with nothing", retried=retried, usage=usage)
-    if is_refusal(last.text):
-        return Answer(IMPOSSIBLE_ANSWER, refused=True, retried=retried, usage=usage)
-    text = normalise(last.text.strip())
-    claims = [claim for claim in claims_of(text) if claim.citations or not is_refusal(claim.text)]
-    verdict = verify(claims, context.sources, given=question)
-    invented = _find_misquotes(text, context)
-    if invented:
-        text = _QUOTED.sub(lambda match: f"{match[0]} {NOT_QUOTED}" if match[1] in invented else match[0], text)
-        unsupported = tuple(dict.fromkeys((*verdict.unsupported, *invented)))
-        return Answer(text, verdict.citations, unsupported, retried=retried, usage=usage)
-    # a reply without claims, such as a bare Yes, counts as one claim
-    return Answer(text, verdict.citations, verdict.unsupported if claims else (text,), retried=retried, usage=usage)
-
-
-def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
-    """Return the quotations in a reply that no source contains."""
-    sources = [Document("", source.text) for source in context.sources]
-    quotes = [match[1].strip(" .,;…") for match in _QUOTED.finditer(text)]
-    found = {quote for quote in quotes if any(_stands_in(quote, source) for source in sources)}
-    return [match[1] for match in _QUOTED.finditer(text) if match[1].strip(" .,;…") not in found]
-
-
-def _stands_in(quote: str, source: Document) -> bool:
-    """Return whether a source contains all words of a quotation, and the same numbers in the same order."""
-    if fold(quote) in fold(source.text):
-        return True
-    placement = place_text(quote, source)
-    places = [piece.places[0] for piece in placement.pieces]
-    words = " ".join(source.text[span.start : span.end] for place in places for span in place)
-    return placement.share == 1 and _FIGURE.findall(quote) == _FIGURE.findall(words)
-
-
-def _choose_better(first: Answer, second: Answer) -> Answer:
-    """Return the better of two answers: the one to the first prompt or the one to the retry."""
-
-    def rank_weakness(answer: Answer) -> tuple[bool, bool, int]:
-        return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)
-
-    best = first if rank_weakness(first) < rank_weakness(second) else second
-    return replace(best, retried=True, usage=second.usage)
-
-
-def _sum_usage(replies: Sequence[Completion]) -> dict[str, float]:
-    return {
+    usage = {
         "requests": float(sum(not reply.cached for reply in replies)),
         "tokens_in": float(sum(reply.tokens_in for reply in replies)),
         "tokens_out": float(sum(reply.tokens_out for reply in replies)),
         "seconds": sum(reply.seconds for reply in replies),
     }
+    if last.error or not last.text.strip():
+        return Answer("", error=last.error or "the model replied with nothing", usage=usage)
+    if is_refusal(last.text):
+        return Answer(IMPOSSIBLE_ANSWER, refused=True, usage=usage)
+    text = normalise(last.text.strip())
+    claims = [claim for claim in claims_of(text) if claim.citations or not is_refusal(claim.text)]
+    verdict = verify(claims, context.sources, given=question)
+    quotes = [match[1].strip(" .,;…") for match in _QUOTED.finditer(text)]
+    misquotes = [quote for quote in quotes if not any(fold(quote) in fold(source.text) for source in context.sources)]
+    # a reply without claims, such as a bare Yes, counts as one claim
+    unsupported = (*verdict.unsupported, *misquotes) if claims else (text,)
+    return Answer(text, verdict.citations, tuple(dict.fromkeys(unsupported)), usage=usage)
+
+
+def _rank_weakness(answer: Answer) -> tuple[bool, bool, int]:
+    return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)

@@ -21,37 +21,20 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 LOCAL = True
 MAX_WINDOWS = 6  # that are read for an answer; reading stops early when the confidence is high
 MAX_QUOTES = 5
-SURE = 0.95
-"""The confidence above which no further passage is read: on 736 questions that people wrote about the documents for
-tuning, 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages, and 0.698, 0.703 and 0.707 of the answers are as expected.
-"""
-HOPELESS = 0.002
-"""The confidence below which no further passage is read, either. At 0.03, 1 to 3% of the answerable questions about the
-documents for tuning were given up; at 0.005, two more about our samples.
-"""
-NEXT_BEST = 1.0
-"""The greatest distance from the best score, in log-odds, at which a further passage's words join the answer: 0, 0.5
-and 1 give 0.698, 0.698 and 0.704 of the expected answers to the same 736 questions.
-"""
-BEHIND = 0.25
-"""The margin that a passage needs for each passage that retrieval ranks before it, since retrieval knows which document
-is meant. From 0 to 1 the share of expected answers falls from 0.704 to 0.700.
-"""
+# on 736 tuning questions 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages, and 0.698, 0.703 and 0.707 are right
+SURE = 0.95  # confidence above which no further passage is read
+HOPELESS = 0.002  # and below which none is: at 0.03, 1 to 3% of the answerable tuning questions were given up
+NEXT_BEST = 1.0  # the greatest distance from the best score, in log-odds, at which a further passage's words join
+# retrieval knows which document is meant; from 0 to 1 the share of expected answers falls from 0.704 to 0.700
+BEHIND = 0.25  # the margin that a passage needs for each passage that retrieval ranks before it
 ELSEWHERE = 3.0  # the margin of a passage of another document than retrieval's first one; set by hand
+# few examples in the training data: on 62 questions about court rules the reader gave 0.30 of the references, the
+# extractive answerer 0.38
 UNREAD = frozenset({"rules", "practice direction", "court guide", "legislation", "judgment"})
-"""Kinds of documents with few examples in the reader's training data: on 62 questions about court rules the reader
-refused 15 and gave 0.30 of the references, the extractive answerer 1 and 0.38.
-"""
+# the log-odds of a yes, from the reader's, and where the quote denies something; fitted to 247 tuning questions
 YES_SLOPE, YES_OFFSET, YES_DENIED = 0.2753, 1.1425, -1.3898
-"""The log-odds of a yes, from those of the reader, and where the quote denies or restricts something; fitted to 247
-questions that people wrote about the documents for tuning.
-"""
-DECIDED = 0.5
-"""The least log-odds of an answer Yes or No: 0.80 of these questions get one, and 0.85 of these answers are right."""
-SHORT_SURE = 1.0
-"""The least mean log-odds of the words of a short answer: of 93 less certain ones 0.47 have hardly a word of the
-expected answer, of 247 others 0.17.
-"""
+DECIDED = 0.5  # the least log-odds of an answer Yes or No: 0.80 of these questions get one, 0.85 of these are right
+SHORT_SURE = 1.0  # the least mean log-odds of the words of a short answer
 _SHORT_SHARE = 0.8  # the greatest share of its quote that a short answer may have; a longer one adds nothing
 _WHOLE_CHARS = 3600  # of a short document: its passages are nearly all of it, and its confidence was fitted apart
 _SHORT_WORDS = 10  # of a short question: the confidence on short documents was fitted to three to nine words
@@ -60,15 +43,14 @@ _BRACKET_CHARS = 40  # a short answer ends before a longer bracket
 _GAP_CHARS = 4  # between two passages that are adjacent in the document: a space, a mark, the end of a line
 _NAMED = r"(?<!\bthe )(?<!\bthis )(?<!\bits )\b"
 _KIND = rf"{_NAMED}(agreement|contract|policy|nda|lease)\b"
+# words of a question whose answer is in several sections or in several documents
 _SEVERAL = re.compile(
     rf"^\W*(?:list|compare)\b|\b(?:both|respectively)\b|{_KIND}.{{1,200}}\b(?:and|or)\b.{{1,200}}{_NAMED}\1\b",
     re.I | re.DOTALL,
 )
-"""Words of a question whose answer is in several sections or in several documents."""
 
 
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
-    """Return an answerer that uses the reader (an extractive question-answering model) and no language model."""
     return ReaderAnswerer(refuse_below=config.refuse_below)
 
 
@@ -103,12 +85,10 @@ class ReadingWindow:
 
     @property
     def document(self) -> str:
-        """The file that the window's text comes from."""
         return self.run.sources[0].document
 
     @cached_property
     def text(self) -> str:
-        """The text that the model reads."""
         return self.run.text[slice(*self.span)]
 
     def parts(self, start: int, end: int) -> Iterator[tuple[Source, Span]]:
@@ -181,20 +161,13 @@ class _Quote:
 
 
 class ReaderAnswerer:
-    """An answerer that quotes the spans which the reader model selects, or refuses; it is deterministic."""
-
     name = "reader"
 
     def __init__(self, *, refuse_below: float | None, reader: Reader | None = None) -> None:
         self._refuse_below = refuse_below or 0.0
         self._given_reader = reader
 
-    @property
-    def _reader(self) -> Reader:
-        return self._given_reader or shared_reader()
-
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order."""
         return [self.answer(question, context) for question, context in asked]
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
@@ -217,9 +190,10 @@ class ReaderAnswerer:
         if not short and context.vector is not None:  # kinds were learnt from benchmarks' contracts
             kind = shared_kinds().of(asks, context.vector)
         also = [name for name, holds in cases.items() if holds]
-        judge = partial(self._reader.confidence, found=context.confidence, usual=kind.usual, also=also)
+        reader = self._given_reader or shared_reader()
+        judge = partial(reader.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].document
-        read, sure = self._read((asks, kind.asks), windows, judge, meant)
+        read, sure = _read(reader, (asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         quotes = _choose_quotes(read, meant, whole=asks.strip().lower() != kind.asks.lower())
@@ -233,23 +207,27 @@ class ReaderAnswerer:
         words = tuple(quote.text for quote in quotes)
         return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, short=value, quotes=words)
 
-    def _read(
-        self, asks: tuple[str, str], windows: Sequence[ReadingWindow], judge: Callable[[list[float]], float], meant: str
-    ) -> tuple[list[tuple[ReadingWindow, Reading]], float]:
-        """Return the windows that were read, with the readings, and the probability of an answer in them.
 
-        `asks` has the question and a benchmark's wording for this kind of question. If the question is about one
-        document (`meant`), the first window is read alone, and the others only if the probability is neither very high
-        nor very low.
-        """
-        read: list[tuple[ReadingWindow, Reading]] = []
-        sure, first = 0.0, 1 if meant else len(windows)
-        for few in (windows[:first], windows[first:]):
-            read += zip(few, self._reader.read(asks[0], [window.text for window in few], asks[1]), strict=True)
-            sure = judge([reading.score - _weigh_document(window, meant) for window, reading in read])
-            if len(windows) == len(read) or not HOPELESS <= sure < SURE:
-                break
-        return read, sure
+def _read(
+    reader: Reader,
+    asks: tuple[str, str],
+    windows: Sequence[ReadingWindow],
+    judge: Callable[[list[float]], float],
+    meant: str,
+) -> tuple[list[tuple[ReadingWindow, Reading]], float]:
+    """Return the windows that were read, with the readings, and the probability of an answer in them.
+
+    `asks` has the question and a benchmark's wording for this kind of question. If the question is about one document
+    (`meant`), the first window is read alone, and the others only if the probability is neither very high nor very low.
+    """
+    read: list[tuple[ReadingWindow, Reading]] = []
+    sure, first = 0.0, 1 if meant else len(windows)
+    for few in (windows[:first], windows[first:]):
+        read += zip(few, reader.read(asks[0], [window.text for window in few], asks[1]), strict=True)
+        sure = judge([reading.score - _weigh_document(window, meant) for window, reading in read])
+        if len(windows) == len(read) or not HOPELESS <= sure < SURE:
+            break
+    return read, sure
 
 
 def _weigh_document(window: ReadingWindow, meant: str) -> float:

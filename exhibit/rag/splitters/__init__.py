@@ -1,10 +1,10 @@
 """Splitters of texts into spans: each file is one splitter, selected by `--splitter`."""
 
-import sys
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 from typing import Literal
 
 from exhibit.evidence import Span
@@ -48,21 +48,19 @@ def split(
 ) -> list[Span]:
     """Return spans of at most `size` characters, each within one section, cut at the coarsest separator present.
 
-    A separator stays at the start of the span after it, or at the end of the span before it (`keep`). It must be one
-    character, one character repeated, or a string that contains its first character only once.
+    A separator stays at the start of the span after it, or at the end of the span before it (`keep`).
     """
     check_size(size=size, overlap=overlap)
     edges = sorted({0, len(text), *(min(max(edge, 0), len(text)) for edge in chain.from_iterable(sections))})
-    ranges = [(start, end) for start, end in pairwise(edges)]
-    cuts = _find_cuts(text, ranges, size=size - overlap, separators=separators, after=keep == "end")
-    # this form is a third faster than Span(start, end), and there are many spans
-    tiles: list[Span] = list(map(tuple.__new__, repeat(Span), pairwise([0, *cuts])))
-    if not overlap:
-        return tiles
+    ends = [0] if text else []
+    for start, end in pairwise(edges):
+        ends += _list_ends(text, start, end, size - overlap, separators, after=keep == "end")
     spans = []
-    for start, end in tiles:
-        floor = edges[bisect_right(edges, start) - 1]  # no span is extended back across the start of its section
-        spans.append(Span(_find_word_break(text, max(start - overlap, floor), start), end))
+    for start, end in pairwise(ends):
+        if overlap:
+            floor = edges[bisect_right(edges, start) - 1]  # no span is extended back across the start of its section
+            start = _find_word_break(text, max(start - overlap, floor), start)
+        spans.append(Span(start, end))
     return spans
 
 
@@ -73,69 +71,31 @@ def _find_word_break(text: str, start: int, end: int) -> int:
     return start if space < 0 else space + 1
 
 
-def _find_cuts(
-    text: str, ranges: Sequence[tuple[int, int]], *, size: int, separators: Sequence[str], after: bool
-) -> list[int]:
-    """Return the ends of all chunks of these ranges, in order.
+def _list_ends(text: str, start: int, end: int, size: int, separators: Sequence[str], *, after: bool) -> Iterator[int]:
+    """Yield the ends of the chunks of a range: it is split at each separator, and neighbours are joined while they fit.
 
-    From the start of a chunk, the text is cut at the last separator within `size` characters; if there is none, the
-    next separator of the list is tried. This equals splitting at every separator and joining neighbours while they fit,
-    in linear time.
+    A piece that is too long is split at the separators that follow in the list.
     """
-    cuts = [end for start, end in ranges if start < end]
-    long = [(start, end) for start, end in ranges if end - start > size]
-    for separator in separators:
-        if separator and long:
-            long = _cut_at(text, separator, long, cuts, size=size, after=after)
-    for start, end in long:
-        cuts.extend(range(start + size, end, size))
-    cuts.sort()
-    return cuts
-
-
-def _cut_at(
-    text: str, separator: str, ranges: list[tuple[int, int]], cuts: list[int], *, size: int, after: bool
-) -> list[tuple[int, int]]:
-    """Append the cuts of ranges before or after a separator to `cuts`; return the parts that are still too long."""
-    width = len(separator)
-    find, rfind, cut = text.find, text.rfind, cuts.append
-    shift = width if after else 0
-    first, last = (0, size) if after else (1, size + width)
-    beyond = max(size + 1 - shift, 0)
-    repeats = width > 1 and separator == separator[0] * width
-    ahead = -1  # the position of the next separator, if it is known to be out of reach
-    long = []
-    for start, end in ranges:
-        if ahead >= end:
-            long.append((start, end))
-            continue
-        limit = end - size
-        while start < limit:
-            at = rfind(separator, start + first, start + last)
-            if repeats and at > 0 and text[at - 1] == separator[0]:
-                at = _align_to_run(text, separator, at, start, start + first)
-            if at >= 0:
-                start = at + shift
-                cut(start)
-                continue
-            if ahead <= start:
-                ahead = find(separator, start + beyond) + shift
-                if ahead < shift:
-                    ahead = sys.maxsize
-            if ahead >= end:
-                long.append((start, end))
-                break
-            long.append((start, ahead))
-            start = ahead
-            cut(start)
-    return long
-
-
-def _align_to_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Return the last separator at or before `at`, counted from the start of its run of one repeated character.
-
-    As with `re.split`, three newlines contain one separator, the first two. Return -1 if it begins before `start`.
-    """
-    run = floor + len(text[floor:at].rstrip(separator[0]))
-    at -= (at - run) % len(separator)
-    return at if at >= start else -1
+    if end - start <= size:
+        yield end
+        return
+    separator, *finer = separators or ("",)
+    if not separator:
+        yield from range(start + size, end, size)
+        yield end
+        return
+    shift = len(separator) if after else 0
+    last = start
+    for edge in chain(
+        (match.start() + shift for match in re.compile(re.escape(separator)).finditer(text, start, end)), (end,)
+    ):
+        if edge - start > size:
+            if last > start:
+                yield last
+                start = last
+            if edge - start > size:
+                yield from _list_ends(text, start, edge, size, finer, after=after)
+                start = edge
+        last = edge
+    if last > start:
+        yield last

@@ -8,7 +8,6 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter; raise an error if an argument is given."""
     if argument is not None:
         raise ToolkitError(f"the splitter naive takes no argument; remove {argument!r}")
     return split

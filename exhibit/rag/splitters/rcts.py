@@ -9,7 +9,6 @@ from exhibit.rag.splitters import split as split_sections
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter; with `sentences` it cuts at punctuation only before a space."""
     return choose_variant("rcts", argument, split)
 
 

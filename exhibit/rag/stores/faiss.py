@@ -18,7 +18,6 @@ _MAX_QUERIES = 4  # queries that are compared without threads: a question is one
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
-    """Open the store of a layer's vectors in a folder; a new store is empty."""
     if argument not in (None, "flat"):
         raise ToolkitError(f"--store faiss:{argument}: no such kind of index; there is faiss, which is exact")
     return FaissStore(folder / f"{name}.faiss", dimensions)
@@ -51,18 +50,15 @@ class FaissStore:
         return rows.reshape(len(self), self.dimensions)
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows; raise an error if a vector has a wrong number of dimensions, or a number that is not finite."""
         if len(keys):
             numbers = np.asarray(keys, np.int64)
             check_rows(self.path, numbers, vectors, self.dimensions)
             self._index.add_with_ids(np.ascontiguousarray(vectors, np.float32), numbers)
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows; unknown keys are no error."""
         self._index.remove_ids(faiss.IDSelectorBatch(np.asarray(keys, np.int64)))
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k nearest rows of each query, best first; missing rows have the key -1."""
         queries = np.ascontiguousarray(queries, np.float32)
         wanted = self._keys if within is None else np.unique(np.asarray(within, np.int64))
         if not len(self) or not len(queries) or not len(wanted):
@@ -82,7 +78,6 @@ class FaissStore:
         return rank_keys(cosines, np.broadcast_to(keys, cosines.shape), k)
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the stored vectors for these keys, in the order of `keys`; unknown keys are left out."""
         return np.array(self._find(np.asarray(keys, np.int64))[1])
 
     def _find(self, wanted: Keys) -> tuple[Keys, Vectors]:

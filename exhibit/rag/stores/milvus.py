@@ -185,7 +185,6 @@ class MilvusStore:
         return int(row["count(*)"])
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows, or replace rows with the same keys."""
         if not len(keys):
             return
         numbers = np.asarray(keys, np.int64)
@@ -197,13 +196,11 @@ class MilvusStore:
             self._call("upsert", data=[{"key": key, "vector": row} for key, row in pairs])
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows; unknown keys are no error."""
         wanted = np.asarray(keys, np.int64)
         for at in range(0, len(wanted), _MAX_KEYS):
             self._call("delete", ids=wanted[at : at + _MAX_KEYS].tolist())
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k rows nearest to each query, best first; missing rows have the key -1."""
         wanted = None if within is None else np.unique(np.asarray(within, np.int64))
         if wanted is None and k > _MAX_RESULTS:
             wanted = self._list_keys()
@@ -233,7 +230,6 @@ class MilvusStore:
         return scores, keys
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the stored vectors for these keys, in the order of `keys`; unknown keys are left out."""
         wanted = np.asarray(keys, np.int64).tolist()
         rows: dict[int, list[float]] = {}
         for at in range(0, len(wanted), _MAX_KEYS):
@@ -242,7 +238,6 @@ class MilvusStore:
         return np.array([rows[key] for key in wanted if key in rows], np.float32).reshape(-1, self.dimensions)
 
     def save(self, keys: Keys) -> None:
-        """Remove rows under other keys, make Milvus write all rows, and record the last key."""
         self.remove(np.setdiff1d(self._list_keys(), keys))
         self._call("flush")
         self._last = int(keys[-1]) if len(keys) else -1
@@ -260,7 +255,6 @@ class MilvusStore:
         return np.unique(np.array(numbers, np.int64))
 
     def close(self) -> None:
-        """Close the connection."""
         self._client.close()
 
     def _call(self, verb: str, **options: Any) -> Any:

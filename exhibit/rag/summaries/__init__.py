@@ -34,6 +34,5 @@ class Summariser(Protocol):
 
 
 def open_summariser(config: Config, *, llm: LLM | None = None) -> Summariser:
-    """Return the summariser that a config names."""
     module, argument = load_plugin("exhibit.rag.summaries", config.summaries)
     return cast(Summariser, module.open(argument, config=config, llm=llm))

@@ -48,7 +48,6 @@ _MAX_NAMES = 3  # parties in a summary; of more parties, it has two and the numb
 
 
 def open(argument: str | None, *, config: Config, llm: LLM | None) -> "ExtractiveSummariser":  # noqa: ARG001
-    """Return a summariser that quotes the text and needs no model."""
     return ExtractiveSummariser(config)
 
 

@@ -37,7 +37,6 @@ Abbreviate; prefer the facts that tell it from others of its type.""",
 
 
 def open(argument: str | None, *, config: Config, llm: LLM | None) -> "LLMSummariser":
-    """Return the summariser that uses the language model; `llm:expert` overrides the style."""
     if llm is None:
         raise ToolkitError(
             "summaries = llm needs a language model: set llm, for instance openai:MODEL, or summaries = extractive"
