@@ -148,6 +148,9 @@ class Config(Search, Ingest):
             "passage_characters acts with routing = true": self.routing or self._is_default("passage_characters"),
             "ocr_language and ocr_engine act with ocr = true": self.ocr
             or (self._is_default("ocr_language") and self._is_default("ocr_engine")),
+            "document_limit, layer_documents and layer_sections act with method = dense": self.method == "dense"
+            or not (layered or self.document_limit),
+            "summary_llm acts with summaries = llm": self.summaries != "extractive" or self._is_default("summary_llm"),
             "rerank acts with a reranker": self.reranker != "none" or self._is_default("rerank"),
             "min_chunks acts with a threshold": not self.min_chunks or self.threshold is not None,
         }

@@ -14,7 +14,7 @@ KEY = "sk-planted-4f9a1c77b2e64d50"
 """A key that must be in no output."""
 
 Fault = int | str | dict[str, Any]
-"""A status, `nonsense`, `blank`, `nothing`, `hang`, `drip`, `array`, `cut` (a stream), or the JSON to reply with."""
+"""A status, `nonsense`, `blank`, `nothing`, `drip`, `array`, or the JSON to reply with."""
 
 
 @dataclass
@@ -28,15 +28,8 @@ class OpenAIServer:
     """From the user's message to the model's."""
     faults: dict[str, list[Fault]] = field(default_factory=dict)
     """Part of a user's message -> what goes wrong, one fault a request, until none is left."""
-    retry_after: str = ""
-    usage: dict[str, int] | None = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 10})
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def prompts(self) -> list[str]:
-        """Return the users' messages, in order of arrival."""
-        return [body["messages"][-1]["content"] for body in self.asked]
 
     def fault_for(self, prompt: str) -> Fault | None:
         """Remove and return the next fault for a prompt."""
@@ -66,40 +59,14 @@ class _Handler(BaseHTTPRequestHandler):
         prompt = body["messages"][-1]["content"]
         fault = server.fault_for(prompt)
         with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked has given up
-            if fault is not None and fault != "cut":
+            if fault is not None:
                 self._fail(fault)
-            elif body.get("stream"):
-                self._stream(self._usual(prompt), whole=fault is None)
             else:
-                self._give(self._usual(prompt))
-
-    def _usual(self, prompt: str) -> dict[str, Any]:
-        usage = {"usage": self.server_.usage} if self.server_.usage else {}
-        return {**chat(self.server_.reply(prompt)), **usage}
-
-    def _stream(self, reply: dict[str, Any], *, whole: bool) -> None:
-        """Send a reply word by word, as server-sent events; an incomplete one ends after its first word."""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        words = reply["choices"][0]["message"]["content"].split(" ")
-        pieces = [words[0], *(f" {word}" for word in words[1:])]
-        events: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
-        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-        events.append({"choices": [], "usage": reply.get("usage")})
-        for event in events if whole else events[:1]:
-            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
-            self.wfile.flush()
-        if whole:
-            self.wfile.write(b"data: [DONE]\n\n")
-
-    def _give(self, reply: object, status: int = 200) -> None:
-        self._send(json.dumps(reply).encode(), status)
+                usage = {"prompt_tokens": 100, "completion_tokens": 10}
+                self._send(json.dumps({**chat(server.reply(prompt)), "usage": usage}).encode())
 
     def _send(self, data: bytes, status: int = 200) -> None:
         self.send_response(status)
-        if self.server_.retry_after and status != 200:
-            self.send_header("Retry-After", self.server_.retry_after)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -107,29 +74,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _fail(self, fault: Fault) -> None:
         if isinstance(fault, int):  # the way services do: the key is quoted back
             told = f"something about {self.headers.get('Authorization')}, also known as {KEY[:7]}****{KEY[-4:]}"
-            self._give({"error": {"message": told, "code": None}}, fault)
+            self._send(json.dumps({"error": {"message": told, "code": None}}).encode(), fault)
         elif isinstance(fault, dict):
-            self._give(fault.get("body", fault), int(fault.get("status", 200)))
-        elif fault == "array":
-            self._give([])
-        elif fault == "nonsense":
-            self._send(b"<html>502 in disguise</html>")
-        elif fault == "blank":
-            self._send(b"")
+            self._send(json.dumps(fault.get("body", fault)).encode(), int(fault.get("status", 200)))
         elif fault == "nothing":
             self.close_connection = True
             self.connection.close()
-        elif fault == "hang":
-            self.server_.closing.wait(30)
+        elif fault == "drip":
+            self.send_response(200)
+            self.end_headers()
+            while not self.server_.closing.wait(0.02):
+                self.wfile.write(b" ")
         else:
-            self._drip()
-
-    def _drip(self) -> None:
-        """Send a few bytes now and then, without an end."""
-        self.send_response(200)
-        self.end_headers()
-        while not self.server_.closing.wait(0.02):
-            self.wfile.write(b" ")
+            self._send({"array": b"[]", "nonsense": b"<html>502 in disguise</html>", "blank": b""}[fault])
 
 
 @contextmanager

@@ -206,6 +206,8 @@ def test_other_settings_and_another_embedder_need_another_index(tmp_path, corpus
         ({"layers": "all", "layer_sections": 4}, "act with routing = false"),
         ({"routing": False, "passage_characters": 300}, "acts with routing = true"),
         ({"rerank": 16}, "rerank acts with a reranker"),
+        ({"routing": False, "method": "bm25", "document_limit": 2}, "act with method = dense"),
+        ({"summary_llm": "openai:m"}, "summary_llm acts with summaries = llm"),
         ({"filenames": False}, "filenames"),
         ({"lexicon": False}, "need an index with a lexicon"),
         ({"min_chunks": 3}, "min_chunks acts with a threshold"),

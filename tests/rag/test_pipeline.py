@@ -283,7 +283,7 @@ def test_summaries_have_their_own_model(make, corpus, tmp_path, monkeypatch, set
         return ExtractiveSummariser(config)
 
     monkeypatch.setattr("exhibit.rag.pipeline.open_summariser", open_summariser)
-    pipeline = make(llm="openai:big", summary_llm=setting)
+    pipeline = make(llm="openai:big", summaries="llm", summary_llm=setting)
     pipeline.index(corpus, tmp_path / "index")
     assert used == [model] and pipeline.llm.name == "openai:big"
 
