@@ -279,35 +279,33 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
     return config
 
 
-def _describe_draft(dataset: Dataset) -> str:
-    """Return a note that a program drafted the dataset's questions; empty for other bundles."""
-    info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
-    return info.draft.words(info.counts.questions) if info and info.draft else ""
-
-
 def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
-    datasets = {
-        dataset.name: {
-            "path": str(origin_of(dataset.root) or dataset.root),
-            "questions": len(dataset.cases),
-            "files": len(dataset.files),
-            "groups": dataset.groups,
-            "headline": dataset.headline,
-            "draft": _describe_draft(dataset),
-            "train_sha256": sha256_of(dataset.root / TRAIN),
-        }
-        | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
-        | ({"origin": settings.origins[str(dataset.root)]} if str(dataset.root) in settings.origins else {})
-        for dataset in plan.datasets
-    }
-    judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
-    versions = {name: own.prompt_version for name, own in import_metrics().items() if own.prompt_version}
-    prompts = versions if judge else {}
-    measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
-    measured |= {"parity": settings.parity, "prompts": prompts}
+    options = plan.options
+    measured: dict[str, Any] = {"metrics": list(plan.names), "ks": list(options.ks), "k": options.k}
+    measured |= {"parity": settings.parity, "prompts": {}}
+    if options.judge:
+        prompts = {name: own.prompt_version for name, own in import_metrics().items() if own.prompt_version}
+        measured |= {"judge": options.judge.name, "prompts": prompts}
     measured |= {"count_added": True} if settings.count_added else {}
     measured |= {name: path.name for name in ("parsed", "chunks") if (path := getattr(settings, name))}
+    datasets = {dataset.name: _describe_dataset(dataset, settings) for dataset in plan.datasets}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
+
+
+def _describe_dataset(dataset: Dataset, settings: Settings) -> dict[str, Any]:
+    info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
+    fields = {
+        "path": str(origin_of(dataset.root) or dataset.root),
+        "questions": len(dataset.cases),
+        "files": len(dataset.files),
+        "groups": dataset.groups,
+        "headline": dataset.headline,
+        "draft": info.draft.words(info.counts.questions) if info and info.draft else "",
+        "train_sha256": sha256_of(dataset.root / TRAIN),
+    }
+    fields |= {"changed_files": list(dataset.changed)} if dataset.changed else {}
+    origin = settings.origins.get(str(dataset.root))
+    return fields | ({"origin": origin} if origin else {})
 
 
 # ---------------------------------------------------------------- one dataset

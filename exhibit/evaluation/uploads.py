@@ -113,12 +113,6 @@ class Collection:
             return None
         return self._list_names(step, deadline)
 
-    def _add(self, name: str, file: Path, deadline: Deadline) -> None:
-        step = self._ingest.add
-        reply = self._call(step, deadline, file=file, name=name)
-        if step.error and (error := search(step.error, reply)):
-            raise HttpError(str(error))
-
     def _delete(self, names: list[str], deadline: Deadline) -> None:
         ingest = self._ingest
         if ingest.delete is None and ingest.delete_each is None:
@@ -162,14 +156,18 @@ class Collection:
         Raise an error if the server is unreachable or refuses the API key, because then every upload would fail.
         """
         refused: dict[str, str] = {}
+        step = self._ingest.add
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
             with fetch_file(dataset.files[names[name]]) as path:
                 try:
-                    self._retry(partial(self._add, name, path), _UPLOAD_SECONDS)
+                    reply = self._retry(partial(self._call, step, file=path, name=name), _UPLOAD_SECONDS)
                 except HttpError as error:
                     if isinstance(error, UnreachableError) or error.status in _REFUSED:
                         raise
                     refused[name] = str(error)
+                else:
+                    if step.error and (fault := search(step.error, reply)):
+                        refused[name] = str(fault)
         return refused
 
     def _wait(self, names: list[str]) -> set[str]:

@@ -119,15 +119,6 @@ def test_grades_of_files_are_measured_deep_enough_and_are_no_labels(run, bundle)
     assert judged == ["0 0 alder.txt 4", "0 0 birch.txt 0", "0 0 cedar.txt 2"]
 
 
-@pytest.mark.parametrize("told", ["no JSON", "[]", '{"alder.txt": "4"}', '{"alder.txt": 5}', '{"alder.txt": true}'])
-def test_grades_that_cannot_be_read_are_an_error(run, bundle, told):
-    lines = rows_of(bundle / "gold.jsonl")
-    lines[0]["labels"] |= {"grades": told}
-    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    with pytest.raises(ToolkitError, match=r"leases.*gold\.jsonl: row 0: labels\.grades must be a JSON object"):
-        run()
-
-
 def test_one_object_a_question(run):
     rows = rows_of(run().folder / "leases" / "eval_results.jsonl")
     assert [row["id"] for row in rows] == list(range(9))
@@ -140,11 +131,6 @@ def test_one_object_a_question(run):
                                     "usage", "confidence"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
-
-
-def test_a_run_read_back_has_the_same_means(run):
-    done = run()
-    assert summarise_run(read_tables(done.folder)) == done.summary
 
 
 def test_two_runs_are_the_same_apart_from_times(run):
@@ -295,15 +281,6 @@ def test_a_finished_run_can_be_measured_anew_without_asking(run, server):
     assert server.bodies == [] and "answer_f1" in done.summary and "answer_length" not in done.summary
 
 
-def test_a_dataset_that_changed_is_not_gone_on_with(run, bundle, tmp_path):
-    run("old")
-    rows = json.loads((bundle / "train.json").read_text())
-    rows[0]["question"] = "Another question?"
-    (bundle / "train.json").write_text(json.dumps(rows))
-    with pytest.raises(BundleError, match=r"other files \(leases/train.json\)"):
-        run("old", resume=True)
-
-
 # ---------------------------------------------------------------- a server that fails
 
 
@@ -378,21 +355,9 @@ def test_a_runs_results_are_predictions_too(run):
 # ---------------------------------------------------------------- settings
 
 
-def test_other_tools_config_keys_are_understood(tmp_path, bundle):
-    told = {
-        "testdata_path": "ground_truth_cpr.jsonl",
-        "results_dir": "results/legal-domain",
-        "requested_metrics": ["gpt_groundedness", "latency"],
-        "target_url": "http://localhost:50505/ask",
-        "target_parameters": {"overrides": {"top": 5}},
-        "target_response_answer_jmespath": "message.content",
-        "target_response_context_jmespath": "context.data_points.text",
-    }
-    (tmp_path / "c.json").write_text(json.dumps(told))
-    read, notes = read_config_file(tmp_path / "c.json")
-    settings = parse_settings(read)
-    assert settings.target_name == "http" and settings.metrics == ("groundedness", "latency")
-    assert str(settings.output_dir) == "results/legal-domain" and "is not a bundle" in notes[0]
+def test_config_file_in_toml_is_read_and_names_what_is_no_bundle(tmp_path, bundle):
+    (tmp_path / "c.json").write_text('{"testdata_path": "ground_truth_cpr.csv"}')
+    assert "is not a bundle" in read_config_file(tmp_path / "c.json")[1][0]
     (tmp_path / "c.toml").write_text(f'testdata_path = "{bundle}"\npreset = "naive"\nk = 3\n[where]\nparty = "a"\n')
     settings = parse_settings(read_config_file(tmp_path / "c.toml")[0])
     assert settings.dataset_paths == (str(bundle),) and settings.config.k == 3 and settings.where == {"party": ("a",)}

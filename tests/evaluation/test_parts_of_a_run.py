@@ -76,12 +76,6 @@ def test_a_question_that_no_system_can_answer_is_neither_asked_nor_a_probe():
     assert to_probe(some, complete) == [] and list_left_to_ask(some, complete) == [], "nor its conversation again"
 
 
-def test_failures_add_up_and_the_first_is_told():
-    both = Failures(4, 1, "") + Failures(6, 2, "down")
-    assert both == Failures(10, 3, "down") and both.share == 0.3 and Failures(0, 0).share == 0.0
-    assert (Failures(1, 1, "a") + Failures(1, 1, "b")).first == "a"
-
-
 def test_a_journal_keeps_words_or_the_places_of_words(tmp_path):
     passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
     question = case(1)

@@ -249,15 +249,6 @@ def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questio
     assert lost[2] == "other.pdf: not in corpus/" and "1 of 1 questions fail" in notes[0]
 
 
-@pytest.mark.parametrize(("count", "listed"), [(3, "0.pdf, 1.pdf, 2.pdf"), (4, "0.pdf, 1.pdf, 2.pdf …")])
-def test_three_files_are_listed(tmp_path, count, listed):
-    bundle = open_bundle(write_bundle(tmp_path / "leases"))
-    files = check_files(bundle, bundle.files, allow_changed=False)
-    ends = {n: {f"{n}.pdf": 0} for n in range(count)}
-    _, [note] = check_questions(bundle, files, ends, Documents({}), Selection())
-    assert note.endswith(listed) and f"{count} of {count} questions fail: the gold is in {count} files" in note
-
-
 # ---------------------------------------------------------------- labels and commits
 
 

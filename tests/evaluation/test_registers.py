@@ -12,7 +12,6 @@ from exhibit.evaluation.metrics import Options, describe_metric, measure
 from exhibit.evaluation.registers import (
     Client,
     Register,
-    RegisterPage,
     find_case_path,
     instrument_path,
     list_provision_paths,
@@ -270,61 +269,3 @@ def test_offline_a_run_says_so_in_one_line_and_ends_well(tmp_path, monkeypatch, 
     assert evaluate_rag.main([*flags(tmp_path, url), "--check-references"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
     assert len(told) == 1 and "3 of 4 references not checked" in told[0] and "127.0.0.1" in told[0]
-
-
-class Pages:
-    """A client that has some pages, and remembers what it was asked for."""
-
-    def __init__(self, **pages: RegisterPage) -> None:
-        self.pages, self.asked = pages, []
-
-    def page(self, url: str, *, body: bool = False) -> RegisterPage:
-        self.asked.append((url, body))
-        key = "feed" if "feed" in url else "atom" if "atom" in url else "title" if "id?title" in url else "data"
-        return self.pages.get(key, RegisterPage(url, 404))
-
-
-ENTRIES = (
-    "<feed><entry><id>http://x/id/ukpga/1985/70</id><title>Housing Associations Act 1985</title></entry>"
-    "<entry><id>http://x/id/ukpga/1985/68</id><title>Housing Act 1985</title></entry></feed>"
-)
-LINKS = '<html><a href="http://x/id/ukpga/1985/68">Housing <b>Act</b> 1985</a></html>'
-
-
-@pytest.mark.parametrize(
-    ("pages", "outcome", "url"),
-    [
-        ({"title": RegisterPage("http://x/id/ukpga/1985/68/x", 200)}, "absent", "http://x/ukpga/1985/68/section/3"),
-        ({"title": RegisterPage("u", 300, LINKS)}, "absent", "http://x/ukpga/1985/68/section/3"),
-        ({"feed": RegisterPage("u", 200, ENTRIES)}, "absent", "http://x/ukpga/1985/68/section/3"),
-        ({"title": RegisterPage("u", 404, LINKS)}, "absent", "http://x/id?title=housing%20act%201985"),
-        ({}, "absent", "http://x/id?title=housing%20act%201985"),
-        ({"feed": RegisterPage("u", 200, ENTRIES), "data": RegisterPage("u", 200)}, "found",
-         "http://x/ukpga/1985/68/section/3"),
-    ],
-)  # fmt: skip
-def test_an_act_is_known_by_its_title_among_those_that_are_listed(pages, outcome, url):
-    pages = Pages(**pages)
-    one = Register(pages, "http://x/")
-    told = one.check(only("section 3 of the Housing Act 1985"))
-    assert (told.outcome, told.url) == (outcome, url) and one.outcome(
-        only("section 3 of the Housing Act 1985")
-    ) == outcome
-    before = len(pages.asked)
-    one.check(only("section 4 of the Housing Act 1985"))
-    assert all("section" in asked for asked, _ in pages.asked[before:]), "the Act itself is looked up once"
-
-
-@pytest.mark.parametrize(
-    ("year", "pages", "outcome"),
-    [
-        (2022, {}, "uncovered"),
-        (2023, {}, "absent"),
-        (2023, {"data": RegisterPage("u", 200)}, "found"),
-        (2001, {"atom": RegisterPage("u", 200, "<f><identifier>[2001] EWCA Civ 12</identifier></f>")}, "found"),
-        (2001, {"atom": RegisterPage("u", 200, "<f><identifier>[2001] EWCA Civ 13</identifier></f>")}, "uncovered"),
-    ],
-)
-def test_a_judgment_is_absent_where_the_register_is_whole(year, pages, outcome):
-    told = Register(Pages(**pages), "http://y/").check(only(f"[{year}] EWCA Civ 12"))
-    assert (told.outcome, told.url) == (outcome, f"http://y/ewca/civ/{year}/12")

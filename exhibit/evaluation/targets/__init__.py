@@ -121,33 +121,30 @@ def list_targets() -> list[str]:
     return sorted({*list_plugins(__name__), *list_systems()})
 
 
-def _parse_name(wanted: str) -> tuple[str, str | None]:
-    """Return the name and the argument of `NAME[:ARGUMENT]`; a path of a TOML file is a name."""
+def _parse_name(wanted: str) -> tuple[str, str | None, bool]:
+    """Return the name and the argument of `NAME[:ARGUMENT]` or of a TOML file, and whether it is an HTTP server."""
     if wanted.endswith(".toml"):
-        return wanted, None
+        return wanted, None, True
     name, _, argument = wanted.partition(":")
-    return name.replace("-", "_"), argument or None
+    name = name.replace("-", "_")
+    return name, argument or None, name == "http" or name in list_systems()
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
     """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` are the target's own settings."""
     settings = read_target_settings(wanted, given or {})
-    name, argument = _parse_name(wanted)
-    if _is_system(name):
+    name, argument, is_server = _parse_name(wanted)
+    if is_server:
         return cast(Target, load_plugin(__name__, "http")[0].Server(name, argument, options, settings))
     module, _ = load_plugin(__name__, wanted)
     opened = module.open(argument, options) if settings is None else module.open(argument, options, settings)
     return cast(Target, opened)
 
 
-def _is_system(name: str) -> bool:
-    return name == "http" or name.endswith(".toml") or name in list_systems()
-
-
 def find_settings_model(wanted: str) -> type[BaseModel] | None:
     """Return the model of a target's own settings; None if it has none."""
-    name, _ = _parse_name(wanted)
-    if _is_system(name):
+    name, _, is_server = _parse_name(wanted)
+    if is_server:
         return cast("type[BaseModel]", load_plugin(__name__, "http")[0].settings_of(name))
     if name not in list_plugins(__name__):
         names = ", ".join(one.replace("_", "-") for one in list_targets() if one != "function")
@@ -159,15 +156,12 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     """Return a target's own settings, validated; raise one error that lists all unknown or all invalid ones."""
     model = find_settings_model(wanted)
     known = {} if model is None else model.model_fields
-    unknown = [f"target_{key}" for key in given if key not in known]
-    if unknown:
+    if unknown := [f"target_{key}" for key in given if key not in known]:
         there = ", ".join(f"target_{key}" for key in known) or "none"
         name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
         raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {name}; its settings are {there}")
-    if model is None:
-        return None
     try:
-        return model.model_validate(dict(given))
+        return None if model is None else model.model_validate(dict(given))
     except ValidationError as error:
         raise ToolkitError(format_faults(error, under="target_")) from error
 
