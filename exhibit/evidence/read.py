@@ -93,11 +93,6 @@ def suffix_of(media_type: str) -> str:
     return types.get(media_type, "")
 
 
-def list_kinds() -> dict[str, tuple[str, ...]]:
-    """Return the readable suffixes of each kind of file."""
-    return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_import_readers().values())}
-
-
 def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
     """Return a context manager that limits the time and memory for reading a file."""
     if getattr(reader, "STARTS_A_PROGRAM", False):

@@ -117,12 +117,9 @@ def test_a_picture_has_no_more_than_fifty_million_pixels(page, monkeypatch):
     assert render(page, 2, scale=1.0).size == (400, 200)
     with pytest.raises(DocumentError, match="page 2 is 400 by 200 points, which is too large to draw"):
         render(page, 2, scale=1.01)
-    monkeypatch.undo()
-    assert pdf._MOST_PIXELS == 50_000_000, "A0 at the report's scale, twice and a half"
 
 
 def test_a_pdf_has_no_more_than_fifty_thousand_pages(page, monkeypatch):
-    assert pdf._MOST_PAGES == 50_000
     monkeypatch.setattr(pdf, "_MOST_PAGES", 2)
     assert len(read_document(page).pages) == 2
     monkeypatch.setattr(pdf, "_MOST_PAGES", 1)

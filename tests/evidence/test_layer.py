@@ -76,19 +76,3 @@ def test_a_page_of_several_drawings_keeps_all_of_them(tmp_path):
     found = streams(written(tmp_path, Layer(UPRIGHT, 0.0, LINES), drawings=own))
     assert found[1:-1] == [data.decode() for data in own]
     assert read(tmp_path / "read.pdf").text.split() == ["Rent", "is", "Due", "MW", "@", "end."]
-
-
-# ---------------------------------------------------------------- the font
-
-
-def font_of(page: Any) -> Any:
-    return page["/Resources"]["/Font"]["/ExhibitUnseen"]
-
-
-def test_codes_are_the_characters_themselves(tmp_path):
-    cmap = font_of(written(tmp_path, Layer(UPRIGHT, 0.0, LINES)))["/ToUnicode"].get_data().decode("ascii")
-    ranges = [line.split() for line in cmap.split("\n") if line.startswith("<")]
-    assert ranges == [[f"<{high:02x}00>", f"<{high:02x}ff>", f"<{high:02x}00>"] for high in range(256)]
-    assert [line for line in cmap.split("\n") if line.endswith("beginbfrange")] == [
-        "100 beginbfrange", "100 beginbfrange", "56 beginbfrange",
-    ]  # fmt: skip

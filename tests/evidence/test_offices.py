@@ -7,18 +7,15 @@ import io
 import os
 import re
 import struct
-import subprocess
 import zipfile
 from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from exhibit.evidence import files as shared
 from exhibit.evidence import read as folder
 from exhibit.evidence.markup import cut_fragment
-from exhibit.evidence.ocr import TextLine, tesseract
 from exhibit.evidence.read import list_folder, read_document
 from exhibit.evidence.readers import excel
 from exhibit.evidence.readers import mail as mails
@@ -260,62 +257,3 @@ def test_a_part_that_declares_entities_is_refused(tmp_path, suffix, whole, name,
     path.write_bytes(files.pack(parts))
     with pytest.raises(DocumentError, match="declares entities"):
         read_document(path)
-
-
-# ---------------------------------------------------------------- Tesseract
-
-
-@pytest.fixture
-def program(monkeypatch):
-    """A stub in place of Tesseract that records its calls and returns the output that a test sets."""
-    asked: list[tuple[list[str], dict[str, object]]] = []
-    answer: dict[str, object] = {"out": b"", "raises": None}
-
-    def run(command, **options):
-        asked.append((command, options))
-        if answer["raises"]:
-            raise answer["raises"]  # type: ignore[misc]
-        out = b"List of languages (2):\neng\nces\n" if "--list-langs" in command else answer["out"]
-        return subprocess.CompletedProcess(command, 0, out, b"")
-
-    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(tesseract, "run_program", run)
-    tesseract._list_installed.cache_clear()
-    tesseract.open.cache_clear()
-    yield asked, answer
-    tesseract._list_installed.cache_clear()
-    tesseract.open.cache_clear()
-
-
-HEAD = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
-
-
-def test_the_command_is_asked_once_for_a_picture(program):
-    asked, answer = program
-    assert tesseract.missing("cs") == "" and tesseract.missing("zh").endswith("tesseract-ocr-chi-sim")
-    answer["out"] = (HEAD + "5\t1\t1\t1\t1\t1\t1\t2\t3\t4\t101\tRent\n").encode()
-    assert tesseract.open("cs")(Image.new("RGB", (9, 9))) == [TextLine(1, 2, 4, 6, "Rent", 1.0)]
-    command, options = asked[-1]
-    assert command[1:] == ["stdin", "stdout", "-l", "ces", "--dpi", "200", "--psm", "3", "tsv"]
-    assert options["seconds"] == 300 and asked[0][1]["seconds"] == 60
-    with pytest.raises(ToolkitError, match="tesseract-ocr-deu"):
-        tesseract.open("de")
-
-
-def test_a_command_that_fails_or_does_not_end(program):
-    _, answer = program
-    read = tesseract.open("en")
-    answer["raises"] = subprocess.TimeoutExpired("tesseract", 300)
-    with pytest.raises(DocumentError, match="within 300 s"):
-        read(Image.new("L", (9, 9)))
-    answer["raises"] = subprocess.CalledProcessError(1, "tesseract", stderr=b"x" * 300)
-    with pytest.raises(ToolkitError, match="failed: x{200}$"):
-        read(Image.new("L", (9, 9)))
-
-
-def test_words_of_a_line_and_their_confidence():
-    rows = "5\t1\t1\t1\t1\t1\t10\t20\t5\t5\t-10\tab\n5\t1\t1\t1\t2\t1\t0\t40\t5\t5\t50\tc\n"
-    rows += "5\t1\t2\t1\t1\t1\t0\t60\t5\t5\t50\td\n"
-    assert tesseract.parse_table(HEAD + rows) == [
-        TextLine(10, 20, 15, 25, "ab", 0.0), TextLine(0, 40, 5, 45, "c", 0.5), TextLine(0, 60, 5, 65, "d", 0.5),
-    ]  # fmt: skip

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import io
-import json
 
 import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject
 
-from exhibit.evidence import Span, fold, is_readable, locate, read_document
+from exhibit.evidence import Span, fold, locate, read_document
 from exhibit.evidence.readers.pdf import find_boxes, read_outline, read_title
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.errors import DocumentError
+from tests.evidence.test_geometry import made, words
 
 
 @pytest.fixture(scope="module")
 def contract(samples):
     return next((samples / "cuad").rglob("TESSALINE*.pdf"))
-
-
-def test_pdf_text_has_one_newline_style_and_plain_spaces(contract):
-    text = read_document(contract).text
-    assert "\n" in text and not set("\r\ufffe\u00a0\x00") & set(text)
 
 
 def test_pages_tile_the_text(contract):
@@ -183,34 +178,10 @@ def test_a_scan_has_no_text(tmp_path):
     assert locate("anything", document) == []
 
 
-def many_pages(count: int) -> bytes:
-    """Return a PDF written by hand: a sentence on each page, one font for all."""
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(count))
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Count {count} /Kids [{kids}] >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for number in range(1, count + 1):
-        words = f"BT /F1 12 Tf 72 700 Td (Clause {number} binds the parties.) Tj ET"
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {2 * number + 3} 0 R "
-            "/Resources << /Font << /F1 3 0 R >> >> >>"
-        )
-        objects.append(f"<< /Length {len(words)} >>\nstream\n{words}\nendstream")
-    out = b"%PDF-1.4\n"
-    offsets = []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(out))
-        out += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    tail = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
-    return out + f"{tail}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF".encode()
-
-
 @pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.slow)])
 def test_thousands_of_pages(write, count):
-    document = read_document(write("long.pdf", many_pages(count)))
+    pages = (words(50, 150, f"Clause {number} binds the parties.") for number in range(1, count + 1))
+    document = read_document(write("long.pdf", made(*pages)))
     assert len(document.pages) == count
     [match] = locate(f"Clause {count - 13} binds the parties.", document)
     assert document.pages_of(match.span) == [count - 13]
@@ -224,29 +195,3 @@ def test_text_is_kept_character_for_character(write):
     latin = write("b.txt", "caf\xe9".encode("cp1252"))
     assert read_document(latin).text == "caf\xe9"
     assert read_document(latin).notes == ("read as cp1252, for it is not UTF-8",)
-
-
-def test_html_gives_the_words_a_reader_sees(write):
-    page = """<html><head><title>T</title><style>p {}</style></head><body><!-- c --><h1>Part&nbsp;36</h1>
-    <p>An  offer<br>to <b>settle</b>.</p><script>alert(1)</script><ul><li>one<li>two</ul>
-    <table><tr><td>a</td><td>b</td></tr></table><pre>x
-      y</pre>&amp; &lt;end&gt;</body></html>"""
-    text = read_document(write("a.html", page)).text
-    assert text.split("\n") == ["Part\u00a036", "An offer", "to settle.", "one", "two", "a\tb", "x", "y", "& <end>"]
-
-
-def test_json_exports_give_their_records_texts(write):
-    assert read_document(write("a.json", json.dumps({"id": "x", "content": "Rule 1"}))).text == "Rule 1"
-    many = {"value": [{"content": "Rule 1"}, {"text": "Rule 2", "title": "no"}]}
-    assert read_document(write("b.json", json.dumps(many))).text == "Rule 1\n\nRule 2"
-
-
-def test_a_json_export_that_was_cut_up_gives_all_its_pieces(write):
-    record = {"content": "Rule 1", "chunks": [{"content": "Rule 1"}, {"content": "Rule 2"}]}
-    assert read_document(write("a.json", json.dumps(record))).text == "Rule 1\n\nRule 2"
-    assert read_document(write("b.json", json.dumps({**record, "chunks": []}))).text == "Rule 1"
-
-
-def test_a_pdf_without_the_ending_is_still_one(contract, write):
-    assert read_document(write("Practice_Direction_No. 4", contract.read_bytes())).pages
-    assert is_readable(contract) and not is_readable(contract.with_suffix(".mp4"))

@@ -17,7 +17,6 @@ import pytest
 from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.check import compute_similarity
 from exhibit.evidence.document import Page
-from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold, align, edit_distance
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.read import read_attachments, read_printable
@@ -109,39 +108,6 @@ def test_letters_are_folded_as_ever(golden):
     ]
     told += [f"{one!r} {other!r} {compute_similarity([one], other):.4f}" for one in words for other in words]
     golden("evidence/letters.txt", "\n".join(told) + "\n")
-
-
-CODES = (
-    "utf-8",
-    "utf-8-sig",
-    "utf-16",
-    "utf-16-le",
-    "utf-16-be",
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "iso8859-7",
-    "shift_jis",
-)
-LANGUAGES = (
-    "The tenant’s rent is due on the first of May, and is £12 — no more.",
-    "Nájemné je splatné prvního května; výše činí dvanáct korun.",
-    "Арендная плата вносится первого мая и составляет двенадцать рублей.",
-    "Το μίσθωμα καταβάλλεται την πρώτη Μαΐου και ανέρχεται σε δώδεκα ευρώ.",
-)
-
-
-def test_encodings_are_told_as_ever(golden):
-    told = []
-    for text in LANGUAGES:
-        for code in CODES:
-            data = text.encode(code, "ignore")
-            read = decode_bytes(data)
-            told.append(f"{code}: {read and (read.encoding, read.text[:40])}")
-    told += [
-        f"{data!r}: {decode_bytes(data)}" for data in (b"", b"\0" * 9, bytes(range(1, 32)), b"\xff\xfea", b"rent\x92s")
-    ]
-    golden("evidence/encodings.txt", "\n".join(told) + "\n")
 
 
 # ---------------------------------------------------------------- files

@@ -78,23 +78,6 @@ def test_every_bad_row_is_named(bundle):
     assert sum("train.json: row" in message for message in messages(bundle)) == 41
 
 
-def test_ids_are_unique(bundle):
-    edit_json(bundle / "train.json", lambda rows: rows[5].update(id=rows[1]["id"]))
-    assert any("train.json: row 5: id: 1 is also the id of row 1" in message for message in messages(bundle))
-
-
-def test_a_context_needs_its_file(bundle):
-    edit_json(bundle / "train.json", lambda rows: rows[0]["contexts"][0].update(filename="gone.pdf"))
-    assert any("contexts.0.filename: no file 'gone.pdf' under corpus/" in message for message in messages(bundle))
-
-
-def test_one_basename_one_file(bundle):
-    (bundle / "corpus" / "more").mkdir()
-    name = next(p.name for p in (bundle / "corpus").iterdir() if p.is_file())
-    (bundle / "corpus" / "more" / name).write_bytes(b"x")
-    assert any("same basename as corpus/" in message for message in messages(bundle))
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -106,6 +89,65 @@ def test_one_basename_one_file(bundle):
 )
 def test_gold_agrees_with_the_questions(bundle, change, expected):
     edit_gold(bundle, 0, change)
+    assert any(expected in message for message in messages(bundle))
+
+
+def edit(name, change):
+    return lambda bundle: edit_json(bundle / name, change)
+
+
+def set_count(name):
+    return edit("bundle.json", lambda info: info["counts"].update({name: 999}))
+
+
+def add_file(path):
+    entry = {"sha256": "0" * 64, "bytes": 1}
+    return edit("bundle.json", lambda info: info["files"].update({path: entry}))
+
+
+def copy_document(bundle):
+    (bundle / "corpus" / "more").mkdir()
+    name = next(path.name for path in (bundle / "corpus").iterdir() if path.is_file())
+    (bundle / "corpus" / "more" / name).write_bytes(b"x")
+
+
+def link_outside(bundle):
+    (bundle.parent / "secret").write_text("x")
+    (bundle / "corpus" / "link.pdf").symlink_to(bundle.parent / "secret")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (edit("train.json", lambda rows: rows[5].update(id=1)), "train.json: row 5: id: 1 is also the id of row 1"),
+        (
+            edit("train.json", lambda rows: rows[0]["contexts"][0].update(filename="gone.pdf")),
+            "contexts.0.filename: no file 'gone.pdf' under corpus/",
+        ),
+        (edit("bundle.json", lambda info: info["documents"].pop()), "under corpus/, but not listed"),
+        (
+            edit("bundle.json", lambda info: info["counts"]["located"].update(exact=999)),
+            "counts: located.exact: 999, but gold.jsonl has",
+        ),
+        *(
+            (set_count(name), f"counts: {name}: 999, but the bundle has ")
+            for name in ("documents", "questions", "answerable", "impossible", "contexts")
+        ),
+        *((add_file(path), "inside the bundle") for path in ("../outside", "/etc/passwd", "corpus/../../x")),
+        *(
+            (lambda bundle, name=name: (bundle / name).write_bytes(b"[\xff\xfe]"), f"{name}: not UTF-8")
+            for name in ("train.json", "gold.jsonl", "bundle.json")
+        ),
+        *(
+            (lambda bundle, name=name: (bundle / name).unlink(), f"{name}: missing")
+            for name in ("train.json", "gold.jsonl", "bundle.json", "README.md")
+        ),
+        (copy_document, "same basename as corpus/"),
+        (link_outside, "corpus/link.pdf: a link that leads out of the bundle"),
+    ],
+)
+def test_each_fault_of_a_bundle_is_named(bundle, change, expected):
+    change(bundle)
     assert any(expected in message for message in messages(bundle))
 
 
@@ -140,44 +182,6 @@ def test_the_cache_that_the_hub_keeps_in_a_folder_is_no_file_of_the_bundle(bundl
     (bundle / ".cache" / "huggingface").mkdir(parents=True)
     (bundle / ".cache" / "huggingface" / "train.json.metadata").write_bytes(b"kept by the Hub's own client")
     assert messages(bundle) == []
-
-
-@pytest.mark.parametrize("name", ["documents", "questions", "answerable", "impossible", "contexts"])
-def test_counts_are_those_of_the_files(bundle, name):
-    edit_json(bundle / "bundle.json", lambda info: info["counts"].update({name: 999}))
-    assert any(f"counts: {name}: 999, but the bundle has " in message for message in messages(bundle))
-
-
-def test_located_passages_and_documents_are_those_of_the_files(bundle):
-    edit_json(bundle / "bundle.json", lambda info: info["counts"]["located"].update(exact=999))
-    assert any("counts: located.exact: 999, but gold.jsonl has" in message for message in messages(bundle))
-    edit_json(bundle / "bundle.json", lambda info: info["documents"].pop())
-    assert any("under corpus/, but not listed" in message for message in messages(bundle))
-
-
-@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "corpus/../../x"])
-def test_no_path_leaves_the_bundle(bundle, path):
-    entry = {"sha256": "0" * 64, "bytes": 1}
-    edit_json(bundle / "bundle.json", lambda info: info["files"].update({path: entry}))
-    assert any("inside the bundle" in message for message in messages(bundle))
-
-
-def test_no_link_leaves_the_bundle(bundle, tmp_path):
-    (tmp_path / "secret").write_text("x")
-    (bundle / "corpus" / "link.pdf").symlink_to(tmp_path / "secret")
-    assert any("corpus/link.pdf: a link that leads out of the bundle" in message for message in messages(bundle))
-
-
-@pytest.mark.parametrize("name", ["train.json", "gold.jsonl", "bundle.json"])
-def test_utf8_everywhere(bundle, name):
-    (bundle / name).write_bytes(b"[\xff\xfe]")
-    assert any(message.startswith(f"{name}: not UTF-8") for message in messages(bundle))
-
-
-@pytest.mark.parametrize("name", ["train.json", "gold.jsonl", "bundle.json", "README.md"])
-def test_missing_files_are_named(bundle, name):
-    (bundle / name).unlink()
-    assert any(message.startswith(f"{name}: missing") for message in messages(bundle))
 
 
 def test_the_command_prints_all_and_exits_1(bundle, tmp_path, capsys):
