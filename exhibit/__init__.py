@@ -9,7 +9,7 @@
     after = exhibit.evaluate(bundle, target=my_function)
     exhibit.compare(before, after)
 
-Modules are imported at the first use of a name, so that the import takes no time. docs/python.md has every name.
+Modules are imported at the first use of a name, so that the import takes no time. docs/tutorial.md has every name.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""docs/python.md: its examples are run from its top, in an empty folder, and show every public name."""
+"""docs/tutorial.md, from Python: its examples are run from its top, in an empty folder, and show every public name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.rag.models import link_models
 
-PAGE = (Path(__file__).parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text(encoding="utf-8").partition("## From Python")[2]
 
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
@@ -16,6 +16,6 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
-        exec(compile(block, "docs/python.md", "exec"), names)
+        exec(compile(block, "docs/tutorial.md", "exec"), names)
     assert "nowhere: no such folder" in capsys.readouterr().out
     assert (tmp_path / "results" / "after" / "report.html").is_file()

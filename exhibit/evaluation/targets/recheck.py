@@ -287,7 +287,7 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
         source = Path(scratch) / f"{path.stem}.jsonl"
         records = ({"question": row.question, "answer": row.reference, "contexts": row.golds} for row in rows)
         source.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        words = ["--source", source, "--documents", documents, "--out", out, "--gold-from-answers", "--force"]
+        words = ["--source", source, "--documents", documents, "--out", out, "--force"]
         with contextlib.redirect_stdout(sys.stderr):
             code = command.main(table, [str(word) for word in words])
     if code:
