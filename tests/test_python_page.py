@@ -7,7 +7,9 @@ from pathlib import Path
 
 from tests.rag.models import link_models
 
-PAGE = (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text(encoding="utf-8").partition("## From Python")[2]
+PAGE = (
+    (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text(encoding="utf-8").partition("## From Python")[2]
+)
 
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):

@@ -5,6 +5,7 @@ exhibit results diff results/before results/after --fail-on-regression
 exhibit results report results/after
 exhibit results compare results/naive results/sac results/routed
 exhibit results index results --fail-on regression
+exhibit results export results/after --to eval-results --model my-firm/contract-rag
 """
 
 import argparse
@@ -18,6 +19,7 @@ from exhibit.evaluation import compare as regression
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
+from exhibit.evaluation.result_exports import FORMS, export_results
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.statistics import count_overlap
@@ -81,6 +83,13 @@ def _make_parser() -> argparse.ArgumentParser:
     compared = add_command("compare", _write_pages, what, nargs="+")
     what = f"default: {comparison.NAME} in the last run's folder"
     compared.add_argument("--out", type=Path, metavar="FILE", help=what)
+    exported = add_command(
+        "export", _export, "results for a model's repository on the Hub, or Every Eval Ever", nargs=1
+    )
+    exported.add_argument("--to", choices=FORMS, required=True, help="the form")
+    exported.add_argument("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
+    exported.add_argument("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
+    exported.add_argument("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
     what = "a page over all runs, with the run that made a metric worse, and why"
     index = add_command("index", trend.index, what, nargs="?", default=Path("results"), metavar="RESULTS_DIR")
     add = index.add_argument
@@ -148,6 +157,13 @@ def _print_diff(options: Any) -> int:
         record[name] = {"before": dict(first), "after": dict(second)}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
+
+
+def _export(options: Any) -> int:
+    run = RunResults(options.runs[0])
+    files = export_results(run, options.to, options.out, model=options.model, dataset=options.dataset)
+    print_results({"files": files}, "\n".join(map(str, files)), as_json=options.json)
+    return 0
 
 
 def _write_pages(options: Any) -> int:
