@@ -52,6 +52,13 @@ class Difference:
         return None if self.first is None or self.second is None else self.second - self.first
 
     @property
+    def chance(self) -> str:
+        """The p of the paired difference in words: `p 0.03`, `p < 0.001`; empty where there is no interval."""
+        if self.p is None:
+            return ""
+        return f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
+
+    @property
     def beyond_chance(self) -> bool:
         """Whether the interval excludes 0; False where there is no interval."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]

@@ -120,7 +120,7 @@ def diff_rows(
 ) -> list[list[str]]:
     """Return the rows of a table that compares two runs, one row per metric.
 
-    A row has the values before and after, the change with its interval, n, and an arrow if the change is
+    A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change is
     significant. The first row after the header is the number of failed questions: more than before is worse,
     whatever the means are.
     """
@@ -132,7 +132,7 @@ def diff_rows(
             rows.append([_format_title(name), "–", "–", "–", "0", ""])
             continue
         ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
-        change = f"{metric.figure(difference.mean, signed=True)}{ends}"
+        change = " ".join(filter(None, (f"{metric.figure(difference.mean, signed=True)}{ends}", difference.chance)))
         before, after = metric.figure(difference.first), metric.figure(difference.second)
         rows.append(
             [_format_title(name), before, after, change, str(difference.n), _format_direction(name, difference)]

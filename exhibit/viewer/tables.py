@@ -107,7 +107,10 @@ def _add_change(metric: str, cell: Cell, difference: Difference | None) -> Cell:
     about, change = describe_metric(metric), difference.mean
     if not change:
         return cell._replace(change="no change")
-    ends = f" ({' to '.join(map(about.change_in_words, difference.ci95))})" if difference.ci95 else ""
+    ends = (
+        f" ({' to '.join(map(about.change_in_words, difference.ci95))}, {difference.chance})" if difference.ci95 else ""
+    )
+    ends += f", {difference.n:,} paired questions"
     words, kind = "within chance", ""
     if difference.beyond_chance:
         good = about.improves(change)

@@ -16,7 +16,7 @@ MODEL = "my-firm/contract-rag"
 
 @pytest.fixture
 def run(tmp_path):
-    """A run that answers five of the bundle's seven answerable questions correctly, and fails one."""
+    """A run that fails the first question, answers the second one wrong, and the others as expected."""
     bundle = write_bundle(tmp_path / "leases")
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
     replies = [
