@@ -202,12 +202,20 @@ def test_recheck_without_bundle_makes_one_from_the_reference_answers(tmp_path, m
     (tmp_path / "documents" / "lease.txt").write_text(
         f"LEASE\n\n1. Rent. {GOLD}\n\n2. Law. Ohio law.\n", encoding="utf-8"
     )
+    (tmp_path / "documents" / "loan.txt").write_text("LOAN\n\n1. Interest. 5 percent.\n", encoding="utf-8")
     row = {"user_input": RENT, "response": "GBP 12,000", "retrieved_contexts": [GOLD], "reference": "GBP 12,000"}
-    path = write_json(tmp_path / "mine.json", [{**row, "reference_contexts": [GOLD], "faithfulness": 1.0}])
+    other = {**row, "user_input": "What is the interest?", "response": "5 percent", "reference": "Five in words"}
+    # the run lies among the documents, and is none of them
+    path = write_json(
+        tmp_path / "documents" / "mine.json", [{**row, "faithfulness": 1.0}, {**other, "faithfulness": 0.5}]
+    )
     words = ["--recheck", str(path), "--documents", "documents", "--run-name", "r", "--set", "report_cases=0"]
     assert evaluate_rag.main(words) == 0
-    assert "1 of 1 answered correctly, 100%" in capsys.readouterr().out
-    assert (tmp_path / "datasets_out" / "mine" / "train.json").is_file()
+    assert "reported faithfulness 0.75 over 2 questions; on all 2: 0.75" in capsys.readouterr().out
+    made = tmp_path / "datasets_out" / "mine"
+    rows = json.loads((made / "train.json").read_text(encoding="utf-8"))
+    assert [row["contexts"] for row in rows] == [[{"filename": "lease.txt", "text": "GBP 12,000"}], []]
+    assert sorted(path.name for path in (made / "corpus").iterdir()) == ["lease.txt", "loan.txt"]
 
 
 def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):

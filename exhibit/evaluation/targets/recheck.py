@@ -4,13 +4,11 @@ The rows are matched to the questions of the bundle by text. Answers and passage
 and what the tool reported is set beside it, over the tool's questions and over all questions of the bundle.
 """
 
-import contextlib
 import csv
 import io
 import json
 import math
-import sys
-import tempfile
+import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,16 +19,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from exhibit.converters import table
-from exhibit.converters.core import command
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.replies import find_list, find_text, read_number, read_reply
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, count_only
 from exhibit.evaluation.targets.predictions import normalise_question, parse_cell
-from exhibit.schemas.bundle import load_json, read_text
+from exhibit.evidence import Document, is_readable, locate
+from exhibit.evidence.read import read_within
+from exhibit.schemas.bundle import CORPUS, TRAIN, load_json, read_text
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.atomic import list_files, replace_folder
 
 ACCOUNT = "recheck.json"
 """The file of a run's folder with what the other tool reported, and the rows that match no question."""
@@ -282,17 +281,28 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
     rows = [row for row in read_finished_run(path).rows if row.reference]
     if not rows:
         raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
+    found = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
+    files = {file.name: file for file in found}
+    if not files:
+        raise ToolkitError(f"--documents {documents}: no readable document there")
+    texts = {name: read_within(file) for name, file in files.items()}
     out = Path("datasets_out") / path.stem
-    with tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch) / f"{path.stem}.jsonl"
-        records = ({"question": row.question, "answer": row.reference, "contexts": row.golds} for row in rows)
-        source.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        words = ["--source", source, "--documents", documents, "--out", out, "--force"]
-        with contextlib.redirect_stdout(sys.stderr):
-            code = command.main(table, [str(word) for word in words])
-    if code:
-        raise ToolkitError(f"{path}: no bundle could be made of it; see the messages above")
+    with replace_folder(out, force=True) as folder:
+        (folder / CORPUS).mkdir()
+        for name, file in files.items():
+            shutil.copyfile(file, folder / CORPUS / name)
+        write_json(folder / TRAIN, [_make_question(number, row, texts) for number, row in enumerate(rows)])
     return out
+
+
+def _make_question(number: int, row: FinishedRow, texts: Mapping[str, Document]) -> Record:
+    """Return a question whose contexts are the run's gold passages, or its reference, where one document has them."""
+    contexts = []
+    for quote in row.golds if isinstance(row.golds, list) else [row.reference]:
+        holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
+        contexts += [{"filename": holders[0], "text": quote}] if len(holders) == 1 else []
+    question = {"id": number, "question": row.question, "answer": row.reference, "is_impossible": False}
+    return {**question, "contexts": contexts}
 
 
 # ---------------------------------------------------------------- the tools
