@@ -151,21 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
     def get_to_file(self) -> None:
         self.to("file:///etc/passwd")
 
-    def get_loop(self) -> None:
-        self.to("/loop")
-
-    def get_spiral(self) -> None:
-        self.to(self.path + "/x")
-
     def get_stalled(self) -> None:
         self.site.closing.wait(30)
-
-    def get_huge(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        for _ in range(200):
-            self.wfile.write(b"<p>" + b"x" * 10_000 + b"</p>")
 
     def get_archive(self) -> None:
         self.give(b"PK\x03\x04" + bytes(2000), "application/zip")

@@ -56,16 +56,6 @@ def snippet(path: str, start: int, end: int, answer: str) -> dict:
     return {"file_path": path, "span": [start, end], "answer": answer}
 
 
-def published(source: Path) -> list[tuple[str, str, list[tuple[str, list[int], str]]]]:
-    """Return benchmark, query and snippets of every test, straight from the files."""
-    found = []
-    for path in sorted((source / "benchmarks").glob("*.json")):
-        for test in json.loads(path.read_text(encoding="utf-8"))["tests"]:
-            snippets = [(Path(s["file_path"]).name, s["span"], s.get("answer")) for s in test["snippets"]]
-            found.append((path.stem, test["query"], snippets))
-    return found
-
-
 # ---------------------------------------------------------------- the sample
 
 
@@ -172,28 +162,3 @@ def test_mini_keeps_the_tests_of_the_published_rule(tmp_path):
     assert {raw.source for raw in benchmark.documents} == used
     assert len(tally.left_out["not in the published sample (--mini)"]) == 206
     assert tally.left_out["file that the published sample does not use (--mini)"] == sorted(set(texts) - used)
-
-
-# ---------------------------------------------------------------- the real thing
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_the_published_mini_set_is_kept_whole_and_its_spans_are_the_gold(data, convert):
-    source = data / "legalbenchrag"
-    folder = convert("legalbenchrag", "--source", source, "--mini")
-    bundle = open_bundle(folder)
-    assert bundle.info.left_out == bundle.info.noted == {}
-    assert len(bundle.questions) == 776
-    assert len(bundle.files) == 72
-    assert sum(entry.characters for entry in bundle.info.documents) == 8_682_104
-    lines: dict[int, list] = {}
-    for line in bundle.gold:
-        assert line.how == "exact"
-        lines.setdefault(line.id, []).append((line.filename, list(line.spans[0])))
-    expected = published(source)
-    assert [question.question for question in bundle.questions] == [query for _, query, _ in expected]
-    for index, (benchmark, _, snippets) in enumerate(expected):
-        assert lines[index] == [(name, span) for name, span, _ in snippets]
-        assert [c.text for c in bundle.questions[index].contexts] == [answer for *_, answer in snippets]
-        assert bundle.labels[index] == {"benchmark": benchmark}

@@ -9,12 +9,11 @@ import re
 import stat
 import threading
 import zipfile
-from functools import partial
 from importlib import import_module
 
 import pytest
 
-from exhibit.converters import Download, privacyqa
+from exhibit.converters import Download
 from exhibit.converters.core import source
 from exhibit.converters.core.source import fetch, unpack
 from exhibit.converters.cuad import INFO
@@ -151,28 +150,8 @@ def test_a_benchmark_is_pinned_or_says_how_to_get_it(name):
             fetch(info)
 
 
-def test_a_release_of_several_files_is_downloaded_into_one_folder(samples, convert, monkeypatch, tmp_path):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    folder = samples / "privacyqa" / "data"
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *args: None)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        pins = [
-            Download(
-                url=f"http://127.0.0.1:{server.server_port}/{path.name}",
-                sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-                bytes=path.stat().st_size,
-            )
-            for path in sorted(folder.glob("policy_*.csv"))
-        ]
-        assert len(pins) == len(privacyqa.INFO.downloads) == 2
-        monkeypatch.setattr(privacyqa, "INFO", dataclasses.replace(privacyqa.INFO, downloads=tuple(pins)))
-        downloaded = convert("privacyqa", out="downloaded")
-        server.shutdown()
-    given = convert("privacyqa", "--source", folder, out="given")
-    assert (downloaded / "train.json").read_bytes() == (given / "train.json").read_bytes()
-    assert sorted(path.name for path in (tmp_path / "cache" / "privacyqa").iterdir()) == [
-        "policy_test_data.csv",
-        "policy_train_data.csv",
-    ]
+def test_a_release_of_several_files_is_downloaded_into_one_folder(server, info):
+    [file] = info.downloads
+    second = dataclasses.replace(file, url=file.url.replace("CUAD_v1.zip", "more.zip"))
+    folder = fetch(dataclasses.replace(info, downloads=(file, second)))
+    assert sorted(path.name for path in folder.iterdir()) == ["CUAD_v1.zip", "more.zip"] and len(server.asked) == 2

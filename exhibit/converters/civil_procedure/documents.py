@@ -327,7 +327,6 @@ def _is_heading(paragraph: str, after_separator: bool) -> bool:
 def _read_pdf(path: Path) -> RulesFile:
     own = read_own_title(path)
     title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
-    # `text_path` tells the conversion that offsets refer to the file's own text
     return make_source(RawDocument(path.name, title, path, own_text=True), (title, path.stem, path.name), path.name)
 
 

@@ -170,7 +170,7 @@ def _is_sound(row: RawRow, tally: Tally) -> bool:
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
     if all(escape_surrogates(text) == text for text in words if isinstance(text, str)):
         return True
-    reason = "row with half a surrogate pair, which is no character"
+    reason = "row with half a surrogate pair, which is not a character"
     tally.leave_out_all(reason, row.items, name=row.name, fault=True)
     return False
 

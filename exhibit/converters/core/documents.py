@@ -28,7 +28,7 @@ MIN_ANSWER_LETTERS = 5  # a `yes` or a `2` as the answer occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, which is gold as any quote is
 MIN_HIDDEN_LETTERS = 3  # a white comma does not matter
 FAMILY = "family"
-NOT_ON_PAGE = "quote that does not stand on the page that the source states (its words decide)"
+NOT_ON_PAGE = "quote that is not on the page that the source states (its words decide)"
 
 Spans = Sequence[tuple[int, int]]
 
@@ -242,11 +242,11 @@ class _Finder:
         named = read_provisions(quote.provision)[:1]
         found = self._provisions.find(named[0]) if named else []
         if len(found) != 1:
-            several = f"stands in {len(found)} places of the document: it is ambiguous"
+            several = f"is in {len(found)} places of the document: it is ambiguous"
             return replace(NOWHERE, remark=several if found else "is not in the document")
         spans = found[0].spans
         text = "\n".join(self.document.text[start:end] for start, end in spans)
-        remark = "is there, a part below it could not be told: the whole is gold" if found[0].whole else ""
+        remark = "is there, but the part below it was not recognised: the whole is gold" if found[0].whole else ""
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _accept_provisions(self, where: QuotePlace, quote: Quote) -> QuotePlace:
@@ -298,7 +298,7 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
     base = 0 if votes[0] > votes[1] else 1
     if stated and votes:
         others = f", {votes[1 - base]} as if from {1 - base}" if votes[1 - base] else ""
-        tally.note("pages that the source states", f"counted from {base}: {votes[base]} quotes stand so{others}")
+        tally.note("pages that the source states", f"counted from {base}: {votes[base]} quotes fit{others}")
     for quote in stated:
         document = done[quote.filename]
         where = document.places[quote]
