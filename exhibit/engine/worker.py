@@ -71,7 +71,7 @@ _starting = threading.Lock()  # threads start workers at the same time
 def _isolate_start(*, script: bool) -> Iterator[None]:
     """Prevent a new process from importing modules of the working folder and, without `script`, the user's script."""
     main = sys.modules["__main__"].__dict__
-    hidden = {} if script or main["__spec__"] else {key: main.pop(key) for key in ["__file__"] if key in main}
+    hidden = {} if script or main.get("__spec__") else {key: main.pop(key) for key in ["__file__"] if key in main}
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
@@ -139,16 +139,23 @@ def _find_kind(text: str, document: Document, name: str) -> str:
 
 def title_of(text: str, kind: str, name: str) -> str:
     """Return the title that a document's text states, by the rules for its kind; `name` if the text states none."""
-    return _TITLES.get(kind, _find_contract_title)(text, name) or name
-
-
-def _find_contract_title(text: str, name: str) -> str:
+    if kind == "court guide":
+        guide = _GUIDE.search(" ".join(text[:800].split()))
+        return guide[0] if guide else name
+    if kind == "privacy policy":
+        line = _POLICY_LINE.search(text[:600])
+        if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
+            return _shorten_line(line[0]) or name
+        return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
+    if kind in _KINDS:  # `Part 36 - Offers to settle`; else the first line
+        law = _LAW.search(text[:3000]) if kind == "legislation" else None
+        line = law or _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
+        return (_shorten_line(line[0 if law else 1]) if line else "") or name
     if title := _find_heading(text):
         return title
     words = re.sub(r"^exhibits?\s+[\d.]+\s+", "", kind_of(text), flags=re.IGNORECASE).split()
     title = " ".join(words)
-    sound = 2 <= len(words) <= 16 and len(title) <= _MAX_TITLE_CHARS and title[-1] not in ",;:"
-    return title if sound else name
+    return title if 2 <= len(words) <= 16 and len(title) <= _MAX_TITLE_CHARS and title[-1] not in ",;:" else name
 
 
 def _find_heading(text: str) -> str:
@@ -164,45 +171,11 @@ def _find_heading(text: str) -> str:
     return ""
 
 
-def _find_first_line(text: str, _: str) -> str:
-    """Return the line that names a Part or practice direction, `Part 36 - Offers to settle`; else the first line."""
-    line = _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
-    return _shorten_line(line[1]) if line else ""
-
-
-def _guide(text: str, _: str) -> str:
-    opening = " ".join(text[:800].split())
-    match = _GUIDE.search(opening)
-    return match[0] if match else ""
-
-
-def _find_law_title(text: str, _: str) -> str:
-    match = _LAW.search(text[:3000])
-    return _shorten_line(match[0]) if match else _find_first_line(text, "")
-
-
-def _find_policy_title(text: str, name: str) -> str:
-    """Return a privacy policy's title: the line that states it, else the file's name with `Privacy Policy` added."""
-    line = _POLICY_LINE.search(text[:600])
-    if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
-        return _shorten_line(line[0])
-    return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
-
-
 def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
     calm = _DIRECTION.sub(lambda match: match[0].upper(), calm_heading(line))
     return calm if len(calm) <= _MAX_TITLE_CHARS else calm[: calm.rfind(" ", 0, _MAX_TITLE_CHARS)].rstrip(" ,;:-–—")
 
-
-_TITLES: dict[str, Callable[[str, str], str]] = {
-    "practice direction": _find_first_line,
-    "rules": _find_first_line,
-    "court guide": _guide,
-    "judgment": _find_first_line,
-    "legislation": _find_law_title,
-    "privacy policy": _find_policy_title,
-}
 
 # ---------------------------------------------------------------- the date
 

@@ -13,10 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import evaluate_rag
-from exhibit.conversion import main as convert_main
 from exhibit.engine import open_engine
-from exhibit.rag.__main__ import main as rag_main
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -46,18 +43,6 @@ def test_without_the_extra_the_flag_names_it(no_ray):
         with pytest.raises(ToolkitError) as caught:
             open_engine(wanted, jobs=2, items=1)
         assert NEEDED in str(caught.value)
-
-
-def test_every_command_says_so_before_it_works(no_ray, samples, tmp_path, capsys):
-    out = tmp_path / "out"
-    source = samples / "cuad"
-    assert convert_main(["cuad", "--source", str(source), "--out", str(out), "--engine", "ray"]) == 1
-    assert NEEDED in capsys.readouterr().err
-    assert rag_main(["index", str(source), "--out", str(out), "--engine", "ray", "--embedder", "hashing"]) == 1
-    assert NEEDED in capsys.readouterr().err
-    assert evaluate_rag.main(["--dataset-paths", str(source), "--engine", "ray"]) == 1
-    assert NEEDED in capsys.readouterr().err
-    assert not out.exists()
 
 
 def test_nothing_imports_ray_unless_it_is_asked_for():

@@ -303,7 +303,6 @@ def test_a_corpus_counts_its_places_and_knows_no_half_of_a_case() -> None:
         ("Regulation (EU) 2016/679 of the European Parliament and of the Council", ["eu regulation 2016/679"]),
         ("Regulation 2016/679", ["eu regulation 2016/679"]),
         ("the General Data Protection Regulation", ["eu regulation 2016/679"]),
-        ("CELEX 32016R0679; CELEX:31995L0046", ["eu regulation 2016/679", "eu directive 1995/46"]),
         ("Directive 95/46/EC", ["eu directive 1995/46"]),
         ("Directive 95/46", ["eu directive 1995/46"]),
         ("Directive 2006/123/EC and Directive (EU) 2019/790", ["eu directive 2006/123", "eu directive 2019/790"]),
@@ -474,7 +473,7 @@ def test_what_is_no_reference_beyond_england(text: str) -> None:
 
 def test_one_act_in_many_forms_is_one_reference() -> None:
     [expected] = find_references("Article 6(1) of Regulation (EU) 2016/679")
-    for form in ("Art. 6(1) GDPR", "Article 6(1) of the General Data Protection Regulation", "Art 6(1) of 32016R0679"):
+    for form in ("Art. 6(1) GDPR", "Article 6(1) of the General Data Protection Regulation"):
         [given] = find_references(form)
         assert credit(expected, given) == 1.0, form
     assert credit(expected, find_references("Article 6 GDPR")[0]) == 0.5

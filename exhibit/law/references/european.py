@@ -17,9 +17,6 @@ _ANOTHER = re.compile(
     r"(?:,\s{1,3}|,?\s{1,3}and\s{1,3})(?:[Nn]o\.?\s{0,3})?(?P<first>\d{1,4})/(?P<second>\d{1,4})(?!\d)"
     r"(?:/(?:EU|EC|EEC|ECSC|Euratom|JHA|CFSP)\b)?(?![/\w])"
 )
-_CELEX = re.compile(
-    r"(?<!\w)(?:CELEX(?:\s{1,3}|:\s{0,3}))?3(?P<year>(?:19|20)\d\d)(?P<sort>[RLDF])(?P<number>\d{4})(?!\w)"
-)
 # Acts with a short name; the version retained in UK law is a separate instrument.
 _NAMES: dict[str, str] = {
     "uk gdpr": r"UK\s{1,3}GDPR|UK\s{1,3}General\s{1,3}Data\s{1,3}Protection\s{1,3}Regulation",
@@ -122,9 +119,6 @@ def _find_numbered(text: str) -> Iterator[Named]:
             if another is None:
                 break
             start, number = another.start("first"), another
-    for match in _CELEX.finditer(text):
-        sort = {"R": "regulation", "L": "directive", "D": "decision", "F": "decision"}[match["sort"]]
-        yield Named(*match.span(), f"eu {sort} {match['year']}/{int(match['number'])}")
 
 
 def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
