@@ -187,7 +187,9 @@ def _format_command(bundle: BundleInfo, command: str) -> str:
             flags.append(flag)
         elif value is not False and value is not None:
             flags.append(f"{flag} {shlex.quote(str(value))}")
-    return " ".join([command, *flags, f"--out datasets_out/{bundle.name}"])
+    # `exhibit vary` writes a control beside its variant
+    name = bundle.name.removesuffix("-control") if command.startswith("exhibit vary ") else bundle.name
+    return " ".join([command, *flags, f"--out datasets_out/{name}"])
 
 
 def _format_citation(bundle: BundleInfo) -> str:

@@ -208,7 +208,7 @@ _QUALIFIERS = {"business": "business", "working": "business", "trading": "busine
 """Words between a number and its unit that change the period; `calendar` and `consecutive` do not."""
 _PERIOD = re.compile(
     rf"{_NUMBER}(?P<gap>\s{{0,3}}-?\s{{0,3}})(?:(?P<sort>calendar|business|working|consecutive|full|clear|trading)"
-    rf"[\s-]{{1,3}})?(?P<unit>{'|'.join(_UNITS)})(?P<plural>s)?(?![a-z])",
+    rf"[\s-]{{1,3}})?(?P<unit>{'|'.join(_UNITS)})s?(?![a-z])",
     re.IGNORECASE,
 )
 _SIGNS = {"$": "USD", "US$": "USD", "U.S.$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
@@ -421,7 +421,7 @@ _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
 # ---------------------------------------------------------------- writing values
 
 
-def write_value(value: Value, number: Decimal | None = None, *, name: str = "", plural: bool | None = None) -> str:
+def write_value(value: Value, number: Decimal | None = None, *, name: str = "") -> str:
     """Return a value's text with another number, date or place in it; all other characters stay the same."""
     if value.kind == "place":
         return name.upper() if value.text.isupper() else name
@@ -437,11 +437,7 @@ def write_value(value: Value, number: Decimal | None = None, *, name: str = "", 
             parts[group] = write_words(int(number), text)
         elif text and group.startswith(("digits", "both")):
             parts[group] = write_digits(number / _find_scale(match), text)
-    written = _replace_parts(match, parts)
-    if plural is None or value.kind != "period":
-        return written
-    ending = "S" if match["unit"].isupper() else "s"
-    return written[: len(written) - len(match["plural"] or "")] + (ending if plural else "")
+    return _replace_parts(match, parts)
 
 
 def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:

@@ -103,11 +103,12 @@ def _write(
     options: Namespace,
     shared: SharedDocuments,
 ) -> BundleInfo:
-    chosen = {"kind": about.kinds, "seed": about.seed, "written": "control" if kind == CONTROL else "variant"}
-    machine = {"engine": options.engine, "jobs": options.jobs, "item_timeout": options.item_timeout,
-               "item_memory": options.item_memory,
-               "ocr": options.ocr or corpus.scan_seed is not None, "ocr_language": options.ocr_language,
-               "ocr_engine": options.ocr_engine}  # fmt: skip
+    given = Namespace(
+        kind=about.kinds, seed=about.seed, others=options.others.name if options.others else None,
+        engine=options.engine, jobs=options.jobs, item_timeout=options.item_timeout, item_memory=options.item_memory,
+        ocr=options.ocr or corpus.scan_seed is not None, ocr_language=options.ocr_language,
+        ocr_engine=options.ocr_engine,
+    )  # fmt: skip
     with ExitStack() as stack:
         folder = stack.enter_context(make_scratch_folder())
         documents = list(corpus.documents.values())
@@ -119,7 +120,7 @@ def _write(
         info, rows = _make_info(about, kind), _finish_rows(corpus, about, kind)
         benchmark = Benchmark(documents, rows, about.checksums, info=info, by_construction=True)
         place = stack.enter_context(replace_folder(out, force=options.force))
-        return build(info, benchmark, tally, Namespace(**chosen, **machine), place, shared)
+        return build(info, benchmark, tally, given, place, shared)
 
 
 def _finish_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
@@ -161,7 +162,7 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
         licence=parent.licence if parent else Licence(id="unknown", name="unknown terms", redistributable=False),
         citation=parent.citation if parent else "",
         expects="a bundle",
-        command=f"exhibit vary {about.name}",
+        command=f"exhibit vary datasets_out/{about.name}",
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",

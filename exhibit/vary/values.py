@@ -32,17 +32,6 @@ questions are between them.
 """
 _AROUND = 70  # characters on either side of a value that show its subject: a line of print
 _SENTENCE_END = re.compile(r"[.;:]\s")
-_ADJECTIVAL = re.compile(
-    r"\s+(?:(?:renewal|extension|extended|additional|successive|option|notice|warranty|initial|grace|cure|transition)\s+)?"
-    r"(?:periods?|terms?|extensions?|renewals?|intervals?|increments?|anniversary|notice|warranty|option|basis)\b",
-    re.IGNORECASE,
-)
-_CLAUSE_GOES_ON = re.compile(
-    r"\s*(?:[,.;:)]|$)|\s+(?:from|after|following|prior|before|of|and|or|to|unless|thereafter|commencing|beginning|by|at|"
-    r"in|with|if|each|during|then|immediately|subsequent|has|have|per|upon|until|while|that|for|on)\b",
-    re.IGNORECASE,
-)
-_ONE_OF_MANY = re.compile(r"\b(?:each|every|any|per|an?|this|such|that|another|no|first|last|next|preceding)\s+$", re.I)
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
 _LAW_BEFORE = re.compile(
     r"\b(?:law|laws|statutes|courts?|jurisdiction|state|province|commonwealth)\s+(?:of|in|for)\s+(?:the\s+)?"
@@ -171,7 +160,7 @@ class ValueChanger:
             raise UnsureError(UNSURE_WORDING)
         new = self._choose_another(chosen)
         self._new[key] = new
-        return [Edit(*value.span, self._write_value(value, new)) for value in chosen]
+        return [Edit(*value.span, _write(value, new)) for value in chosen]
 
     def _edit_dates(self, key: Key) -> Iterator[Edit]:
         for value in self._values:
@@ -227,24 +216,6 @@ class ValueChanger:
         self._taken.add(replace_key(first, chosen))
         return chosen
 
-    def _write_value(self, value: Value, new: Decimal | str) -> str:
-        if isinstance(new, str):
-            return write_value(value, name=new)
-        return write_value(value, new, plural=self._needs_plural(value, self._text))
-
-    def _needs_plural(self, value: Value, text: str) -> bool | None:
-        """Return True if the unit of a value must become plural when its number changes ("1 year" to "2 years")."""
-        if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
-            return None
-        after = text[value.span.end : value.span.end + 60]
-        if re.search(r"\d-|[a-z)]-", value.text) or _ADJECTIVAL.match(after):
-            return None
-        if _ONE_OF_MANY.search(text[max(0, value.span.start - 12) : value.span.start]):
-            raise UnsureError(UNSURE_WORDING)
-        if _CLAUSE_GOES_ON.match(after):
-            return True
-        raise UnsureError(UNSURE_WORDING)
-
     # ------------------------------------------------------------ the answer
 
     def _make_row_change(
@@ -259,16 +230,16 @@ class ValueChanger:
         old: list[str] = []
         new: list[str] = []
         for value in reversed(find_values(row.answer)):
-            number = self._move_day(value) if value.kind == "date" else self._new[value.same]
-            if isinstance(number, str):
-                written = write_value(value, name=number)
-            else:
-                written = write_value(value, number, plural=self._needs_plural(value, row.answer))
+            written = _write(value, self._move_day(value) if value.kind == "date" else self._new[value.same])
             answer = answer[: value.span.start] + written + answer[value.span.end :]
             old.insert(0, value.text)
             new.insert(0, written)
         kind = find_values(row.answer)[0].kind
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
+
+
+def _write(value: Value, new: Decimal | str) -> str:
+    return write_value(value, name=new) if isinstance(new, str) else write_value(value, new)
 
 
 @lru_cache(maxsize=4)  # a contract with amendments is changed several times
@@ -313,10 +284,10 @@ def list_options(value: Value) -> Sequence[Decimal | str]:
     if value.kind == "place":
         return [name for name in GROUPS[value.unit] if name != value.key]
     if value.kind == "period":
-        if value.number != int(value.number) or value.number < 1:
-            raise UnsureError(UNSURE_WORDING)
-        near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
-        return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
+        if value.number != int(value.number) or value.number <= 1:
+            raise UnsureError(UNSURE_WORDING)  # "one year" would become plural, and sometimes "a two-year term"
+        near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2]
+        return [Decimal(n) for n in near if n != value.number]
     return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
 
 

@@ -91,12 +91,6 @@ def test_a_day_is_written_anew_in_its_own_form(text, written):
     assert write_value(value, Decimal(737426)) == written
 
 
-def test_a_unit_becomes_plural_where_it_is_told():
-    [value] = find_values("one (1) year")
-    assert write_value(value, Decimal(3), plural=True) == "three (3) years"
-    assert write_value(value, Decimal(3)) == "three (3) year"
-
-
 @given(st.integers(min_value=0, max_value=2_000_000_000))
 def test_a_number_in_words_is_read_as_it_was_written(number):
     assert read_words(write_words(number, "thirty")) == number
