@@ -67,7 +67,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     golden("cpr/gold.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
 
 
-def test_a_cited_section_is_located_with_its_words_and_what_is_not_found_is_only_named(bundle):
+def test_cited_section_is_located_and_a_missing_one_gives_the_document_only(bundle):
     rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
     assert not any(row["is_impossible"] for row in rows)
     texts = {(row["id"], at): context.get("text") for row in rows for at, context in enumerate(row["contexts"])}
@@ -148,7 +148,7 @@ RULES = (
         ("Chancery Guide", "Court Guide", None, "unresolved"),
     ],
 )
-def test_a_citation_means_one_document_or_none(cited, kind, document, how):
+def test_resolve_finds_one_document_or_none(cited, kind, document, how):
     found = resolved(corpus(*RULES), cited, kind)
     assert (found.source.raw.filename if found.source else None, found.how) == (document, how)
 
@@ -215,7 +215,7 @@ def guides() -> Corpus:
         ("Offers to Settle", ("CPR",), 3, "Part 36", "made."),
     ],
 )
-def test_a_citation_is_the_section_under_its_heading(cited, row, document, begins, ends):
+def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins, ends):
     names = (*PLACES, "Part 36 – Offers to Settle")
     found = resolved(guides(), cited, *row)
     assert found.source is not None, found.reason
@@ -241,13 +241,13 @@ def test_a_citation_is_the_section_under_its_heading(cited, row, document, begin
         ("CPR 99.2", (), "names no document"),
     ],
 )
-def test_what_may_be_of_another_document_is_left_to_a_person(cited, row, reason):
+def test_resolve_lists_an_ambiguous_citation_with_its_reason(cited, row, reason):
     found = resolved(guides(), cited, *row)
     assert found.source is None
     assert reason in found.reason
 
 
-def test_a_long_document_that_is_cited_as_a_whole_is_named_and_no_place():
+def test_long_document_cited_as_a_whole_has_no_section():
     text = "Word. " * (MAX_WHOLE_CHARS // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
     found = resolved(index, "Part 1")
@@ -256,7 +256,7 @@ def test_a_long_document_that_is_cited_as_a_whole_is_named_and_no_place():
     assert resolved(index, "CPR 1.1").place is not None
 
 
-def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
+def test_bracket_with_semicolons_is_several_citations_or_one_heading():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
@@ -286,7 +286,7 @@ def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
         ("See [2024] EWCA Civ 1 [1][2, 3].", 0),
     ],
 )
-def test_an_editors_brackets_are_no_citations(truth, count):
+def test_find_citations_skips_brackets_of_an_editor(truth, count):
     assert len(find_citations(truth)) == count
 
 

@@ -47,7 +47,7 @@ def changed(text, answer, gold, question="What?", *, seed=1):
 # ---------------------------------------------------------------- figures
 
 
-def test_words_digits_and_the_answer_change_together(corpus):
+def test_figures_change_words_digits_and_answer_together(corpus):
     after = varied(corpus, "figures")
     for row in after.rows:
         new, old = keys_of(row.labels["new"]), keys_of(row.labels["old"])
@@ -58,7 +58,7 @@ def test_words_digits_and_the_answer_change_together(corpus):
     assert {row.labels["value"] for row in after.rows} == {"date", "period", "amount", "percentage", "place"}
 
 
-def test_all_dates_of_a_document_move_by_the_same_months(corpus):
+def test_figures_move_all_dates_by_the_same_months(corpus):
     after = varied(corpus, "figures")
     days = [key for _, key in sorted(keys_of(after.documents["lease.pdf"].text)) if key[:1] in "12" and "-" in key]
     assert len(days) == 3
@@ -66,13 +66,13 @@ def test_all_dates_of_a_document_move_by_the_same_months(corpus):
     assert (int(days[2][:4]) * 12 + int(days[2][5:7])) - (int(days[1][:4]) * 12 + int(days[1][5:7])) == 59
 
 
-def test_a_company_s_seat_stays_when_the_governing_law_changes(corpus):
+def test_figures_keep_a_seat_when_the_governing_law_changes(corpus):
     after = varied(corpus, "figures")
     assert "a Nevada corporation" in after.documents["lease.pdf"].text
     assert "State of Oregon" not in after.documents["lease.pdf"].text
 
 
-def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
+def test_figures_depend_on_the_seed_only(corpus):
     assert varied(corpus, "figures", seed=1).documents == varied(corpus, "figures", seed=1).documents
     assert varied(corpus, "figures", seed=1).documents != varied(corpus, "figures", seed=2).documents
 
@@ -82,24 +82,24 @@ def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
     [
         ("It lasts two (2) years from March 1, 2010.", "2/29/12", "two (2) years from March 1, 2010", DERIVED),
         ("governed by the laws of England and Wales.", "England", "laws of England and Wales", UNSURE_WORDING),
-        ("within one (1) month's notice.", "1 month", "one (1) month's notice", UNSURE_WORDING),
+        ("for a one (1) year period.", "1 year", "for a one (1) year period", UNSURE_WORDING),
         ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
         ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
          "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
          UNSURE_ELSEWHERE),
     ],
 )  # fmt: skip
-def test_a_value_that_no_rule_is_sure_of_stays_and_says_why(text, answer, gold, reason):
+def test_figures_leave_out_an_unsure_value_with_its_reason(text, answer, gold, reason):
     changes = changed(text, answer, gold)
     assert changes.left_out == {1: reason}
     assert changes.edits == []
 
 
-def test_a_value_that_the_question_states_stays():
+def test_figures_leave_out_a_value_that_the_question_states():
     assert changed("within ten (10) days", "10 days", "ten (10) days", "Is it 10 days?").left_out == {1: IN_QUESTION}
 
 
-def test_the_same_fact_told_twice_changes_twice_and_another_fact_stays():
+def test_figures_change_each_statement_of_one_fact_only():
     text = (
         "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
         "lease ends. Claims for personal injury lapse after five (5) years."
@@ -109,18 +109,7 @@ def test_the_same_fact_told_twice_changes_twice_and_another_fact_stays():
     assert max(edit.end for edit in changes.edits) < text.index("Claims")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("within one (1) year after it.", " years after"), ("for a one (1) year period.", " year period")],
-)
-def test_one_becomes_several_with_its_unit(text, expected):
-    changes = changed(text, "1 year", text)
-    [edit] = changes.edits
-    assert (edit.new + text[edit.end :]).endswith(f"{expected} it." if "after" in expected else f"{expected}.")
-    assert changes.rows[1].answer.endswith("years")
-
-
-def test_an_article_still_fits_its_number():
+def test_figures_keep_the_article_before_a_number():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
         for edit in changed(text, "8 days", text, seed=seed).edits:
@@ -135,7 +124,7 @@ def test_an_article_still_fits_its_number():
         ("The term is one (1) year; the year has twelve (12) months.", "1 year"),
     ],
 )
-def test_a_value_that_stands_there_in_other_words_too_is_not_changed(clause, answer):
+def test_figures_leave_out_a_value_that_other_words_repeat(clause, answer):
     document, row = one_row(clause, answer, clause)
     tally = Tally()
     assert varied(TextCorpus({"a.pdf": document}, (row,)), "figures", tally=tally).rows == ()
@@ -145,7 +134,7 @@ def test_a_value_that_stands_there_in_other_words_too_is_not_changed(clause, ans
 # ---------------------------------------------------------------- removed
 
 
-def test_a_removed_clause_keeps_its_number_and_its_question_is_impossible(corpus):
+def test_removed_clause_keeps_its_number(corpus):
     after = varied(corpus, "removed")
     assert after.rows
     for row in after.rows:
@@ -158,7 +147,7 @@ def test_a_removed_clause_keeps_its_number_and_its_question_is_impossible(corpus
     assert all(f"\n{number} " in lease for number in ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2", "4.1", "4.2", "4.3"))
 
 
-def test_no_more_than_a_third_of_the_clauses_goes_and_what_stays_is_counted(corpus):
+def test_removed_takes_at_most_a_third_of_the_clauses(corpus):
     tally = Tally()
     after = varied(corpus, "removed", tally=tally)
     assert after.documents["lease.pdf"].text.count("[Intentionally omitted.]") <= 4
@@ -166,7 +155,7 @@ def test_no_more_than_a_third_of_the_clauses_goes_and_what_stays_is_counted(corp
 
 
 @pytest.mark.parametrize("end", ["\nName", "\nbetween the Tenant and the", " between them.\n- 26 -"])
-def test_a_clause_whose_end_is_not_sure_stays(end):
+def test_removed_keeps_a_clause_without_a_sure_end(end):
     gold = "The laws of Ohio govern this Lease and all agreements"
     text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
@@ -184,7 +173,7 @@ def test_a_clause_whose_end_is_not_sure_stays(end):
 
 
 @pytest.mark.parametrize("kind", ["amended:1"])
-def test_an_article_is_referred_to_as_an_article(kind):
+def test_amended_names_an_article_as_the_contract_does(kind):
     gold = "This Lease begins on May 1, 2016."
     text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
     document, row = one_row(text, "5/1/16", gold)
@@ -197,7 +186,7 @@ def test_an_article_is_referred_to_as_an_article(kind):
 # ---------------------------------------------------------------- amended
 
 
-def test_each_day_has_the_clause_that_was_in_force(corpus):
+def test_amended_answers_each_day_from_the_clause_in_force(corpus):
     after = varied(corpus, "amended:3")
     for row in after.rows:
         assert keys_of(row.labels["new"]) <= keys_of(" ".join(words(after, row)))
@@ -210,7 +199,7 @@ def test_each_day_has_the_clause_that_was_in_force(corpus):
     assert len({row.id for row in after.rows}) == len(after.rows)
 
 
-def test_an_amendment_is_a_document_of_its_own_with_its_day(corpus):
+def test_amended_adds_a_dated_document(corpus):
     after = varied(corpus, "amended:2")
     text = after.documents["lease - Amendment No. 1.pdf"].text
     assert text.startswith("AMENDMENT NO. 1")
@@ -218,7 +207,7 @@ def test_an_amendment_is_a_document_of_its_own_with_its_day(corpus):
     assert dict(after.documents["lease - Amendment No. 1.pdf"].labels)["amends"] == "lease.pdf"
 
 
-def test_a_question_without_a_day_is_answered_from_the_last_amendment(corpus):
+def test_amended_answers_a_question_without_a_day_from_the_last_amendment(corpus):
     after = varied(corpus, "amended:3")
     for row in (row for row in after.rows if "as_of" not in row.labels):
         days = [
@@ -229,7 +218,7 @@ def test_a_question_without_a_day_is_answered_from_the_last_amendment(corpus):
         assert row.labels["effective_from"] == max(days)
 
 
-def test_other_versions_of_the_clause_are_near_misses(corpus):
+def test_amended_has_other_versions_as_near_misses(corpus):
     after = varied(corpus, "amended:1")
     for row in after.rows:
         stated = frozenset().union(*(keys_of(after.words(passage)) for passage in row.near_misses))
@@ -240,7 +229,7 @@ def test_other_versions_of_the_clause_are_near_misses(corpus):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_instruction_stands_in_every_document_and_the_gold_keeps_its_words(corpus, way):
+def test_injection_is_in_every_document_and_keeps_gold(corpus, way):
     after = varied(corpus, f"injection:{way}")
     for row, before in zip(after.rows, corpus.rows, strict=True):
         assert words(after, row) == words(corpus, before)
@@ -251,12 +240,12 @@ def test_an_instruction_stands_in_every_document_and_the_gold_keeps_its_words(co
         assert row.labels["injection"] == way
 
 
-def test_without_a_way_documents_take_the_ways_in_turn(corpus):
+def test_injection_without_a_way_alternates(corpus):
     after = varied(corpus, "injection", seed=0)
     assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
 
 
-def test_growth_adds_other_documents_and_says_when_there_are_too_few(corpus, tmp_path):
+def test_growth_adds_documents_and_fails_when_there_are_too_few(corpus, tmp_path):
     others = tmp_path / "others"
     others.mkdir()
     for number in range(3):
@@ -272,7 +261,7 @@ def test_growth_adds_other_documents_and_says_when_there_are_too_few(corpus, tmp
 
 
 @pytest.mark.parametrize("kind", ["amended:7", "injection:sideways", "growth:one"])
-def test_an_argument_that_a_kind_does_not_know_is_said(corpus, kind):
+def test_kind_refuses_an_unknown_argument(corpus, kind):
     with pytest.raises(ToolkitError, match=kind.partition(":")[2]):
         varied(corpus, kind)
 
@@ -284,7 +273,7 @@ def test_kinds_combine(corpus):
     assert row.labels["canary"]
 
 
-def test_every_kind_says_what_it_does_and_what_measures_it():
+def test_every_kind_has_a_title_and_metrics():
     assert set(import_kinds()) == {
         "amended", "figures", "growth", "injection", "removed", "scanned",
     }  # fmt: skip

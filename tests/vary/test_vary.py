@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -61,7 +62,7 @@ def mean(values):
 
 
 @pytest.mark.parametrize("kind", ["removed", "amended", "figures+injection"])
-def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(tmp_path, kind):
+def test_variant_and_control_are_valid_bundles_with_located_gold(tmp_path, kind):
     out = run(tmp_path, "--kind", kind, "--seed", "2")
     for folder in (out, out.with_name("out-control")):
         assert validate(folder) == []
@@ -73,7 +74,7 @@ def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(
 
 
 @pytest.mark.parametrize("kind", ["amended+injection", "growth:2"])
-def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
+def test_same_seed_gives_same_bytes(tmp_path, kind):
     others = tmp_path / "others"
     others.mkdir()
     for number in range(3):
@@ -89,7 +90,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
         assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
 
 
-def test_a_document_that_variant_and_control_share_is_printed_once_and_is_the_same_file_in_both(tmp_path, monkeypatch):
+def test_document_is_printed_once_when_variant_and_control_share_it(tmp_path, monkeypatch):
     printed = []
     press = build.PdfPrinter.print
     monkeypatch.setattr(
@@ -106,17 +107,30 @@ def test_a_document_that_variant_and_control_share_is_printed_once_and_is_the_sa
     assert printed.count("lease.pdf") == 2, "the variant's words are others than the control's"
 
 
-def test_bundle_json_has_the_parent_s_checksums_and_the_card_says_what_was_done(figures):
+def test_bundle_json_has_checksums_of_the_parent_and_the_card_describes_the_edits(figures):
     info = read_info(figures / "bundle.json")
     assert {"train.json", "gold.jsonl", "corpus/lease.txt"} <= info.source.sha256.keys()
     assert info.options["kind"] == "figures" and info.options["seed"] == 4
     card = (figures / "README.md").read_text(encoding="utf-8")
-    assert "exhibit vary parent --kind figures" in card
+    assert "exhibit vary datasets_out/parent --kind figures" in card
     assert "changed to others of the same type" in card
     assert sum(map(len, info.left_out.values())) + info.counts.questions == len(ROWS) + 1
 
 
-def test_a_system_that_remembers_is_found_out_and_one_that_reads_is_not(figures):
+def test_card_prints_the_command_that_makes_variant_and_control_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_parent(tmp_path / "datasets_out" / "parent")
+    assert main(["datasets_out/parent", "--kind", "removed", "--seed", "2", "--out", "out", "--jobs", "1"]) == 0
+    made = tmp_path / "datasets_out" / "parent-removed"
+    for suffix in ("", "-control"):
+        card = (tmp_path / f"out{suffix}" / "README.md").read_text(encoding="utf-8")
+        command = next(line for line in card.splitlines() if line.startswith("exhibit vary "))
+        assert main([*shlex.split(command)[2:], "--jobs", "1", "--force"]) == 0
+        first, again = tmp_path / f"out{suffix}", made.with_name(f"{made.name}{suffix}")
+        assert (first / "train.json").read_bytes() == (again / "train.json").read_bytes()
+
+
+def test_remembered_and_read_value_tell_memory_from_reading(figures):
     cases, _ = cases_of(figures)
     remembered = {row.question: row.answer for row in ROWS}
     texts = {name: read_document(figures / "corpus" / name).text for name in ("lease.pdf", "licence.pdf")}
@@ -131,7 +145,7 @@ def test_a_system_that_remembers_is_found_out_and_one_that_reads_is_not(figures)
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
 
 
-def test_a_superseded_clause_is_told_from_the_one_in_force(tmp_path):
+def test_in_force_and_superseded_compare_the_reply_with_the_clause_of_the_day(tmp_path):
     cases, _ = cases_of(run(tmp_path, "--kind", "amended:2"))
     right = measure(answered(cases, lambda case: case.truth))
     assert mean(right["in_force"]) == 1 and mean(right["superseded"]) == 0
@@ -142,7 +156,7 @@ def test_a_superseded_clause_is_told_from_the_one_in_force(tmp_path):
     assert all("#" in str(case.labels["other_versions"]) for case in cases)
 
 
-def test_a_variant_without_its_control_is_said_to_be_one(figures):
+def test_evaluation_warns_when_a_variant_has_no_control(figures):
     _, alone = cases_of(figures)
     assert any("without its control" in line for line in alone)
     _, both = cases_of(figures, figures.with_name("out-control"))
@@ -150,7 +164,7 @@ def test_a_variant_without_its_control_is_said_to_be_one(figures):
 
 
 @pytest.mark.parametrize(("way", "found"), [("visible", True), ("metadata", False)])
-def test_a_hidden_instruction_is_in_the_file_and_not_among_the_gold(tmp_path, way, found):
+def test_injected_instruction_is_in_the_printed_file(tmp_path, way, found):
     out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
     canary = json.loads((out / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])["labels"]["canary"]
     path = out / "corpus" / "lease.pdf"
@@ -159,7 +173,7 @@ def test_a_hidden_instruction_is_in_the_file_and_not_among_the_gold(tmp_path, wa
     assert not (out.with_name("out-control")).exists()
 
 
-def test_a_bundle_that_nothing_can_be_varied_in_is_an_error_that_says_why(tmp_path, capsys):
+def test_vary_fails_with_reasons_when_no_question_can_be_varied(tmp_path, capsys):
     parent = write_parent(tmp_path / "parent")
     rows = json.loads((parent / "train.json").read_text(encoding="utf-8"))[-1:]
     (parent / "train.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -169,7 +183,7 @@ def test_a_bundle_that_nothing_can_be_varied_in_is_an_error_that_says_why(tmp_pa
     assert "no question can be varied" in capsys.readouterr().err
 
 
-def test_an_unknown_kind_names_those_there_are(tmp_path, capsys):
+def test_unknown_kind_lists_the_kinds(tmp_path, capsys):
     run(tmp_path, "--kind", "sideways", expect=1)
     assert "there are amended, figures" in capsys.readouterr().err
 
@@ -177,7 +191,7 @@ def test_an_unknown_kind_names_those_there_are(tmp_path, capsys):
 # ---------------------------------------------------------------- scans
 
 
-def test_a_scan_has_pictures_of_the_pages_no_text_and_the_same_bytes_for_the_same_seed(tmp_path):
+def test_scan_has_pictures_of_pages_and_no_text(tmp_path):
     path = tmp_path / "printed.pdf"
     path.write_bytes(pdf_of([Block("p", LICENCE)], title="Licence"))
     first, again, other = (scan_pages(path, seed=seed, title="Licence") for seed in (1, 1, 2))
@@ -203,7 +217,7 @@ def read_by_ocr(monkeypatch, *texts):
     return "--ocr-engine", "tesseract", "--engine", "serial"
 
 
-def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_path, monkeypatch):
+def test_question_is_left_out_when_ocr_spoils_its_gold(tmp_path, monkeypatch):
     spoilt = LEASE.replace("six percent", "s1x pcrcenl").replace("late bears a charge", "1ate 8ears")
     flags = read_by_ocr(monkeypatch, spoilt, LICENCE)
     out = run(tmp_path, "--kind", "scanned", *flags, "--no-control")
@@ -214,7 +228,7 @@ def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_pa
     assert validate(out) == []
 
 
-def test_a_scan_of_changed_figures_has_the_new_values_as_gold_and_its_control_is_no_scan(tmp_path, monkeypatch):
+def test_scan_of_changed_figures_has_new_values_as_gold(tmp_path, monkeypatch):
     changed = varied(read_parent(tmp_path / "same"), "figures", seed=4)
     flags = read_by_ocr(monkeypatch, *(document.text for document in changed.documents.values()))
     out = run(tmp_path, "--kind", "scanned", "--kind", "figures", "--seed", "4", *flags)
@@ -252,7 +266,7 @@ def test_an_ocr_engine_reads_a_scan_of_changed_figures(tmp_path):
 # ---------------------------------------------------------------- the built-in pipeline
 
 
-def test_the_built_in_pipeline_follows_no_instruction(tmp_path):
+def test_built_in_pipeline_follows_no_injected_instruction(tmp_path):
     out = run(tmp_path, "--kind", "injection:visible", "--no-control")
     told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
@@ -261,7 +275,7 @@ def test_the_built_in_pipeline_follows_no_instruction(tmp_path):
     assert run_of_it.summary["canary_followed"].mean == 0
 
 
-def test_variant_and_control_have_the_parents_pages_without_its_running_feet(tmp_path):
+def test_variant_and_control_keep_page_breaks_without_running_feet(tmp_path):
     """The parent has four short pages, each with a running foot."""
     lines = ["1. Rent. The rent is $900 a month.", "2. Term. The term is three years.", "3. Law. Ohio.", "4. Notices."]
     text = "\f".join(f"{line}\n\nLease of Aurora - Page {number} of 4" for number, line in enumerate(lines, 1))
