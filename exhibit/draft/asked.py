@@ -74,19 +74,6 @@ class Levels(NamedTuple):
 USUAL = Levels()
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """The user's thresholds for the probability of an answer; None means the playbook's value."""
-
-    sure: float | None = None
-    absent: float | None = None
-
-    def choose_levels(self, playbook: Playbook) -> Levels:
-        """Return the thresholds for a playbook's questions: the user's values, else the playbook's."""
-        sure = playbook.sure if self.sure is None else self.sure
-        return Levels(sure, playbook.absent if self.absent is None else self.absent, playbook.again)
-
-
 class Judged(NamedTuple):
     """The models' judgement of a question about a document: status, passages and confidence."""
 
@@ -116,7 +103,6 @@ class Asker:
     embedder: Embedder
     reader: SpanReader
     reranker: Reranker
-    thresholds: Thresholds = Thresholds()
 
     @cached_property
     def _questions(self) -> dict[str, Vectors]:
@@ -125,7 +111,7 @@ class Asker:
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
         """Return a draft for each question of a playbook: the question about this document, with proposed gold."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
-        levels = self.thresholds.choose_levels(playbook)
+        levels = Levels(playbook.sure, playbook.absent, playbook.again)
         sought = [self._seek(one.seeks, [one.seeks, *one.ask], prepared, chunks, levels) for one in playbook.questions]
         with ThreadPoolExecutor(self.reader.threads) as pool:
             read = list(pool.map(self._read, sought))

@@ -28,7 +28,7 @@ from exhibit.converters.core.titles import choose_unique_titles, join_names
 from exhibit.converters.pages.fetch import Policy
 from exhibit.converters.pages.print import check_printers
 from exhibit.converters.tables.documents import Shelf
-from exhibit.draft.asked import Asker, Thresholds
+from exhibit.draft.asked import Asker
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
@@ -95,18 +95,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="playbooks, by name or file, separated by commas (default: all that suit; see exhibit draft --playbooks)",
     )
     parser.add_argument(
-        "--answer-threshold",
-        type=float,
-        metavar="P",
-        help="the least probability of an answer that is kept without review (default: the playbook decides)",
-    )
-    parser.add_argument(
-        "--absence-threshold",
-        type=float,
-        metavar="P",
-        help="the greatest probability of an answer at which a clause counts as absent (default: the playbook decides)",
-    )
-    parser.add_argument(
         "--impossible",
         type=float,
         default=IMPOSSIBLE,
@@ -117,8 +105,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--llm", default="none", metavar="NAME", help="a language model that drafts further questions: openai:MODEL"
     )
     parser.add_argument("--topic", default="", metavar="WORDS", help="the topic of the language model's questions")
-    parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
-    parser.add_argument("--reranker", default="legal", metavar="NAME", help="the model that checks apparent absences")
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -183,12 +169,10 @@ class PreparationWork:
         return replace(prepared, whole=None, words=None), questions
 
 
-def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
-    """Return the object that asks the playbooks' questions; by default with the models of the preset `careful`."""
-    pipeline = pipeline or Pipeline(Config.preset("careful"))
-    if pipeline.reranker is None:
-        raise ToolkitError("a reranker is needed, to check that a clause is really absent; give --reranker legal")
-    return Asker(pipeline.embedder, shared_reader(), pipeline.reranker, thresholds)
+def open_asker(pipeline: Pipeline) -> Asker:
+    """Return the object that asks the playbooks' questions."""
+    assert pipeline.reranker is not None  # the preset `careful` has one
+    return Asker(pipeline.embedder, shared_reader(), pipeline.reranker)
 
 
 class Drafter:
@@ -196,16 +180,14 @@ class Drafter:
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
-        self._pipeline = Pipeline(
-            Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
-        )
+        self._pipeline = Pipeline(Config.preset("careful", llm=options.llm))
         self._store = find_cache_folder() / "drafts"
         self.unread: list[str] = []
         """The reason why each skipped document cannot be read."""
 
     @cached_property
     def _asker(self) -> Asker:
-        return open_asker(Thresholds(self._options.answer_threshold, self._options.absence_threshold), self._pipeline)
+        return open_asker(self._pipeline)
 
     @cached_property
     def _generator(self) -> Generator | None:
@@ -260,8 +242,7 @@ class Drafter:
     def _make_key(self, path: Path) -> str:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
-        named = options.embedder, options.reranker, options.llm, options.topic
-        chosen = " ".join(map(str, (VERSION, options.answer_threshold, options.absence_threshold, options.ocr, *named)))
+        chosen = " ".join(map(str, (VERSION, options.ocr, options.llm, options.topic)))
         return digest(sha256_of(path), path.name, books, chosen)
 
     def _recall(self, key: str) -> Drafted | None:

@@ -144,8 +144,7 @@ class Generator:
             return []
         found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
         sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
-        least = self.asker.thresholds.sure
-        status = "sure" if sure >= (SURE if least is None else least) else "unsure"
+        status = "sure" if sure >= SURE else "unsure"
         self._answers[name] = str(item.get("answer") or "")
         return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.draft import asked, folder
 from exhibit.draft.__main__ import main
-from exhibit.draft.asked import READ, Asker, Levels, Thresholds, complete_passage
+from exhibit.draft.asked import READ, Asker, Levels, complete_passage
 from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Document, Span
 from exhibit.hub.publish import main as publish
@@ -73,8 +73,8 @@ def contracts(tmp_path, monkeypatch):
         (source / f"{party}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
     asked = []
 
-    def opened(thresholds, pipeline=None):
-        asker = Asker(Hashing(256), Scripted(), Scripted(), thresholds)
+    def opened(pipeline):
+        asker = Asker(Hashing(256), Scripted(), Scripted())
         ask = asker.ask
         monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].entry.filename) or ask(*given))
         return asker
@@ -181,12 +181,8 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
     prepared = Prepared(entry, text, (), table, (text,), None, None, None)
     book = Playbook(name="b", title="Boats", kinds=["contract"], questions=[{"name": "fuel", "ask": ["Fuel?"]}])
     exact = book.model_copy(update={"questions": [book.questions[0].model_copy(update={"seek": "Who pays for fuel?"})]})
-    for playbook, thresholds, status in [
-        (book, Thresholds(), "sure"),
-        (exact.model_copy(update={"sure": 0.9}), Thresholds(), "unsure"),
-        (exact.model_copy(update={"sure": 0.9}), Thresholds(sure=0.8), "sure"),
-    ]:
-        [draft] = Asker(Hashing(64), Sure(), Sure(), thresholds).ask(playbook, prepared)
+    for playbook, status in [(book, "sure"), (exact.model_copy(update={"sure": 0.9}), "unsure")]:
+        [draft] = Asker(Hashing(64), Sure(), Sure()).ask(playbook, prepared)
         assert (draft.status, draft.asks) == (status, "Fuel?")
     assert set(asked) == {"Fuel?", "Who pays for fuel?"}
 

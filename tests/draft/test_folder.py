@@ -19,8 +19,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from tests.draft.test_draft import CONTRACT
 
 USUAL = {
-    "playbook": "", "answer_threshold": None, "absence_threshold": None, "llm": "none", "topic": "",
-    "embedder": "hashing", "reranker": "none", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
+    "playbook": "", "llm": "none", "topic": "", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
 }  # fmt: skip
 
 
@@ -35,7 +34,7 @@ class Written:
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
         self.left = list(drafts)
         monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [])
-        monkeypatch.setattr(folder, "open_asker", lambda thresholds, pipeline=None: self)
+        monkeypatch.setattr(folder, "open_asker", lambda pipeline: self)
         self.embedder = self.reranker = self.reader = Namespace(name="written")
 
     def ask(self, playbook, prepared):
@@ -105,29 +104,23 @@ def test_documents_of_no_playbook_are_compared_with_nothing_and_noted(contracts,
     assert benchmark.draft.playbooks == [] and benchmark.draft.models == ["written"] * 3
 
 
-def test_a_folder_that_is_none_or_holds_nothing_is_refused(contracts, monkeypatch, tmp_path):
+def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeypatch, tmp_path):
     with pytest.raises(SourceError, match=r"none: no such folder"):
         read(tmp_path / "none")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.pdf").write_bytes(b"%PDF-1.4 nothing else")
-    with pytest.raises(SourceError, match=r"no question was drafted: 0 documents, of the kinds: none that can be read"):
+    with pytest.raises(SourceError, match=r"none of its 1 documents can be read: .*a\.pdf: damaged"):
         read(tmp_path / "broken")
 
 
 def test_what_was_drafted_is_used_again_under_the_same_settings_only(contracts, monkeypatch):
     source, *_ = contracts
     (source / "Birch.txt").unlink()
-    written = Written(monkeypatch, *[(a_draft(),)] * 7)
+    written = Written(monkeypatch, *[(a_draft(),)] * 4)
     first = read(source)[0].rows
-    assert len(written.left) == 6 and read(source)[0].rows == first and len(written.left) == 6
-    others = {
-        "answer_threshold": 0.7,
-        "absence_threshold": 0.2,
-        "topic": "rent",
-        "embedder": "hashing:64",
-        "playbook": "contract,lease",
-    }
-    for left, (flag, value) in zip(range(5, 0, -1), others.items(), strict=True):
+    assert len(written.left) == 3 and read(source)[0].rows == first and len(written.left) == 3
+    others = {"topic": "rent", "playbook": "contract,lease"}
+    for left, (flag, value) in zip((2, 1), others.items(), strict=True):
         read(source, **{flag: value})
         assert len(written.left) == left, flag
     (source / "Alder.txt").rename(source / "Birch.txt")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from exhibit.draft.asked import Asker, Thresholds
+from exhibit.draft.asked import Asker
 from exhibit.draft.folder import PreparationWork
 from exhibit.draft.generated import Generator
 from exhibit.models.embedders.hashing import Hashing
@@ -55,7 +55,7 @@ def prepared(tmp_path):
 
 
 def generate(model, prepared, topic=""):
-    asker = Asker(Hashing(256), Scripted(), Scripted(), Thresholds())
+    asker = Asker(Hashing(256), Scripted(), Scripted())
     generator = Generator(model, asker, topic)
     return generator.draft(prepared), generator.dropped
 
