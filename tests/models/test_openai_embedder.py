@@ -83,6 +83,8 @@ def read_lengths(vectors):
 def test_embed_sends_batches_and_keeps_the_order(server):
     model = openai.open("local-model")
     assert model.dimensions == 4 and model.name == "openai:local-model"
+    assert read_lengths(model.embed(["", "x" * 100_000], role="query")) == [1, 24_000]
+    server.requests[1:] = []
     texts = ["x" * (1 + n % 50) for n in range(500)]
     vectors = model.embed(texts, role="passage")
     assert read_lengths(vectors) == [len(text) for text in texts]
@@ -90,12 +92,6 @@ def test_embed_sends_batches_and_keeps_the_order(server):
     batches = [call["input"] for call in server.requests[1:]]
     assert sum(map(len, batches)) == 500 and max(map(len, batches)) <= 96
     assert {(call["path"], call["key"]) for call in server.requests} == {("/v1/embeddings", f"Bearer {KEY}")}
-
-
-def test_embed_sends_a_space_for_a_blank_text(server):
-    model = OpenAIEmbedder("m")
-    assert read_lengths(model.embed(["", "\n", "x" * 100_000], role="query")) == [1, 1, 24_000]
-    assert model.embed([], role="query").shape == (0, 4)
 
 
 def test_embed_stops_after_the_timeout_of_the_pipeline(server, tmp_path):

@@ -156,10 +156,7 @@ def test_interrupted_change_leaves_the_index_as_it_was(tmp_path, corpus, monkeyp
         (lambda f: (f / MANIFEST).unlink(), "no index here"),
         (lambda f: (f / MANIFEST).write_text("{"), "damaged"),
         (lambda f: (f / MANIFEST).write_text('{"format": "exhibit-index/1"}'), "not an index of this version"),
-        (lambda f: (f / "chunk.faiss").write_bytes(b"x"), "chunk.faiss is missing or damaged"),
         (lambda f: (f / "index.sqlite").unlink(), "index.sqlite is missing or damaged"),
-        (lambda f: (f / "more.txt").write_text("x"), "more.txt is missing or damaged"),
-        (lambda f: (f / "link").symlink_to("/etc/hosts"), "a link"),
     ],
 )
 def test_damaged_index_is_reported_with_advice(tmp_path, corpus, damage, message):
