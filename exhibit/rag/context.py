@@ -50,7 +50,6 @@ class AnswerContext:
     text: str
     """The sources and the summaries of their documents, for the prompt of a language model."""
     sources: tuple[Source, ...]
-    tokens: int
     confidence: float | None = None
     """The probability by retrieval that a source answers the question; None if retrieval computes none."""
     left_out: int = 0
@@ -75,15 +74,10 @@ class Answer:
     unsupported: tuple[str, ...] = ()
     """Claims whose citation names no source, or a source that does not share their words."""
     refused: bool = False
-    retried: bool = False
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
     """The probability that the documents contain an answer; None if the answerer computes none."""
-    short: str = ""
-    """The short answer: a value, a name, Yes or No; "" if the question asks for none or the answerer is unsure."""
-    quotes: tuple[str, ...] = ()
-    """The quoted words, exactly as in the text of the documents."""
 
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
@@ -102,7 +96,7 @@ def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int =
         part, text = _cut_to_fit(fitting[0], summaries, budget)
         fitting = [part]
     sources = tuple(Source(number, hit) for number, hit in enumerate(fitting, 1))
-    return AnswerContext(text, sources, count_tokens(text), left_out=len(distinct) - len(fitting))
+    return AnswerContext(text, sources, left_out=len(distinct) - len(fitting))
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:

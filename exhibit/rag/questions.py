@@ -21,10 +21,8 @@ KIND = re.compile(
     r"(?i)(?:\b(?:privacy|cookies?|data[ -]protection) (?:polic(?:y|ies)|statements?|notices?)|"
     r"\bterms (?:of (?:service|use|sale)|and conditions)|\bndas?\b|\bplan of (?:merger|reorgani[sz]ation)|"
     r"\bpractice directions?(?: \d+\w*)?|\b(?:amendment|addendum|supplement) (?:no\b\.?|number|n°|#) ?\d+|"
-    r"\b(?:agreements?|contracts?|undertakings?|deeds?|leases?|polic(?:y|ies)|guides?|judgments?|acts?|"
-    r"regulations?|"
-    r"directives?|treat(?:y|ies)|covenants?|memorand(?:um|a)|statutes?|rules)\b)"
-    r"(?: of \d{4}\b| (?:18|19|20)\d\d\b)?"
+    r"\b(?:agreements?|contracts?|undertakings?|deeds?|leases?|polic(?:y|ies)|guides?|judgments?|acts?|regulations?|"
+    r"directives?|treat(?:y|ies)|covenants?|memorand(?:um|a)|statutes?|rules)\b)(?: of \d{4}\b| (?:18|19|20)\d\d\b)?"
 )
 AS_OF = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
 """Matches a day before a question: `As of 1 March 2021: `."""
@@ -50,37 +48,31 @@ valid binding written oral
 )
 # Words that introduce a name before a question.
 LEAD = re.compile(
-    r"(?i)\s*(?P<lead>consider(?:ing)?|under|in (?:respect of|relation to|the context of)|in|within|"
-    r"according to|as per|"
-    r"per|pursuant to|based on|for|with (?:respect|regard|reference) to|regarding|concerning|given|looking at|"
-    r"take|"
-    r"review|about|on|from|as to|as regards|re|refer(?:ring)? to|with|having read|turning to|see)\b[\s:]*"
+    r"(?i)\s*(?P<lead>consider(?:ing)?|under|in (?:respect of|relation to|the context of)|in|within|according to|"
+    r"as per|per|pursuant to|based on|for|with (?:respect|regard|reference) to|regarding|concerning|given|looking at|"
+    r"take|review|about|on|from|as to|as regards|re|refer(?:ring)? to|with|having read|turning to|see)\b[\s:]*"
 )
 ASKING = r"what|which|whom|whose|how|when"
 # Words that a question begins with.
 OPENER = re.compile(
     rf"(?i)\W*(?:and |then |so |please )?(?:{ASKING}|who|where|why|does|do|did|am|is|are|was|were|may|can|"
-    r"could|shall|"
-    r"should|will|would|must|might|has|have|had|if|whether|(?:under|to|for|in|on|at|by|until|from|with|within|"
-    r"after) "
+    r"could|shall|should|will|would|must|might|has|have|had|if|whether|(?:under|to|for|in|on|at|by|until|from|with|"
+    r"within|after) "
     rf"(?:{ASKING})|describe|explain|list|identify|summari[sz]e|state|show|tell|find|give|specify|name|quote|"
-    r"outline|"
-    r"locate|please|i (?:want|would|need|wonder))\b"
+    r"outline|locate|please|i (?:want|would|need|wonder))\b"
 )
 PAUSE = re.compile(r"[;,:—–?]|\s-\s")
 # Words that introduce a name in the middle or at the end, and are removed with it.
 PREPOSITION = re.compile(
-    r"(?i)(?:\b(?:in|under|within|of|by|from|to|per|according to|pursuant to|as per|on|for|with|regarding|"
-    r"concerning|about|"
-    r"(?:as )?set (?:out|forth) in|based on|stated in|contained in|governed by)\s+)?"
-    r"(?:\b(?:the|this|that|their|an?)\s+)?$"
+    r"(?i)(?:\b(?:in|under|within|of|by|from|to|per|according to|pursuant to|as per|on|for|with|regarding|concerning|"
+    r"about|(?:as )?set (?:out|forth) in|based on|stated in|contained in|governed by)\s+)?(?:\b(?:the|this|that|their|"
+    r"an?)\s+)?$"
 )
 # Words between a kind and the names that follow it.
 JOIN = re.compile(
     r"(?i)\s*+(?:,\s*+)?(?:(?:entered into|made|signed|executed|concluded|"
-    r"dated [\w ,]{4,24}?)\s+)?(?:by and )?"
-    r"(?P<join>between|among|amongst|of|with|by|from|for|dated|named|called|titled)\b"
-    r"(?: and between\b| and among\b)?\s*"
+    r"dated [\w ,]{4,24}?)\s+)?(?:by and )?(?P<join>between|among|amongst|of|with|by|from|for|dated|named|called|"
+    r"titled)\b(?: and between\b| and among\b)?\s*"
 )
 # A word that is written as a name: a capital or a figure, a possessive, `iPhone`, `A&B`.
 NAMED = re.compile(r"(?s)[(\[]?[^\W_a-z]|.*(?:['’]s?\W{0,9}$|[a-z][A-Z]|&)")

@@ -86,8 +86,7 @@ class LLMAnswerer:
         again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
         for index, reply in zip(weak, self._complete(again), strict=True):
             second = _judge(*asked[index], [first[index], reply])
-            best = min(second, answers[index], key=_rank_weakness)
-            answers[index] = replace(best, retried=True, usage=second.usage)
+            answers[index] = replace(min(second, answers[index], key=_rank_weakness), usage=second.usage)
         return answers
 
     def _complete(self, prompts: Sequence[Prompt]) -> list[Completion]:

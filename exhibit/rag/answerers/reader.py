@@ -204,8 +204,7 @@ class ReaderAnswerer:
         value = _find_short_answer(question, asks, kind, quotes, several=several)
         text = (f"{value}: " if value else "") + "\n\n".join(quote.cited for quote in quotes)
         verdict = verify(claims_of(text), context.sources, given=question)
-        words = tuple(quote.text for quote in quotes)
-        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, short=value, quotes=words)
+        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure)
 
 
 def _read(
