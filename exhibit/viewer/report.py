@@ -41,7 +41,7 @@ from exhibit.viewer.tables import MEANINGS, group_rows, make_breakdowns, make_fu
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 IMAGES = "pages"
 """The folder of the page pictures, beside the pieces."""
-_SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
+_SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "keys.js")
 
 Body = Callable[[Matching, Record, list[str]], str]
 """A function that makes the page's body from the counted questions, the script's data and the notes."""

@@ -297,7 +297,7 @@ def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
 
 def narrow(page: Page, **wanted: str) -> None:
     """Filter the list by these facets, and clear all others."""
-    page.evaluate("sort.value = ''; clearFilters()")
+    page.evaluate("clearFilters()")
     for facet, value in wanted.items():
         pick(page, facet, value)
 

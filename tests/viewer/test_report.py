@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections import Counter
@@ -67,7 +65,7 @@ def page(once) -> Iterator[Page]:
     """The report in its initial state on a wide screen; console errors and external requests fail the test."""
     once.set_viewport_size({"width": 1400, "height": 900})
     once.emulate_media(media="screen", color_scheme="light")
-    once.evaluate("sort.value = ''; closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
+    once.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
     yield once
     assert COMPLAINTS == []
 
@@ -202,12 +200,11 @@ def test_a_stage_lists_the_questions_that_lost_gold_there(tab, results, tmp_path
     assert shown(page) == 1 and page.evaluate("keyOf(lines[indexAt(0)])") == f"leases/{lost['id']}"
 
 
-def test_what_the_list_is_narrowed_and_sorted_by_is_in_the_address(page, tab):
+def test_what_the_list_is_narrowed_by_is_in_the_address(page, tab):
     narrow(page, dataset="leases", outcome="wrong")
     page.fill("#search", "who pays")
-    page.select_option("#sort", "least")
     words, count = page.evaluate("location.hash"), shown(page)
-    assert words == "#?q=who+pays&outcome=wrong&dataset=leases&sort=least"
+    assert words == "#?q=who+pays&outcome=wrong&dataset=leases"
     other = tab.open(page.evaluate("location.href"), COMPLAINTS)
     other.wait_for_function("() => byId('count').textContent.includes(' of ')")
     assert shown(other) == count and other.input_value("#search") == "who pays"
@@ -284,18 +281,6 @@ def test_all_pieces_of_a_passage_are_on_the_page_and_its_added_words_are_named(r
     assert item.locator("mark.added").inner_text() == summary and "in 2 pieces" in item.inner_text()
     assert "has added words, which no document has" in item.inner_text()
     assert page.locator("figure.page rect.hit").count() >= 2, "both ends are marked, and nothing between them"
-
-
-def test_what_is_shown_is_exported(page, rows):
-    narrow(page, dataset="leases", outcome="wrong")
-    with page.expect_download() as download:
-        page.click("#export")
-    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
-    exported = list(csv.DictReader(io.StringIO(text)))
-    wanted = [row for name, row in rows if name == "leases" and row["outcome"] == "wrong"]
-    assert [record["id"] for record in exported] == [str(row["id"]) for row in wanted]
-    assert [record["question"] for record in exported] == [row["question"] for row in wanted]
-    assert json.loads(exported[0]["labels"])["parity"] == str(wanted[0]["labels"]["parity"])
 
 
 # ---------------------------------------------------------------- a case

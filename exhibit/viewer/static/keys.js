@@ -40,7 +40,6 @@ function onKey(event) {
 }
 
 META.facets.forEach((facet, index) => fillSelect(selects[index], facet));
-sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, words)));
 panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
 document.querySelector(".line-head")?.style.setProperty("--runs", RUNS);
 
@@ -52,13 +51,12 @@ list.addEventListener("click", (event) => {
 window.addEventListener("resize", redraw);
 wide.addEventListener("change", settle);
 settle();
-for (const control of [...selects, sort]) control.addEventListener("change", filter);
+for (const control of selects) control.addEventListener("change", filter);
 search.addEventListener("input", filter);
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 for (const name of ["clear", "clear-all"]) byId(name).addEventListener("click", () => { clearFilters(); search.focus(); });
 byId("help-open").addEventListener("click", () => help.showModal());
 byId("help-close").addEventListener("click", () => help.close());
-byId("export").addEventListener("click", exportShown);
 document.addEventListener("keydown", onKey);
 window.addEventListener("hashchange", followAddress);
 for (const pick of document.querySelectorAll("[data-pick]")) {

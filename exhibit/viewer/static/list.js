@@ -148,19 +148,9 @@ function move(place, { open = false } = {}) {
   if (open || current >= 0) openCase(indexAt(active));
 }
 
-// ---------------------------------------------------------------- narrowing and ordering
+// ---------------------------------------------------------------- narrowing
 
 const selects = META.facets.map((facet) => byId(`facet-${facet.name}`));
-const sort = byId("sort");
-
-const compareWords = (one, other) => String(one).localeCompare(String(other), "en", { numeric: true });
-const least = (line) => Math.min(...line.slice(FOUND, FOUND + RUNS).map((one) => one ?? 2));
-const ORDERS = {
-  "": [SEVERAL ? "changes for the worse first" : "unfavourable outcomes first", null],
-  number: ["benchmark and number", (a, b) => compareWords(keyOf(a), keyOf(b))],
-  document: ["document", (a, b) => compareWords(a[FIELD.file], b[FIELD.file])],
-  least: ["least gold found first", (a, b) => least(a) - least(b)],
-};
 
 const brief = (words) => (words.length > 70 ? `${words.slice(0, 69)}…` : words);
 
@@ -194,15 +184,13 @@ let filtering = 0;
 async function filter() {
   filtering += 1;
   const turn = filtering;
-  const order = ORDERS[sort.value]?.[1];
-  if (narrowed() || order) {
+  if (narrowed()) {
     if (arrivedLines < META.total) {
       count.textContent = "Reading the list …";
       await allLines();
       if (turn !== filtering) return;
     }
     matching = matched();
-    if (order) matching.sort((a, b) => order(lines[a], lines[b]) || a - b);
   } else matching = null;
   showPicked();
   active = Math.max(0, matching ? matching.indexOf(current) : current);
@@ -210,7 +198,7 @@ async function filter() {
   reveal(active);
   draw();
   const all = number(META.total);
-  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${ORDERS[sort.value][0]}`;
+  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${SEVERAL ? "changes for the worse" : "unfavourable outcomes"} first`;
   byId("nothing").hidden = shownCount() > 0;
   list.hidden = !shownCount();
   byId("clear").hidden = !narrowed();
@@ -230,7 +218,6 @@ function filterWords() {
   const told = new URLSearchParams();
   if (search.value.trim()) told.set("q", search.value.trim());
   META.facets.forEach((facet, index) => { if (selects[index].value !== "") told.set(facet.name, facet.values[Number(selects[index].value)]); });
-  if (sort.value) told.set("sort", sort.value);
   return String(told);
 }
 
@@ -251,7 +238,6 @@ async function followAddress() {
     const told = new URLSearchParams(words);
     search.value = told.get("q") ?? "";
     META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, told.get(facet.name)); });
-    sort.value = told.get("sort") in ORDERS ? told.get("sort") : "";
     await filter();
   }
   if (!key.includes("/")) return;

@@ -47,7 +47,7 @@ class Sheet {
   listen() {
     const at = (event) => {
       const part = event.target.closest && event.target.closest(".word");
-      return part ? Number(part.dataset.at) : this.nearest(event);
+      return part ? Number(part.dataset.at) : -1;
     };
     this.ground.addEventListener("pointerdown", (event) => {
       const place = at(event);
@@ -81,23 +81,6 @@ class Sheet {
       this.paint();
     });
     this.ground.addEventListener("blur", () => this.paint());
-  }
-
-  nearest(event) {
-    // between words, the one that ends before the pointer on its line
-    if (!this.told.src || !this.dragging) return -1;
-    const box = this.ground.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * this.told.width;
-    const y = ((event.clientY - box.top) / box.height) * this.told.height;
-    let best = -1;
-    let least = Infinity;
-    this.words.forEach((word, at) => {
-      for (const [left, top, width, height] of word.slice(3)) {
-        const far = Math.max(left - x, 0, x - left - width) + 4 * Math.max(top - y, 0, y - top - height);
-        if (far < least) [best, least] = [at, far];
-      }
-    });
-    return best;
   }
 
   middle(at) {
