@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +14,6 @@ from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.metrics import register
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import Difference, Overlap, count_overlap
 from exhibit.evaluation.text_tables import (
     ALL,
     choose_metrics,
@@ -28,6 +26,8 @@ from exhibit.evaluation.text_tables import (
 )
 from exhibit.runtime.command import print_note
 from exhibit.schemas.run import REPORT, Means, RunQuestion
+from exhibit.viewer.compare import Comparison as TwoRuns
+from exhibit.viewer.compare import compare_two
 from exhibit.viewer.report import write_report
 
 if TYPE_CHECKING:
@@ -104,22 +104,8 @@ def _make_frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFram
     return frame.set_index(index) if len(frame) else frame
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(TwoRuns):
     """The differences of a second run from a first, paired by question."""
-
-    differences: dict[str, Difference]
-    overlap: Overlap
-    names: tuple[str, str] = ("the first run", "the second run")
-
-    @property
-    def regressions(self) -> list[str]:
-        """The metrics that are significantly worse or, with too few documents, much worse."""
-        return regression.find_regressions(self.differences)
-
-    @property
-    def better(self) -> str:
-        return regression.describe_better(self.names, self.differences, self.regressions)
 
     def __repr__(self) -> str:
         lines = diff_lines(self.differences, choose_metrics(self.differences), self.overlap)
@@ -138,10 +124,7 @@ class Comparison:
 def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
     """Compare two runs, each given as a run or as its folder, on the questions that are the same in both."""
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
-    before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
-    regression.check_comparable([run.folder for run in runs], differences, shared)
-    return Comparison(differences, shared, (runs[0].name, runs[1].name))
+    return Comparison(**vars(compare_two(runs[0], runs[1])))
 
 
 Place = Bundle | Path | str

@@ -1,6 +1,7 @@
 """The page that compares a run with others: their metrics side by side, and the questions that changed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import count_losses, describe_losses
-from exhibit.evaluation.statistics import compare, count_overlap, summarise_run
+from exhibit.evaluation.statistics import Difference, Overlap, compare, count_overlap, summarise_run
 from exhibit.evaluation.text_tables import describe_not_compared
 from exhibit.viewer.page import Record, render
 from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching
@@ -21,6 +22,33 @@ NAME = "compare.html"
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """The differences of a second run from a first, paired by question."""
+
+    names: tuple[str, str]
+    differences: dict[str, Difference]
+    overlap: Overlap
+    regressions: list[str]
+    """The metrics and outcomes that are worse beyond chance or, with too few documents, much worse."""
+
+    @property
+    def better(self) -> str:
+        """Which of the two runs is better, in a sentence."""
+        return regression.describe_better(self.names, self.differences, self.regressions)
+
+
+def compare_two(
+    first: RunResults, second: RunResults, metrics: Sequence[str] = (), *, max_fall: float = regression.MAX_FALL
+) -> Comparison:
+    """Compare two runs on the questions that are the same in both; raise an error if there are none."""
+    before, after = (list(run.tables.values()) for run in (first, second))
+    differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
+    regression.check_comparable([first.folder, second.folder], differences, shared)
+    worse = regression.find_regressions(differences, metrics, max_fall=max_fall)
+    return Comparison((first.name, second.name), differences, shared, worse)
+
+
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: str = "", **how: Any) -> Path:
     """Write a page that compares the first results folder with each of the others, and return its path.
 
@@ -29,17 +57,11 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
     runs = [RunResults(folder) for folder in folders]
     name_apart(runs)
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
-    overlaps = [count_overlap(tables[0], other) for other in tables[1:]]
-    better, moved, left_out = [], [], []
-    losses = [count_losses(run) for run in runs]
-    for name, folder, other, loss, shared in zip(names[1:], folders[1:], tables[1:], losses[1:], overlaps, strict=True):
-        differences = regression.compare_runs(tables[0], other)
-        regression.check_comparable([folders[0], folder], differences, shared)
-        better.append(
-            regression.describe_better([names[0], name], differences, regression.find_regressions(differences))
-        )
-        moved += [f"{name}: {line}" for line in describe_losses(losses[0], loss)]
-        left_out += [f"{name}: {line}" for line in describe_not_compared(shared)]
+    compared = [compare_two(runs[0], run) for run in runs[1:]]
+    left_out = [f"{one.names[1]}: {line}" for one in compared for line in describe_not_compared(one.overlap)]
+    first, *losses = map(count_losses, runs)
+    moves = zip(names[1:], losses, strict=True)
+    moved = [f"{name}: {line}" for name, loss in moves for line in describe_losses(first, loss)]
 
     def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
         counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
@@ -52,10 +74,10 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
             notes=notes,
             grids=_make_grids(names, tables),
             meanings=MEANINGS,
-            asked=min(one.asked for one in overlaps),
-            answered=min(one.answered for one in overlaps),
+            asked=min(one.overlap.asked for one in compared),
+            answered=min(one.overlap.answered for one in compared),
             left_out=left_out,
-            better=better,
+            better=[one.better for one in compared],
             moved=moved,
             funnels=[
                 (run.name, tallies[run.name].stages, make_funnel(tallies[run.name].stages, run.means)) for run in runs

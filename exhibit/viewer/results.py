@@ -22,7 +22,6 @@ from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.result_exports import FORMS, export_results
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import count_losses, describe_losses
-from exhibit.evaluation.statistics import count_overlap
 from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
 from exhibit.runtime.command import (
     Parser,
@@ -133,15 +132,12 @@ def _print_summary(options: Any) -> int:
 
 def _print_diff(options: Any) -> int:
     runs = [RunResults(run) for run in options.runs]
-    before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
-    regression.check_comparable(options.runs, differences, shared)
+    compared = comparison.compare_two(runs[0], runs[1], options.metrics, max_fall=options.max_fall)
+    differences, shared, worse = compared.differences, compared.overlap, compared.regressions
     names = list(differences) if options.all else choose_metrics(differences, options.metrics)
-    worse = regression.find_regressions(differences, options.metrics, max_fall=options.max_fall)
-    better = regression.describe_better([run.name for run in options.runs], differences, worse)
-    counts = [regression.count_outcomes(tables) for tables in (before, after)]
+    counts = [regression.count_outcomes(list(run.tables.values())) for run in runs]
     lines = [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
-    lines += [better, "", *diff_lines(differences, [*names, *(n for n in worse if n not in names)], shared)]
+    lines += [compared.better, "", *diff_lines(differences, [*names, *(n for n in worse if n not in names)], shared)]
     lines += ["", "what became of the questions", *format_outcome_counts(*counts)]
     losses = [count_losses(run) for run in runs]
     if changed := describe_losses(*losses):
@@ -152,7 +148,7 @@ def _print_diff(options: Any) -> int:
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
     metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
-    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": better}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": compared.better}
     for name, (first, second) in {"outcomes": counts, "lost_at": losses}.items():
         record[name] = {"before": dict(first), "after": dict(second)}
     print_results(record, "\n".join(lines), as_json=options.json)
