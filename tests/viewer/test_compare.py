@@ -200,7 +200,8 @@ def test_a_question_of_one_run_alone_says_so(page):
 def test_filters_by_change_outcome_dataset_and_error(page, runs, wanted):
     narrow(page, **wanted)
     count = shown(page)
-    records = page.evaluate("Array.from({ length: shownCount() }, (_, place) => recordOf(indexAt(place)))")
+    values = "META.facets.map((facet, at) => [facet.name, facetOf(lines[indexAt(place)], at)])"
+    records = page.evaluate(f"Array.from({{ length: shownCount() }}, (_, place) => Object.fromEntries({values}))")
     told = {name: ("closed the connection" if name == "error" else value) for name, value in wanted.items()}
     assert count == len(records) > 0
     assert all(value in record[name] for record in records for name, value in told.items())
