@@ -118,11 +118,7 @@ def _find_nearest_spans(placement: Placement, parsed: Document, where: float) ->
 
 
 def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
-    """Return the spans of a gold passage's text (`words`) that are missing from a system's text of the document.
-
-    `placement` has the located pieces of the gold text. Words that are missing inside a piece are also
-    included.
-    """
+    """Return the spans of a gold passage's text that a system's text lacks, also inside located pieces."""
     missing = list(placement.added)
     for piece in placement.pieces:
         own = words[piece.start : piece.end]
@@ -221,12 +217,7 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
 
 
 def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
-    """Return the point at which a chunk cuts a gold passage, with the text around this point.
-
-    The chunk is the one that contains most of the passage; `left` has the spans of the passage that it
-    lacks. If it lacks the beginning of the passage, the point is where the chunk starts; otherwise it is
-    where the chunk ends.
-    """
+    """Return where a chunk cuts a gold passage; `left` has the spans that the chunk with most of the passage lacks."""
     (start, end), gap = (place[0].start, place[-1].end), left[0]
     at = gap.end if gap.start <= start else gap.start
     spans = [span for chunk in chunks for span in chunk]
@@ -331,10 +322,7 @@ class GoldStages:
         return own or _REASONS.get(lost, "")
 
     def as_row(self) -> dict[str, Any]:
-        """Return a dict for the results file: the stage that lost the passage, the reason, and each known stage.
-
-        The keys are `lost_at`, `reason` and the names of the stages, such as `text`, `chunks` and `retrieved`.
-        """
+        """Return a dict for the results file: `lost_at`, the reason, and each known stage by its name."""
         row: dict[str, Any] = {"lost_at": self.lost_at, "reason": self.reason}
         if self.page is not None:
             row["page"] = self.page
@@ -450,11 +438,7 @@ _ANSWERED: dict[Outcome | None, Literal["right", "wrong"]] = {
 def stages_of(
     case: Case, prepared: PreparedDocuments | None = None, outcome: Outcome | None = None
 ) -> list[GoldStages]:
-    """Return, for each gold passage, what happened to it at each stage, from the page to the answer.
-
-    The list is empty if the question is impossible or failed. The retrieval stages are unknown for a reply
-    without passages. The citation stage is unknown for a reply without citations.
-    """
+    """Return what happened to each gold passage at each stage; empty if the question is impossible or failed."""
     reply = case.reply
     if case.is_impossible or reply.error:
         return []
@@ -480,11 +464,7 @@ def stages_of(
 
 
 def list_followed_golds(case: Case) -> list[GoldPassage]:
-    """Return the gold passages of a question for which each stage of the system is examined.
-
-    First come the gold passages that were not found in their own document (`absent`), then the distinct gold
-    passages that have a position or a text to compare.
-    """
+    """Return the gold passages not found in their own document, then the distinct ones that can be compared."""
     return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
 
@@ -495,10 +475,7 @@ def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
 
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
-    """Return, for each stage before the answer, the share of a question's gold passages that are not lost by then.
-
-    The keys are metric names, such as `ceiling_retrieved`.
-    """
+    """Return, by metric name such as `ceiling_retrieved`, the share of a question's gold that is left after a stage."""
     return {f"{CEILING}{stage}": compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}
 
 
@@ -521,10 +498,7 @@ STAGE_TITLES = {
 
 
 def find_loss(row: RunQuestion) -> str:
-    """Return the first stage that loses some of a question's gold, or `nowhere` if no stage loses any.
-
-    The result is empty if nothing is known about the gold.
-    """
+    """Return the first stage that loses some of a question's gold, `nowhere`, or an empty text if nothing is known."""
     return (row.lost_at or KEPT) if row.gold_stages else ""
 
 

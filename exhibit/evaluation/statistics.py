@@ -89,10 +89,7 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
 
 
 def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
-    """Return the mean of the means of groups, so that each group has the same weight.
-
-    `keys` has the group of each value, such as its document.
-    """
+    """Return the mean of the means of groups; `keys` has the group of each value, such as its document."""
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
@@ -185,11 +182,7 @@ def _pair_tables(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tu
 
 
 def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
-    """Return the row numbers of the common questions: those in the first table, and those in the second.
-
-    Questions are matched by content or, if the content is unknown, by id. If one table is a variant and the
-    other is its control, questions are matched by the original question from which both were made.
-    """
+    """Return the row numbers of the common questions in both tables, matched by content, id, or common original."""
     if first.name != second.name:  # a variant and its control are matched by their original question
         twins = defaultdict[Any, list[int]](list)
         for at, labels in enumerate(second.labels):
@@ -203,10 +196,7 @@ def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
 
 
 def _list_keys(table: Table, by_content: bool) -> Iterator[Any]:
-    """Yield the key by which each question is matched: its content and a counter, or its id.
-
-    The counter pairs the second of two equal questions with the second one in the other run.
-    """
+    """Yield the key by which each question is matched: its id, or its content and how often it occurred before."""
     if not by_content:
         yield from table.ids
         return
@@ -260,11 +250,7 @@ class _Stratum:
 
 
 def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the values of a metric as weighted groups; in their mean, each dataset counts equally.
-
-    The questions of a dataset may be grouped by a label. The weight of the dataset is then divided equally
-    among these groups.
-    """
+    """Return the values of a metric as weighted groups: datasets count equally, and so do the groups of a dataset."""
     datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [
         _Stratum(tuple(row[0] for row in rows), tuple(row[1] for row in rows), 1 / len(datasets) / len(groups))
@@ -307,11 +293,7 @@ def _draw_means(strata: Sequence[_Stratum]) -> Floats | None:
 
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
-    """Return the mean of each bootstrap resample of a group.
-
-    Each resample draws documents with replacement and takes all their rows. `number` is part of the random
-    seed.
-    """
+    """Return the mean of each resample, which draws documents with all their rows; `number` is part of the seed."""
     # sorted by name, so that the order of the rows does not matter
     _, owner = np.unique(stratum.documents, return_inverse=True)
     sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)

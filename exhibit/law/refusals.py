@@ -27,15 +27,16 @@ _CLASSES = {
     "here present obvious evident possible able at as by into for with sorry unfortunately some",
     "A": "about on regarding concerning",
     "P": "in within from anywhere based",
-    "N": "not no none neither nothing never nowhere unable insufficient fail lack impossible without missing absent",
+    "N": "not no none neither nothing never nowhere unable insufficient fail failed lack lacking impossible without "
+    "missing absent",
     "S": "silent mute quiet unspecified unstated unknown undisclosed unanswerable unclear uncertain unanswered empty",
     "O": "outside beyond open short",
     "C": "closest nearest concern relate focus pertain stop end",
     "D": "agreement contract lease licence license document documentation text context passage excerpt extract source "
-    "material policy handbook snippet paper file statute act law rules search result guide directive chunk page "
-    "article schedule content corpus conditions",
-    "I": "information detail data provision clause indication answer answerable evidence term scope language section "
-    "figure hint basis anything something question reference point topic",
+    "material policy policies handbook snippet paper file statute act law rules search result guide directive chunk "
+    "page article schedule content corpus conditions",
+    "I": "information detail data provision clause indication answer answered answerable evidence term scope language "
+    "section figure hint basis anything something question reference point topic",
     "V": "specify mention mentioned state address disclose define identify reveal find found locate know known "
     "determine verify confirm establish indicate apparent regulate spell record resolve",
     "B": "contain say said provide include cover describe discuss give list name explain make deal speak tell touch go "
@@ -47,13 +48,15 @@ _CLASSES = {
     "Q": "may must shall should need",
     "W": "whether who what how which if when where why whom",
 }
-"""The words of each class, with all their endings; `x` stands for every other word."""
+"""The words of each class; `x` stands for every other word."""
+_INFLECTED = "VBC"
+"""The classes of verbs, whose words stand for all their endings; a noun stands for its plural."""
 _REFUSAL = re.compile(
     r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
     r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TN[ID]"  # this is not stated, lies outside it
     r"|T?I[^QWN]{0,4}(?:O[^Q]*D|N[VPID]|N$)"  # the answer is not in the documents
     r"|(?:M[^NM]{0,2})?M(?:N[ID]|NV(?!xT)|N.{0,2}[TD]|VN[IVTA]|[^NQ]*S)|YNV[TDP]"  # I cannot find it
-    r"|N(?:[DIVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
+    r"|N(?:[IVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
     r"|H(?:N[IVAD]|N[^PQ]*(?:P+[MT]?D|P$)|Nx?[VT])"  # there is no mention of it
     r"|S[^Qx]*$|W.*(?:NV|O)[^Q]*$"  # whether it may is not stated
 )
@@ -117,7 +120,7 @@ def _find_kind(clause: str) -> str:
         plain = plain[lead.end() :]
     if _EXCLUSION.match(plain):
         return "answer"
-    letters = "".join(map(_find_class, re.findall(r"[^\W\d_]+|\d+", plain)))
+    letters = "".join(map(_find_class, re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d+", plain)))
     if _UNSTATED.match(letters) or _REFUSAL.match(letters := letters.replace("B", "V")) or _is_foreign_refusal(clause):
         return "refusal"
     return "aside" if _ASIDE.match(letters) and not _STATEMENT.search(plain) else "answer"
@@ -126,13 +129,13 @@ def _find_kind(clause: str) -> str:
 @lru_cache(maxsize=8192)
 def _find_class(word: str) -> str:
     words, stems = _list_classes()
-    return words.get(word, stems.get(stem(word), "x"))
+    return words[word] if word in words else words.get(word.removesuffix("s")) or stems.get(stem(word), "x")
 
 
 @cache
 def _list_classes() -> tuple[dict[str, str], dict[str, str]]:
     words = {word: letter for letter, listed in _CLASSES.items() for word in listed.split()}
-    return words, {stem(word): letter for word, letter in reversed(words.items()) if len(word) > 2}
+    return words, {stem(word): letter for word, letter in words.items() if letter in _INFLECTED and len(word) > 2}
 
 
 def _is_foreign_refusal(clause: str) -> bool:

@@ -11,7 +11,6 @@ from exhibit.evaluation.analysis import find_question_kinds
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, measure
 from exhibit.evaluation.replies import read_confidence
-from tests.evaluation.loopback import imitating
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
 ANSWERS = [
@@ -77,18 +76,6 @@ def test_an_answer_with_little_confidence_is_flagged():
 )
 def test_a_servers_confidence_is_read_from_its_reply(reply, confidence):
     assert read_confidence(reply) == confidence
-
-
-def test_a_server_is_asked_for_nothing_and_its_confidence_is_kept(command, tmp_path):
-    def sure(system, asked):
-        return {"answer": "Rule 3.4 applies.", "confidence": 0.2, "contexts": ["Rule 3.4"]}
-
-    questions = [f"Which law is question {number} about?" for number in range(len(KINDS))]
-    with imitating(sure, [Case(0, question, "") for question in questions]) as system:
-        assert command("--target", "http", "--target-url", f"{system.url}/ask", "--flag-below", "0.3") == 0
-    place = tmp_path / "results" / "r" / "procedure" / "eval_results.jsonl"
-    rows = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
-    assert [(row["reply"]["confidence"], row["scores"]["flagged"]) for row in rows] == [(0.2, 1.0)] * len(KINDS)
 
 
 def test_flags_are_in_rows_summary_and_terminal(command, tmp_path, capsys):

@@ -102,22 +102,6 @@ def test_a_limit_that_is_missing_and_a_ban_contradict(question, evidence, no):
     assert contradicts(question, evidence) is no
 
 
-def test_maud_s_multiple_choice_is_asked(converted, tmp_path):
-    flags = [
-        str(converted("maud")),
-        "--ask-label",
-        "answers",
-        "--embedder",
-        "hashing",
-        "--where",
-        "deal_point=MAE Definition",
-    ]
-    flags += ["--output-dir", str(tmp_path), "--run-name", "r", "--report-cases", "0", "--metrics", "label-accuracy"]
-    assert evaluate_rag.main(flags) == 0
-    told = json.loads((tmp_path / "r" / "maud" / "labels.json").read_text(encoding="utf-8"))
-    assert told["questions"] == 3 and set(told["confusion"]["MAE Definition"]) == {"Either party", "Target"}
-
-
 def test_the_pipeline_is_asked_for_contractnli_s_labels(converted, tmp_path, capsys):
     bundle = converted("contractnli")
     flags = ["--dataset-paths", str(bundle), "--ask-label", "label", "--limit", "17", "--embedder", "hashing"]

@@ -169,6 +169,10 @@ def test_refusals_are_recognised(held_out):
         ("No.", False),
         ("No, the tenant may not sublet.", False),
         ("The document does not specify a date, but it states that notice is due within 30 days.", False),
+        ("No licence of any trade secret is granted by this Agreement.", False),
+        ("This Non-Disclosure Agreement may be amended only in writing.", False),
+        ("The Buyer agrees not to disclose the terms to anyone.", False),
+        ("Nothing contained in this Agreement shall require a payment.", False),
     ],
 )
 def test_a_no_before_a_refusal_and_a_statement_after_it(text, refused):

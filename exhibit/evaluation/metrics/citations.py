@@ -162,17 +162,7 @@ def normalise_source(name: str) -> str:
 
 
 def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
-    """Return the similarity of two source names, from 0 to 1.
-
-    The similarity is 1 for equal names and 0.95 if one name contains the other. Otherwise it is 0.9 times the
-    number of words in both names divided by the number of words in either name, without words such as `the`.
-
-    Args:
-        expected: The name that the expected answer cites.
-        given: The name that the reply cites.
-        seed: Reproduce the scores of another project (`--set parity=seed`): from 0.75 to 0.9 for names
-            that have a topic or a word in common, and 0 for other names.
-    """
+    """Return the similarity of two source names: 1 if equal, 0.95 if one contains the other, else by common words."""
     one, other = normalise_source(expected).split(), normalise_source(given).split()
     if not one or not other:
         return 0.0
