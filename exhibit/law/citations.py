@@ -23,6 +23,8 @@ _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
 _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
 _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+")
 _MARKUP = re.compile(r"\*\*|__|^#+\s*")
+_MARKS = re.compile(r"\bhttps?://\S+[^\s.,;:!?]|\[(?:doc|document|source|ref)\w*[ .:#-]{0,2}\d+\]", re.IGNORECASE)
+"""Addresses and source marks, whose numbers are not figures of a claim."""
 _GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
 _CITATION = re.compile(CITATION)
 _NUMBER = re.compile(r"\d+")
@@ -137,7 +139,7 @@ def _strip_markup(raw: str) -> str:
     """Return a sentence without its citations, bullet and markup."""
     raw = rewrite_citations(raw, lambda *_: "")
     words = _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw
-    return _GAPS.sub("", _MARKUP.sub("", words)).strip()
+    return _GAPS.sub("", _MARKS.sub("", _MARKUP.sub("", words))).strip()
 
 
 # ---------------------------------------------------------------- checking

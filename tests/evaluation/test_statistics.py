@@ -229,20 +229,6 @@ def test_repeats_are_averaged_question_by_question_and_their_means_spread():
     assert joined.only([1]).repeats[1] == {"recall@10": [1.0]}
 
 
-def test_intervals_over_repeats_hold_the_true_mean_as_often_as_they_say():
-    """Questions differ in difficulty and replies to one question differ by chance; half of all replies are right."""
-    chance, trials, held, narrow = random.Random(7), 200, 0, 0
-    for _ in range(trials):
-        hard = [chance.betavariate(0.5, 0.5) for _ in range(60)]
-        replies = [[float(chance.random() < right) for right in hard] for _ in range(3)]
-        low, high = estimate(Table.of_repeats([table(one) for one in replies])).ci95
-        held += low <= 0.5 <= high
-        low, high = estimate(table([value for one in replies for value in one])).ci95
-        narrow += low <= 0.5 <= high
-    assert 0.9 * trials <= held, "by questions, 95% with the error of 200 trials"
-    assert narrow < 0.87 * trials, "by replies, as if each were a question of its own, the interval is too narrow"
-
-
 def test_two_runs_share_what_both_were_asked():
     before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
     after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]

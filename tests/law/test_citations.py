@@ -23,6 +23,10 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
         ("Yes [2].", [("Yes.", (2,))]),
         ("Yes.", []),
         (
+            "The term is two years [doc 42], see https://example.org/2024/17 [1].",
+            [("The term is two years, see.", (1,))],
+        ),
+        (
             "Acme Inc. pays 5% [1]. Under s. 33 it stops [2].",
             [("Acme Inc. pays 5%.", (1,)), ("Under s. 33 it stops.", (2,))],
         ),

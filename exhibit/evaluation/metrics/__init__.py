@@ -25,7 +25,7 @@ from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
-from exhibit.law.references import Reference, ReferenceCorpus
+from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import list_own_plugins, list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
@@ -55,6 +55,12 @@ Cutoffs = tuple[int | Literal["k", "ks"], ...]
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
 
+class Citable(Protocol):
+    """A corpus in which references are looked up, such as `law.references.ReferenceCorpus`."""
+
+    def contains(self, reference: Reference, /) -> bool: ...
+
+
 class Registers(Protocol):
     """The public registers of law: `found` if a reference exists, `absent` if not, else they cannot decide."""
 
@@ -70,7 +76,7 @@ class Options:
     parity: Parity = ""
     count_added: bool = False
     """Whether words of a passage that no document has count against precision."""
-    corpus: ReferenceCorpus | None = None
+    corpus: Citable | None = None
     officials: Registers | None = None
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
     """The judge's failed and unreadable replies, by their message; the metrics that ask it add to them."""
