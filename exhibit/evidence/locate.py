@@ -22,7 +22,6 @@ from exhibit.evidence.place import (
     cells_of,
     choose_nearest_places,
     find_occurrences,
-    has_omissions,
     letters_of,
     place_pieces,
 )
@@ -246,7 +245,8 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     if len(places) == 1:
         return [_match(place, score, quote, document) for place in placement.pieces[0].places]
     spans = join_matches([Match(place, "parts") for place in places]).spans
-    if not has_omissions(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
+    is_abridged = "..." in quote or "…" in quote or len(quote_parts(quote)) > 1
+    if not is_abridged and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
         return []
     return [_match(spans, score, quote, document)]
 

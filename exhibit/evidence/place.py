@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, fold
-from exhibit.schemas.layout import quote_parts
 
 # ---------------------------------------------------------------- markup of parsers
 
@@ -71,11 +70,6 @@ def cells_of(text: str) -> list[Span]:
         return []
     edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
     return [Span(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
-
-
-def has_omissions(text: str) -> bool:
-    """Return whether a quote has a mark of omitted words: dots, or a word such as `omitted` in angle brackets."""
-    return "..." in text or "…" in text or len(quote_parts(text)) > 1
 
 
 def blank_markup(text: str) -> str:

@@ -118,8 +118,6 @@ class RunPassage(_Part):
     score: FiniteFloat | None = None
     text: str | None = None
     told_page: int | None = None
-    told_box: list[FiniteFloat] | None = None
-    told_size: list[FiniteFloat] | None = None
     told_filename: str | None = None
     """The file name that the system reported, if it differs from the file's own."""
     also_in: tuple[str, ...] = ()  # a tuple: a list would be copied for each of 64 passages
@@ -151,7 +149,6 @@ class RunReply(_Part):
     seconds: FiniteFloat | None = None
     error: str
     usage: dict[str, FiniteFloat | None] = {}
-    first_token: FiniteFloat | None = None
     confidence: FiniteFloat | None = None
 
 

@@ -57,31 +57,6 @@ def read_title(path: Location) -> str:
         return str(pdf.get_metadata_value("Title"))
 
 
-def read_outline(path: Location) -> list[tuple[str, int]]:
-    """Return the titles of a PDF's bookmarks in order, each with its depth; circular bookmarks are cut."""
-    titles: list[tuple[str, int]] = []
-    with open_pdf(path) as pdf:
-        seen: set[int] = set()
-        waiting = [(pdfium_c.FPDFBookmark_GetFirstChild(pdf, None), 0)]
-        while waiting:
-            mark, depth = waiting.pop()
-            if not mark or (place := ctypes.addressof(mark.contents)) in seen:
-                continue
-            seen.add(place)
-            if words := _bookmark_title(mark):
-                titles.append((words, depth))
-            waiting.append((pdfium_c.FPDFBookmark_GetNextSibling(pdf, mark), depth))
-            waiting.append((pdfium_c.FPDFBookmark_GetFirstChild(pdf, mark), depth + 1))
-    return titles
-
-
-def _bookmark_title(mark: Any) -> str:
-    size = pdfium_c.FPDFBookmark_GetTitle(mark, None, 0)
-    words = ctypes.create_string_buffer(size)
-    pdfium_c.FPDFBookmark_GetTitle(mark, words, size)
-    return words.raw.decode("utf-16-le", "replace").removesuffix("\0")
-
-
 class LineType(NamedTuple):
     """The font of a line: the height in points, and whether it is bold."""
 
