@@ -4,12 +4,12 @@ A target has them itself, or they are read from files: parsed texts (`--parsed`)
 Markdown, HTML, or the JSON of MinerU, Unstructured, Marker or LlamaParse; and chunks (`--chunks`), one per row.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from exhibit.converters.core.benchmark import Tally
 from exhibit.converters.tables.records import read_records
@@ -129,13 +129,6 @@ _MAX_DEPTH = 40
 """The deepest nesting of elements that is read; Marker has up to six levels."""
 
 
-class TextElement(NamedTuple):
-    """The text of an element of a parsed document, and its page where the parser reports it."""
-
-    page: int | None
-    text: str
-
-
 def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Document], list[str]]:
     """Return the parsed texts of a folder by corpus file, and the files that were not read."""
     if not folder.is_dir():
@@ -165,46 +158,45 @@ def read_parsed(path: Path, filename: str) -> Document:
     text = read_outside(path, error=SourceError)
     if path.suffix.lower() != ".json":
         pages = text.split("\f")
-        return _make_document(filename, pages, range(1, len(pages) + 1) if len(pages) > 1 else ())
+        return _make_document(
+            filename, [(number if len(pages) > 1 else None, page) for number, page in enumerate(pages, 1)]
+        )
     try:
         elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None, 0))
     except RecursionError:
         raise SourceError(f"{path}: its elements are nested too deeply") from None
     if not elements:
         raise SourceError(f"{path}: contains no text; the fields {', '.join(_WORDS)} were searched")
-    by_page = [(page, "\n\n".join(e.text for e in group)) for page, group in groupby(elements, key=lambda e: e.page)]
-    if any(page is None for page, _ in by_page):
-        return _make_document(filename, ["\n\n".join(text for _, text in by_page)], ())
-    return _make_document(filename, [text for _, text in by_page], [page or 1 for page, _ in by_page])
+    by_page = groupby(elements, key=lambda element: element[0])
+    return _make_document(filename, [(page, "\n\n".join(text for _, text in group)) for page, group in by_page])
 
 
-def _make_document(filename: str, texts: Sequence[str], numbers: Iterable[int]) -> Document:
-    """Join texts into one document, with a page for each text that has a number."""
+def _make_document(filename: str, texts: Sequence[tuple[int | None, str]]) -> Document:
+    """Join texts with their page numbers into one document; it has pages if each text has a number."""
+    if any(number is None for number, _ in texts):
+        return Document(filename, blank_markup("\n\n".join(text for _, text in texts)), ())
     pages, start = [], 0
-    for number, text in zip(numbers, texts, strict=False):
-        pages.append(Page(number, Span(start, start + len(text)), 0, 0))
+    for number, text in texts:
+        pages.append(Page(number or 1, Span(start, start + len(text)), 0, 0))
         start += len(text) + 1
-    return Document(filename, blank_markup("\n".join(texts)), tuple(pages))
+    return Document(filename, blank_markup("\n".join(text for _, text in texts)), tuple(pages))
 
 
-def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[TextElement]:
-    """Yield the elements of a parser's JSON in reading order."""
+def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[tuple[int | None, str]]:
+    """Yield the page and the text of each element of a parser's JSON, in reading order."""
     if depth > _MAX_DEPTH:
         raise RecursionError
     if isinstance(given, list):
         for item in given:
             yield from _list_elements(item, page, depth + 1)
     elif isinstance(given, str) and given.strip():
-        yield TextElement(page, given)
+        yield page, given
     elif isinstance(given, Mapping):
         metadata = given.get("metadata")
-        for fields in (given, metadata if isinstance(metadata, Mapping) else {}):
-            stated = [fields[name] + first for name, first in _PAGES.items() if type(fields.get(name)) is int]
-            if stated:
-                page = stated[0]
-                break
-        if words := _get_words(given):
-            yield TextElement(page, words)
+        fields = {**(metadata if isinstance(metadata, Mapping) else {}), **given}
+        page = next((fields[name] + first for name, first in _PAGES.items() if type(fields.get(name)) is int), page)
+        if words := _get_words(fields):
+            yield page, words
             return
         for name in _PARTS:
             if isinstance(given.get(name), list | Mapping):
@@ -216,9 +208,8 @@ def _get_words(element: Mapping[str, Any]) -> str:
     if isinstance(element.get("table_body"), str):  # MinerU
         parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))
         return "\n".join(str(line) for part in parts if part for line in (part if isinstance(part, list) else [part]))
-    metadata = element.get("metadata")
-    if isinstance(metadata, Mapping) and isinstance(metadata.get("text_as_html"), str):  # Unstructured
-        return str(metadata["text_as_html"])
+    if isinstance(element.get("text_as_html"), str):  # Unstructured
+        return str(element["text_as_html"])
     if any(isinstance(element.get(name), list) and element[name] for name in _PARTS):
         return ""
     return next((element[name] for name in _WORDS if isinstance(element.get(name), str) and element[name].strip()), "")
