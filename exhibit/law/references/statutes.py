@@ -50,6 +50,7 @@ _OTHER_RULES = re.compile(
     r"Court of Protection|Tribunal Procedure|Non-Contentious Probate))\s*$"
 )
 _CODE_ALONE = re.compile(r"\b(?P<code>FPR|CrimPR|CrPR)[^\S\n]*(?=\d{1,2}\.\d)")
+_CODE = re.compile(r"(?:FPR|CrimPR|CrPR|IR)\b")
 # Instruments known by their number.
 _NUMBERED = re.compile(
     r"(?<![\w.])(?P<series>W\.?S\.?I\.?|S\.?S\.?I\.?|S\.?I\.?|S\.?R\.?)\s{0,3}(?:\(NI\)\s{0,3})?"
@@ -140,9 +141,8 @@ class Instruments:
             return named
         if match := _ABBREVIATED.match(self.text, start):
             return Named(start, match.end(), f"{match['name'].lower()} {match['year']}")
-        for code, name in CODES.items():
-            if re.compile(rf"{code}\b").match(self.text, start):
-                return Named(start, start + len(code), name)
+        if match := _CODE.match(self.text, start):
+            return Named(start, match.end(), CODES[match[0]])
         return self._find_short(start) if joined else None
 
     def _find_short(self, start: int) -> Named | None:
