@@ -6,12 +6,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Converter, DatasetInfo, Tally, choose
+from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Converter, Tally, choose
 from exhibit.converters.core.build import build, make_card_text
 from exhibit.converters.core.patches import apply_patches, find_patch
 from exhibit.converters.core.source import open_source
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
+from exhibit.hub.card import find_sample
 from exhibit.runtime.command import Parser, add_json, guarded, parse_positive, print_results, rename_commands
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import SourceError
@@ -22,7 +23,6 @@ from exhibit.storage.locations import Location, check_out, parse_location
 
 _WIDTH = 80  # columns of a terminal
 MAX_SHOWN = 5  # unreadable documents that the summary names
-SAMPLE_MARK = b"<!-- invented sample -->"  # in the README.md beside an invented source
 SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that this card names."
 
 
@@ -59,7 +59,9 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
             left_out = tally.left_out.items()
             reasons = "; ".join(f"{len(names)} × {reason}, such as {names[0]}" for reason, names in left_out)
             raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
-        info = _mark_sample(converter.INFO, source)
+        info = converter.INFO
+        if find_sample(options.source):
+            info = replace(info, summary=f"{SAMPLE_SENTENCE} It has the form of: {info.summary}")
         if not patches:
             with replace_folder(out, force=options.force) as folder:
                 return build(info, benchmark, tally, options, folder)
@@ -68,14 +70,6 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
             text = make_card_text(benchmark.info or info, info.name, options)
             apply_patches(patches, folder, out, force=options.force, strict=options.strict, text=text)
         return read_info(out / INFO)
-
-
-def _mark_sample(info: DatasetInfo, source: Path) -> DatasetInfo:
-    """Return the description with a first sentence that says so if the source is an invented sample."""
-    readme = (source if source.is_dir() else source.parent) / "README.md"
-    if not readme.is_file() or SAMPLE_MARK not in readme.read_bytes():
-        return info
-    return replace(info, summary=f"{SAMPLE_SENTENCE} It has the form of: {info.summary}")
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
