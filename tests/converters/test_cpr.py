@@ -301,7 +301,7 @@ def test_documents_come_from_a_list_of_urls(tmp_path, monkeypatch, convert):
     with serve(pages) as site:
         listed.write_text(f"# the rules\n{site.url}/part-1.html\n\n{site.url}/gone\n", encoding="utf-8")
         flags = ("--source", source / "ground_truth.jsonl", "--documents", listed)
-        out = convert("cpr", *flags, "--allow-private", "--delay", "0", "--retries", "0")
+        out = convert("cpr", *flags, "--allow-private", "--delay", "0")
     rows = json.loads((out / TRAIN).read_text(encoding="utf-8"))
     assert rows[0]["contexts"] == [{"filename": "part-1.html.pdf", "text": "1.1 The aim."}]
     info = json.loads((out / INFO).read_text(encoding="utf-8"))
