@@ -139,6 +139,14 @@ def test_there_is_a_pause_between_requests_and_a_name_on_each(tmp_path, register
     assert all(agent.startswith("exhibit-rag/") for agent in registers.agents)
 
 
+def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers, monkeypatch):
+    moved = 307, {"Location": "/uksc/2021/1/data.xml"}, ""
+    monkeypatch.setattr(registers, "answer", lambda target: (404, {}, "") if "robots" in target else moved)
+    checked = register(tmp_path, registers).check(only("[2021] UKSC 1"))
+    assert checked.outcome == "unreachable" and "redirects without end" in checked.detail
+    assert registers.asked.count("/uksc/2021/1/data.xml") == 4
+
+
 def test_robots_txt_is_obeyed_with_its_delay(tmp_path, registers):
     clock = Clock()
     registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
