@@ -68,7 +68,7 @@ def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
     assert main(["summary", str(run)]) == 0
     head, row, *rest = capsys.readouterr().out.splitlines()[4:]
     assert head == "ALL (mean of 2 datasets)"
-    assert row.split() == "answer_f1 0.500 2 datasets, 1 failed".split(), "7 ones and 2 zeros would pool to 0.778"
+    assert row.split() == "answer_f1 0.500 (2 datasets, 1 failed)".split(), "7 ones and 2 zeros would pool to 0.778"
     assert rest[0].startswith("The mean over several datasets is the mean of their means")
 
 
