@@ -212,15 +212,23 @@ class RunFolder:
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each invalid file or row of the run."""
+        """Yield a message for each invalid file or row of the run, and for each metric that no summary has."""
+        faults: list[str] = []
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
                 try:
                     _read(path, files.FILES[path.name])
                 except BundleError as error:
-                    yield str(error)
+                    faults.append(str(error))
         for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            yield from filter(None, LazyLines(path, _describe_row_fault))
+            faults += filter(None, LazyLines(path, _describe_row_fault))
+            stored = {} if faults else self.read_stored_means(path.parent.name)
+            names = {name: None for row in self.rows_of(path.parent.name) for name in row.scores} if stored else {}
+            where = path.with_name(files.SUMMARY)
+            faults += [
+                f"{where}: {name}: is in the rows and not in the summary" for name in names if name not in stored
+            ]
+        yield from faults
 
 
 def compare_means(stored: files.Means, given: files.Means) -> list[str]:
