@@ -36,9 +36,9 @@ test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
 
-test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, SQuAD's metric and BEIR themselves
+test-interop: $(VENV)/interop/ready  ## ragas, DeepEval, promptfoo, Inspect, MTEB, PdfFolder and BEIR with our files, and we with theirs
 	RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
-	  $(VENV)/interop/$(BIN)/python -m pytest -m interop tests/evaluation/test_interop.py
+	  $(VENV)/interop/$(BIN)/python -m pytest -m interop tests/evaluation/test_interop.py tests/evaluation/test_shelves_interop.py
 
 test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes
 	$(VENV)/llm/$(BIN)/python -m pytest -m llm tests/test_llm.py
@@ -103,6 +103,7 @@ $(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
 	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check -r tests/interop.txt
 	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
 	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop/node promptfoo@0.123.1
 	@# what the project itself needs comes from its own environment
 	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
 	  > $$($(VENV)/interop/$(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
