@@ -22,7 +22,7 @@ def command(tmp_path, monkeypatch):
     return run
 
 
-def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
+def test_evaluate_rag_prints_metric_table_and_report_path(command, tmp_path, capsys):
     write_bundle(tmp_path / "data" / "a")
     write_bundle(tmp_path / "data" / "b")
     (tmp_path / "data" / "README.md").touch()
@@ -39,7 +39,7 @@ def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
     assert json.loads((tmp_path / "results" / "r" / "config.json").read_text())["file_type"] == ["txt"]
 
 
-def test_flags_overrule_the_file(command, tmp_path, capsys):
+def test_evaluate_rag_flags_override_config_file(command, tmp_path, capsys):
     folder = write_bundle(tmp_path / "leases")
     told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "chunk_size": 200, "metrics": ["drm@1"]}
     (tmp_path / "c.json").write_text(json.dumps(told))
@@ -50,7 +50,7 @@ def test_flags_overrule_the_file(command, tmp_path, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[3:4]] == ["drm@1"]
 
 
-def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
+def test_evaluate_rag_prints_each_error_on_stderr_for_bad_arguments(command, tmp_path, capsys):
     assert command("--dataset-paths", tmp_path / "x*", tmp_path / "y", "--metrics", "bleu") == 1
     out, err = capsys.readouterr()
     assert out == "" and err.count("error: ") == 3 and "matches nothing" in err and "no such folder" in err
@@ -61,7 +61,7 @@ def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
     assert ended.value.code == 2
 
 
-def test_stopped_by_hand(command, tmp_path, capsys, monkeypatch):
+def test_evaluate_rag_returns_130_and_suggests_resume_after_keyboard_interrupt(command, tmp_path, capsys, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 

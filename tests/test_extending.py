@@ -67,7 +67,7 @@ def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_page_use_the_installed_parts(installed):
+def test_extending_page_commands_use_installed_plugins(installed):
     [block] = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     install, *commands = [shlex.split(line) for line in block.splitlines()]
     assert install == ["pip", "install", "./exhibit-leases"]
@@ -80,7 +80,7 @@ def test_the_commands_of_the_page_use_the_installed_parts(installed):
 
 
 @pytest.mark.slow
-def test_help_lists_them_and_a_broken_one_is_named_with_its_owner(installed):
+def test_help_lists_plugins_and_broken_plugin_error_names_its_distribution(installed):
     wrong = ["evaluate", "faq", "--metrics", "comas"]
     own, all_of_them, told = exhibit(installed, ["convert", "faq", "--help"], ["convert", "--help"], wrong, last=1)
     assert "stamp" in own and "faq" in all_of_them and "commas" in told

@@ -13,13 +13,13 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def test_an_old_python_is_told_which_one_is_needed(capsys, monkeypatch, tmp_path):
+def test_install_refuses_old_python_and_names_required_version(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(install.sys, "version_info", (3, 9, 2))
     assert install.main([str(tmp_path / "venv")]) == 1
     assert "Python 3.11 or later is needed, this is 3.9.2" in capsys.readouterr().err
 
 
-def test_everything_is_installed_from_locks_with_hashes_and_then_made_ready():
+def test_install_steps_use_hashed_locks_then_fix_model_and_browser():
     done = list(list_steps(Path("venv"), extras=True))
     pips = [step for step in done if "pip" in step.command]
     assert [step.command[-1] for step in pips] == [
@@ -37,7 +37,7 @@ def test_everything_is_installed_from_locks_with_hashes_and_then_made_ready():
     assert (ROOT / "install.py").is_file() and "--no-deps" in pips[1].command
 
 
-def test_a_failing_step_ends_the_run_with_one_error(capsys, monkeypatch, tmp_path):
+def test_install_stops_at_failing_step_and_logs_its_error(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(install, "make_environment", lambda venv: venv.mkdir())
     monkeypatch.setattr(
         install, "list_steps", lambda venv, extras: [Step("first", python("1/0")), Step("second", ["no"])]

@@ -143,7 +143,7 @@ def rows(results: Path, name: str) -> list[dict[str, Any]]:
     return rows_of(results / name / "cuad" / "eval_results.jsonl")
 
 
-def test_documents_become_judged_answers_and_a_second_run_asks_nothing(front, bundle, results, capsys):
+def test_evaluation_with_llm_judges_answers_and_second_run_sends_no_requests(front, bundle, results, capsys):
     assert evaluate(bundle, results, "first", *JUDGED) == 0
     asked = len(front.asked)
     first = rows(results, "first")
@@ -178,7 +178,7 @@ def test_documents_become_judged_answers_and_a_second_run_asks_nothing(front, bu
     assert "results:" in capsys.readouterr().out
 
 
-def test_a_cap_on_money_is_held_before_it_is_spent(front, bundle, results, capsys):
+def test_evaluation_with_llm_sends_no_request_that_would_exceed_cost_limit(front, bundle, results, capsys):
     asked = len(front.asked)
     prices = ("--price-in", "1000000", "--price-out", "1000000", "--max-requests", "1")  # a token costs 1
     assert evaluate(bundle, results, "poor", "--max-tokens", "21", *prices) == 3

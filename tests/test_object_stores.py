@@ -68,7 +68,7 @@ def local(tmp_path_factory) -> Path:
 # ---------------------------------------------------------------- a store that works
 
 
-def test_bundle_and_metrics_are_the_same_on_each_server(s3, local, tmp_path, monkeypatch, capsys):
+def test_s3_bundle_files_and_metrics_equal_local_bundle(s3, local, tmp_path, monkeypatch, capsys):
     upload(local, s3 / "lb")
     assert there(s3 / "lb") == files_of(local) and validate(s3 / "lb") == []
     flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
@@ -77,7 +77,7 @@ def test_bundle_and_metrics_are_the_same_on_each_server(s3, local, tmp_path, mon
     assert SECRET not in "".join(capsys.readouterr())
 
 
-def test_a_wrong_secret_is_told_without_it(tmp_path, monkeypatch, capsys):
+def test_s3_evaluation_with_wrong_secret_reports_access_denied_without_secret(tmp_path, monkeypatch, capsys):
     with rclone(tmp_path) as address:  # moto takes any secret
         use(address, tmp_path, monkeypatch)
         fsspec.filesystem("s3").mkdir("bucket")
@@ -92,7 +92,7 @@ def test_a_wrong_secret_is_told_without_it(tmp_path, monkeypatch, capsys):
 # ---------------------------------------------------------------- a network that does not
 
 
-def test_an_answer_that_is_cut_off_is_asked_for_again(s3, proxy, local, tmp_path):
+def test_fetch_retries_when_s3_reply_is_cut_off(s3, proxy, local, tmp_path):
     upload(local, s3 / "lb")
     [name, *_] = [name for name in list_files(s3 / "lb") if name.startswith("corpus/")]
     cut: list[Request] = []
@@ -114,7 +114,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(s3, proxy, local, tmp_path
 # ---------------------------------------------------------------- Google's
 
 
-def test_on_google_cloud_storage_bundle_and_metrics_are_the_same(local, tmp_path, monkeypatch):
+def test_google_cloud_storage_bundle_files_and_metrics_equal_local_bundle(local, tmp_path, monkeypatch):
     with google(tmp_path) as address:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
         monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))

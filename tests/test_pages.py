@@ -21,7 +21,7 @@ from tests.evaluation.rag_server import serving as rag_serving
 ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in "evaluation report view draft vary statutes rag hub scale".split()),
+    *(f"docs/{name}.md" for name in "evaluation report view draft vary statutes rag hub bakeoff scale".split()),
 ]
 CONTRACTS = 3
 
@@ -55,7 +55,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_every_command_of_the_pages_runs_in_their_order(tmp_path):
+def test_documentation_pages_commands_run_in_page_order(tmp_path):
     prepare(tmp_path)
     failed = []
     with rag_serving() as server:
@@ -71,7 +71,7 @@ def test_every_command_of_the_pages_runs_in_their_order(tmp_path):
     assert not failed, "\n\n".join(failed)
 
 
-def test_every_page_with_commands_is_run():
+def test_documentation_pages_with_commands_are_all_tested():
     pages = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
     tested = {*PAGES, *(f"docs/{name}.md" for name in ("tutorial", "extending", "converters"))}
     assert [page for page in pages if list_commands(page) and page not in tested] == []

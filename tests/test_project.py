@@ -37,14 +37,14 @@ def test_citation_states_the_version_of_the_package():
 
 
 @pytest.mark.parametrize("name", ["converters", "rag", "schemas"])
-def test_top_level_folder_only_leads_into_the_package(name):
+def test_top_level_folder_only_reexports_its_exhibit_subpackage(name):
     """`python -m converters.cuad` works in a checkout, and nothing is defined twice."""
     assert [path.name for path in (ROOT / name).iterdir() if path.name != "__pycache__"] == ["__init__.py"]
     last = (ROOT / name / "__init__.py").read_text(encoding="utf-8").splitlines()[-1]
     assert last == f"from exhibit.{name} import __path__ as __path__"
 
 
-def test_process_imports_only_what_it_uses():
+def test_imports_leave_unused_heavy_packages_unloaded():
     """Every command and worker pays for what it imports: these packages took a third of a second of each."""
     code = """
 import sys

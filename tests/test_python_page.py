@@ -12,7 +12,7 @@ PAGE = (
 )
 
 
-def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
+def test_tutorial_python_examples_run_and_write_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / "cache")))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -74,7 +74,7 @@ def local(tmp_path_factory) -> Path:
 # ---------------------------------------------------------------- in memory
 
 
-def test_a_bundle_is_not_written_to_a_store(memory, capsys):
+def test_convert_refuses_to_write_bundle_to_url_or_hub(memory, capsys):
     convert("cuad", memory, "--max-documents", "1", expect=1)
     told = capsys.readouterr().err
     assert f"{memory}: a bundle cannot be written to a URL; give a path, then copy the folder" in told
@@ -86,7 +86,7 @@ def test_a_bundle_is_not_written_to_a_store(memory, capsys):
     )
 
 
-def test_gold_is_checked_drawn_and_written_out_where_the_documents_are(memory, local, tmp_path, capsys):
+def test_check_show_and_export_give_same_files_for_remote_bundle(memory, local, tmp_path, capsys):
     for name, content in files_of(local).items():
         put(memory / name, content)
     row = next(gold.id for gold in open_bundle(local).gold if gold.spans)
@@ -98,7 +98,9 @@ def test_gold_is_checked_drawn_and_written_out_where_the_documents_are(memory, l
     assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
 
 
-def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, local, tmp_path, monkeypatch, capsys):
+def test_evaluate_remote_bundle_gives_local_metrics_and_fetches_documents_singly(
+    memory, local, tmp_path, monkeypatch, capsys
+):
     for name, content in files_of(local).items():
         put(memory / "bundles/cuad" / name, content)
     put(memory / "bundles/half/corpus/a.txt")
@@ -127,14 +129,14 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
     assert pages[0] == pages[1] > 0, "the report shows the same pages"
 
 
-def test_a_bundle_that_is_not_finished_or_not_there_stops_the_run(memory, tmp_path, monkeypatch, capsys):
+def test_evaluate_stops_when_remote_bundle_is_missing_or_incomplete(memory, tmp_path, monkeypatch, capsys):
     put(memory / "half/corpus/a.txt")
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{memory}/half", f"{memory}/none*", expect=1)
     told = capsys.readouterr().err
     assert "half: no bundle.json there" in told and f"{memory}/none*: matches nothing" in told
 
 
-def test_a_store_that_goes_away_stops_an_evaluation(memory, local, tmp_path, monkeypatch, capsys):
+def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, local, tmp_path, monkeypatch, capsys):
     for name, content in files_of(local).items():
         put(memory / "cuad" / name, content)
     fetch, documents = locations.fetch, []
@@ -179,7 +181,7 @@ def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
 
 
 @pytest.mark.extra
-def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkeypatch, capsys):
+def test_s3_evaluation_with_workers_gives_local_metrics(s3, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lb"
     convert("legalbenchrag", folder)  # its names have spaces, %20, colons and bars
     upload(folder, s3 / "lb")
@@ -191,7 +193,7 @@ def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkey
 
 
 @pytest.mark.extra
-def test_on_s3_errors_say_what_to_do_and_tell_no_secret(s3, tmp_path, monkeypatch, capsys):
+def test_s3_evaluation_reports_missing_bundle_and_missing_credentials(s3, tmp_path, monkeypatch, capsys):
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://no-such-bucket-here/cuad", expect=1)
     assert "s3://no-such-bucket-here/cuad: no bundle.json there" in capsys.readouterr().err
     fsspec.get_filesystem_class("s3").clear_instance_cache()

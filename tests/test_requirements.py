@@ -29,14 +29,14 @@ def list_tests(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-def test_every_requirement_that_works_names_a_test_that_exists():
+def test_requirements_marked_works_name_existing_tests():
     proofs = [proof for row in ROWS if row["state"] == "works" for proof in row["proof"].split() or [row["what"]]]
     missing = [proof for proof in proofs if proof.partition("::")[2] not in list_tests(proof.partition("::")[0])]
     assert len(ROWS) == 183 and missing == []
 
 
 @pytest.mark.parametrize("row", DIFFERENT, ids=[row["what"] for row in DIFFERENT])
-def test_way_of_the_seed_is_an_existing_setting(row, capsys, monkeypatch):
+def test_requirements_marked_different_name_valid_settings_for_seed_behaviour(row, capsys, monkeypatch):
     """Text in backticks is passed to the command, which lists all errors at once: only the folder is wrong."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # importing it takes many seconds
     monkeypatch.delitem(sys.modules, "exhibit.models.embedders.sentence_transformers", raising=False)

@@ -46,7 +46,7 @@ def run(tmp_path, capsys):
     return call
 
 
-def test_the_printed_block(run):
+def test_score_prints_four_metrics_and_example_count(run):
     assert run(PREDICTIONS, GOLD).out == (
         "Evaluation Results:\n"
         "==========================\n"
@@ -59,7 +59,7 @@ def test_the_printed_block(run):
     )
 
 
-def test_the_seed_s_reading(run):
+def test_score_with_seed_parity_counts_single_words_and_ndcg_exceeds_1(run):
     """In seed mode one word is a hit, "two months" and the next passage both count, and nDCG can exceed 1."""
     lines = run(PREDICTIONS, GOLD, "--parity", "seed").out.splitlines()
     assert lines[2:6] == [
@@ -70,7 +70,7 @@ def test_the_seed_s_reading(run):
     assert "recall@10: 1.0000" in run(only_words, GOLD, "--parity", "seed").out
 
 
-def test_depth_and_output(run, tmp_path):
+def test_score_applies_k_and_writes_output_json(run, tmp_path):
     printed = run(PREDICTIONS, GOLD, "--k", 1, "--output", tmp_path / "results.json")
     assert "recall@1: 0.5000\nndcg@1: 0.5000\n" in printed.out and not printed.err
     assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == {
@@ -78,7 +78,7 @@ def test_depth_and_output(run, tmp_path):
     }  # fmt: skip
 
 
-def test_gold_without_answers_is_read_from_the_corpus_beside_it(run, tmp_path):
+def test_score_reads_missing_answers_from_corpus_beside_gold(run, tmp_path):
     (tmp_path / "corpus" / "a").mkdir(parents=True)
     (tmp_path / "corpus" / "a" / "lease.txt").write_text(f"0. Ab. {NOTICE}{' ' * 18}{RENT}", encoding="utf-8")
     bare = {"tests": [{**test, "snippets": [without(test["snippets"][0], "answer")]} for test in GOLD["tests"]]}
@@ -87,7 +87,7 @@ def test_gold_without_answers_is_read_from_the_corpus_beside_it(run, tmp_path):
     assert "because corpus/a/nowhere.txt is not beside" in run(PREDICTIONS, bare, expect=1).err
 
 
-def test_tests_without_a_prediction_are_noted_and_not_counted(run):
+def test_score_notes_and_skips_tests_without_prediction(run):
     printed = run(PREDICTIONS[:1], GOLD)
     assert "num_examples: 1.0000" in printed.out and "exact_match: 1.0000" in printed.out
     assert printed.err.startswith("note: 1 of 2 tests") and "not counted" in printed.err
@@ -125,13 +125,13 @@ TEST = GOLD["tests"][0]
         ([{"query": "Who insures?", "retrieved_passages": []}], GOLD, "none of its 1 queries is in "),
     ],
 )
-def test_files_that_do_not_fit_say_why(run, predictions, gold, message):
+def test_score_rejects_invalid_files_with_single_error_line(run, predictions, gold, message):
     printed = run(predictions, gold, expect=1)
     assert printed.out == ""
     assert printed.err.startswith("error: ") and message in printed.err and printed.err.count("\n") == 1
 
 
-def test_the_command_itself(tmp_path):
+def test_score_script_runs_as_subprocess(tmp_path):
     (tmp_path / "p.json").write_text(json.dumps(PREDICTIONS), encoding="utf-8")
     (tmp_path / "g.json").write_text(json.dumps(GOLD), encoding="utf-8")
     command = [sys.executable, str(ROOT / "score.py"), "p.json", "g.json"]
@@ -140,7 +140,7 @@ def test_the_command_itself(tmp_path):
     assert done.stdout.startswith("Evaluation Results:\n")
 
 
-def test_a_run_writes_predictions_that_score_py_reads(tmp_path, run, capsys):
+def test_score_recall_of_run_predictions_equals_run_summary(tmp_path, run, capsys):
     bundle = write_bundle(tmp_path / "leases")
     told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
     done = evaluate(parse_settings(told), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})

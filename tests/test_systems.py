@@ -48,7 +48,7 @@ def _import_with(blocked: tuple[str, ...], modules: list[str]) -> subprocess.Com
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_every_entry_point_is_imported_without_the_modules_that_only_unix_has():
+def test_entry_points_import_without_unix_only_modules():
     entries = [_name(path) for path in _shipped() if '__name__ == "__main__"' in path.read_text(encoding="utf-8")]
     assert {"exhibit.converters.cuad", "exhibit.converters.pages.chromium", "evaluate_rag", "score"} < set(entries)
     done = _import_with(UNIX_ONLY, entries)
@@ -66,7 +66,7 @@ for name in ("SIGALRM", "SIGPROF", "ITIMER_PROF", "setitimer"):
 
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_an_index_is_built_by_workers_where_the_system_has_no_process_groups_and_no_alarms(tmp_path, jobs):
+def test_rag_index_builds_without_process_groups_and_alarms(tmp_path, jobs):
     (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
     (tmp_path / "corpus").mkdir()
     for name in ("one", "two"):

@@ -23,7 +23,7 @@ COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) 
 
 
 @pytest.mark.slow
-def test_ten_documents_are_judged_at_its_end(tmp_path):
+def test_tutorial_commands_evaluate_ten_documents_without_browser(tmp_path):
     """Needs only the base install, without a browser."""
     (tmp_path / "contracts").mkdir()
     for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:TEN]:

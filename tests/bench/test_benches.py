@@ -14,14 +14,14 @@ from exhibit.__main__ import main as exhibit
 from tests.conftest import SAMPLES
 
 
-def test_page_has_the_command_and_the_tables(tmp_path, capsys):
+def test_publish_writes_a_page_with_title_tables_and_notes(tmp_path, capsys):
     publish(tmp_path / "page.md", "Figures", [Table("Speed", ["", "s"], [["ours", 1.5]])], ["- A note."])
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert page.startswith("# Figures\n") and "| ours | 1.5 |" in page and page.endswith("- A note.\n")
     assert "ours  1.5" in capsys.readouterr().out
 
 
-def test_memory_of_a_process_includes_its_own():
+def test_measure_tree_memory_includes_the_process_itself():
     assert measure_tree_memory(os.getpid()) > 10_000_000
 
 
@@ -35,17 +35,17 @@ def test_memory_of_a_process_includes_its_own():
         ("Is it governed by the law of Norway?", "Is it governed by the law of Norway?"),
     ],
 )
-def test_unname_removes_the_document(question, expected):
+def test_unname_removes_the_document_name_from_a_question(question, expected):
     assert legalbenchrag.unname(question) == expected
 
 
-def test_free_questions_are_two_hundred_other_wordings():
+def test_free_wordings_are_200_unique_questions():
     questions = json.loads(legalbenchrag.FREE.read_text(encoding="utf-8"))
     assert len(questions) == len(set(questions.values())) == 200
     assert legalbenchrag.reword("Nobody asked this?", "free") is None
 
 
-def test_marks_compare_with_the_best_published_value():
+def test_dataset_table_marks_figures_against_the_best_published_value():
     figures = {"ALL": {f"char_precision@{k}": (7.0, (6.0, 8.0)) for k in legalbenchrag.KS}}
     run = legalbenchrag.Run("naive", figures, 776)
     table = legalbenchrag.make_dataset_table([run], "ALL", comparable=True)
@@ -57,7 +57,7 @@ def test_marks_compare_with_the_best_published_value():
 
 
 @pytest.mark.slow
-def test_presets_are_measured_on_published_and_other_wordings(tmp_path, capsys):
+def test_legalbenchrag_bench_measures_presets_on_published_and_unnamed_wordings(tmp_path, capsys):
     words = ["--source", str(SAMPLES / "legalbenchrag"), "--presets", "bm25", "--out", str(tmp_path)]
     assert legalbenchrag.main([*words, "--page", str(tmp_path / "page.md")]) == 0
     assert "| `bm25` |" in (tmp_path / "page.md").read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def test_held_out_documents_are_matched_without_their_endings(tmp_path):
     assert answers.read_held_out(tmp_path / "none.tsv") == set()
 
 
-def test_answers_are_counted_by_outcome(tmp_path, converted, monkeypatch):
+def test_make_tables_counts_answers_by_outcome(tmp_path, converted, monkeypatch):
     run = ["evaluate", str(converted("privacyqa")), "--preset", "bm25", "--limit", "3", "--jobs", "1"]
     assert exhibit([*run, "--output-dir", str(tmp_path), "--run-name", "run"]) == 0
     outcomes, metrics = answers.make_tables("privacyqa", tmp_path / "run")
@@ -84,7 +84,7 @@ def test_answers_are_counted_by_outcome(tmp_path, converted, monkeypatch):
 
 
 @pytest.mark.slow
-def test_conversion_finds_every_quote_of_the_sample(monkeypatch):
+def test_measure_conversion_locates_every_quote_of_the_sample(monkeypatch):
     monkeypatch.setattr(conversion, "find_data", lambda name, given=None: SAMPLES / name)
     [name, documents, _, located, *_] = conversion.measure_conversion("cuad", 1)
     found, total = located.split(" of ")
@@ -97,23 +97,23 @@ def test_conversion_finds_every_quote_of_the_sample(monkeypatch):
 # ---------------------------------------------------------------- speed and scale
 
 
-def test_search_agrees_with_faiss():
+def test_own_search_returns_the_same_results_as_faiss():
     assert "100.00% the same results" in speed.compare_search(2000).title
 
 
 @pytest.mark.slow
-def test_embedder_variants_agree():
+def test_int8_and_fp32_embedders_agree():
     texts = speed.sample_chunks(["The rent is due on the first day of each month. " * 60], 4)
     [int8, fp32] = speed.compare_embedders(texts, 1, None).rows
     assert int8[0] == "int8" and float(fp32[-1]) > 0.99
 
 
-def test_copies_of_documents_differ(tmp_path):
+def test_repeat_documents_writes_different_copies(tmp_path):
     paths = scale.repeat_documents(scale.CONTRACTS, 13, tmp_path)
     assert len(paths) == len({path.read_bytes() for path in paths}) == 13
 
 
-def test_mixture_is_of_unit_length_and_clustered():
+def test_make_mixture_returns_clustered_vectors_of_unit_length():
     vectors = scale.make_mixture(400, 32, 1)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert np.sort((vectors @ vectors.T).ravel())[-401] > 0.8

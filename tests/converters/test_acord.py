@@ -41,7 +41,7 @@ def append(path: Path, line: str) -> None:
 # ---------------------------------------------------------------- the sample
 
 
-def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+def test_acord_sample_converts_to_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("acord/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("acord/account.json", account_of(bundle))
@@ -54,13 +54,13 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
 
 
 @pytest.mark.parametrize(("split", "ids"), [("train", [0, 1, 2]), ("valid", [3]), ("test", [4, 5]), ("all", range(6))])
-def test_a_split_keeps_ids_and_the_whole_library(source, split, ids):
+def test_acord_split_keeps_question_ids_and_all_documents(source, split, ids):
     benchmark, _ = read_source(acord, source, "--split", split)
     assert [row.id for row in benchmark.rows] == list(ids)
     assert len(benchmark.documents) == 42
 
 
-def test_a_release_without_some_grades_is_noted_and_without_all_an_error(source):
+def test_acord_notes_a_split_without_grades_and_fails_without_any_grades(source):
     (source / "qrels" / "test.tsv").unlink()
     _, tally = read_source(acord, source)
     assert tally.noted == {"part of the release: grades of a split are not there": ["test"]}
@@ -85,7 +85,7 @@ def test_a_release_without_some_grades_is_noted_and_without_all_an_error(source)
         ("queries.jsonl", '{"_id": "New York Governing Law", "text": "again"}', "query that is there twice"),
     ],
 )
-def test_a_bad_line_is_counted_or_with_strict_an_error(source, file, line, reason):
+def test_acord_counts_a_malformed_line_and_fails_on_malformed_line_when_strict(source, file, line, reason):
     append(source / file, line)
     _, tally = read_source(acord, source)
     assert sum(len(names) for told, names in tally.left_out.items() if told.startswith(reason)) == 1
@@ -93,7 +93,7 @@ def test_a_bad_line_is_counted_or_with_strict_an_error(source, file, line, reaso
         read_source(acord, source, strict=True)
 
 
-def test_a_query_whose_best_clause_is_below_gold_is_kept_for_its_grades(source):
+def test_acord_keeps_a_query_with_low_grades_unless_answerable_only(source):
     append(source / "qrels" / "valid.tsv", f"clause that requires notice to end automatic renewal\t{ASIS}\t2")
     benchmark, tally = read_source(acord, source)
     (row,) = [row for row in benchmark.rows if row.id == 6]

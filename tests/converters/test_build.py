@@ -30,7 +30,7 @@ def read_command(card: str) -> list[str]:
         ("legalbenchrag", ("--mini", "--answerable-only")),
     ],
 )
-def test_card_prints_a_command_that_makes_the_bundle_again(name, flags, convert, samples, tmp_path, monkeypatch):
+def test_card_prints_a_command_that_reproduces_the_bundle(name, flags, convert, samples, tmp_path, monkeypatch):
     bundle = convert(name, "--source", samples / name, *flags)
     module, *words = read_command((bundle / "README.md").read_text(encoding="utf-8"))
     assert module == f"converters.{name}" and words[-2:] == ["--out", f"datasets_out/{name}"]
@@ -47,7 +47,7 @@ def test_card_of_a_sample_has_the_licence_of_the_project(convert, samples):
     assert "--source samples/squad" in card and "@inproceedings" not in card and "the project Exhibit" in card
 
 
-def test_statutes_count_versions_of_the_same_day_and_outside_the_dates(convert, tmp_path):
+def test_statutes_account_counts_versions_of_same_day_and_outside_date_range(convert, tmp_path):
     law = "# Hafengesetz\n\n## § 1 Begriff\n\nEin Hafen ist ein Ort für Schiffe und Boote, die {} sind oder waren.\n"
     folder = tmp_path / "laws" / "harbour"
     folder.mkdir(parents=True)
@@ -60,7 +60,7 @@ def test_statutes_count_versions_of_the_same_day_and_outside_the_dates(convert, 
     assert account == {"given": 4, "kept": 2, "left_out": {SAME_DAY: 1, OUT_OF_RANGE: 1}}
 
 
-def test_table_takes_an_answer_that_is_a_clause_of_its_document_as_gold(convert, tmp_path):
+def test_table_uses_answer_as_gold_when_answer_is_a_clause_of_the_document(convert, tmp_path):
     documents = tmp_path / "contracts"
     documents.mkdir()
     (documents / "Café Lease, Inc. & Co.txt").write_text(f"LEASE\n\n{LEASE}\n\nThe law of Norway governs.", "utf-8")
@@ -92,24 +92,24 @@ def test_table_takes_an_answer_that_is_a_clause_of_its_document_as_gold(convert,
     ("name", "file"),
     [("Soci__t__ G__n__rale", "Société Générale.pdf"), ("A__B", "A & B.pdf"), ("Soci__t__", None), ("x__y", None)],
 )
-def test_shelf_reads_two_underscores_as_characters_that_were_replaced(name, file, tmp_path):
+def test_shelf_matches_underscores_in_a_name_with_replaced_characters(name, file, tmp_path):
     for known in ("Société Générale.pdf", "A & B.pdf", "C.pdf"):
         (tmp_path / known).write_bytes(b"%PDF-")
     found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)
     assert (found[0] if found else None) == file
 
 
-def test_the_name_of_an_export_is_restored_in_linear_time():
+def test_restore_full_name_completes_truncated_name_in_linear_time():
     assert restore_full_name("Part 36_ Offers_", "Offers: to settle") == "Part 36: Offers: to settle"
     assert len(restore_full_name("a" * 400_000 + "_ b", "a" * 400_000)) == 400_003
 
 
-def test_squad_names_thousands_of_contexts_of_one_title():
+def test_squad_gives_unique_names_to_20000_contexts_with_same_title():
     names = _make_names([_Context(at, "Decision", "text", ()) for at in range(20_000)])
     assert names[0] == "Decision_0000.pdf" and len(set(names)) == 20_000
 
 
-def test_docs_show_a_whole_converter_that_runs_as_a_file(tmp_path, convert):
+def test_docs_example_converter_runs_from_a_file(tmp_path, convert):
     page = (Path(__file__).parents[2] / "docs" / "converters.md").read_text(encoding="utf-8")
     code = next(part for part in page.split("```python\n") if part.startswith('"""My benchmark')).partition("```")[0]
     record = page.partition("```json\n")[2].partition("```")[0]
@@ -128,7 +128,7 @@ def test_docs_show_a_whole_converter_that_runs_as_a_file(tmp_path, convert):
     assert "exhibit convert mine.py --source PATH --short --out datasets_out/mine" in card
 
 
-def test_a_file_that_is_no_converter_is_refused_with_what_it_lacks(tmp_path, capsys):
+def test_convert_refuses_a_file_without_read_function_and_a_missing_file(tmp_path, capsys):
     (tmp_path / "mine.py").write_text("INFO = None\n", encoding="utf-8")
     assert main([str(tmp_path / "mine.py"), "--out", str(tmp_path / "out")]) == 1
     assert "has no read; docs/converters.md shows a whole converter" in capsys.readouterr().err
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_converter_is_refused_with_what_it_lacks(tmp_path, cap
     assert "no such file" in capsys.readouterr().err
 
 
-def test_summary_names_documents_that_cannot_be_read_and_what_is_missing(convert, tmp_path, capsys):
+def test_convert_summary_names_unreadable_documents_and_missing_files(convert, tmp_path, capsys):
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "lease.txt").write_text(LEASE, encoding="utf-8")

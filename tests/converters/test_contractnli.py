@@ -78,7 +78,7 @@ def gold_for(bundle: Path, document: int, key: str) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- the sample
 
 
-def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+def test_contractnli_sample_converts_to_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("contractnli/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("contractnli/account.json", account_of(bundle))
@@ -91,7 +91,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     golden("contractnli/gold.jsonl", "\n".join(lines) + "\n")
 
 
-def test_of_two_equal_sentences_the_one_the_source_means_is_the_place(bundle):
+def test_contractnli_gold_is_the_occurrence_given_by_the_source_when_a_sentence_repeats(bundle):
     line = gold_for(bundle, 0, "nda-17")[1]
     text = read_document(bundle / CORPUS / OFFICIAL).text
     [[start, _]] = line["spans"]
@@ -99,7 +99,7 @@ def test_of_two_equal_sentences_the_one_the_source_means_is_the_place(bundle):
     assert len(line["alternatives"]) == 1
 
 
-def test_a_page_from_the_web_runs_nothing_and_asks_for_nothing(bundle, elsewhere):
+def test_contractnli_prints_html_without_running_scripts_or_sending_requests(bundle, elsewhere):
     text = read_document(bundle / CORPUS / f"{HTML}.pdf").text
     assert not elsewhere.asked
     assert "Written by a script" not in text
@@ -108,7 +108,7 @@ def test_a_page_from_the_web_runs_nothing_and_asks_for_nothing(bundle, elsewhere
     assert "EX-99" not in text
 
 
-def test_a_sentence_over_the_end_of_a_typewritten_page_is_found_in_parts(bundle):
+def test_contractnli_locates_a_sentence_across_a_page_break_of_a_text_filing(bundle):
     document = read_document(bundle / CORPUS / f"{TEXT}.pdf")
     [line] = gold_for(bundle, 423 + 61, "nda-16")
     assert line["how"] == "parts"
@@ -120,7 +120,7 @@ def test_a_sentence_over_the_end_of_a_typewritten_page_is_found_in_parts(bundle)
 # ---------------------------------------------------------------- what can be wrong
 
 
-def test_a_bad_document_is_counted_and_moves_no_id(copy):
+def test_contractnli_counts_a_malformed_document_and_keeps_other_ids(copy):
     edit(copy / "train.json", lambda content: content["documents"][0].pop("text"))
     benchmark, tally = read_source(contractnli, copy, "--split", "train")
     [name] = tally.left_out["record that is not in the release's form"]
@@ -130,7 +130,7 @@ def test_a_bad_document_is_counted_and_moves_no_id(copy):
         read_source(contractnli, copy, strict=True)
 
 
-def test_without_raw_every_text_is_printed_with_its_offsets(copy):
+def test_contractnli_prints_texts_and_keeps_offsets_when_raw_folder_is_missing(copy):
     shutil.rmtree(copy / "raw")
     benchmark, tally = read_source(contractnli, copy)
     assert all(document.path is None and document.html is None for document in benchmark.documents)

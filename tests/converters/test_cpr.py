@@ -58,7 +58,7 @@ def read_rows(source: Path, *flags: str, strict: bool = False):
 # ---------------------------------------------------------------- the sample
 
 
-def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+def test_cpr_sample_converts_to_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("cpr/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("cpr/account.json", account_of(bundle))
@@ -67,7 +67,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     golden("cpr/gold.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
 
 
-def test_cited_section_is_located_and_a_missing_one_gives_the_document_only(bundle):
+def test_cpr_locates_cited_sections_and_names_only_the_document_for_a_missing_section(bundle):
     rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
     assert not any(row["is_impossible"] for row in rows)
     texts = {(row["id"], at): context.get("text") for row in rows for at, context in enumerate(row["contexts"])}
@@ -89,7 +89,7 @@ def test_cited_section_is_located_and_a_missing_one_gives_the_document_only(bund
     assert info["counts"]["located"]["section"] == 8
 
 
-def test_chunks_are_joined_in_order_without_the_exporters_lines(bundle):
+def test_cpr_joins_chunks_in_order_without_lines_added_by_the_export(bundle):
     text = read_document(bundle / CORPUS / "Part 9 – Hearings and Evidence.pdf").text
     places = [text.index(words) for words in ("9.1 A hearing", "9.3 The Tribunal", "Witness evidence", "9.6 A party")]
     assert places == sorted(places)
@@ -148,7 +148,7 @@ RULES = (
         ("Chancery Guide", "Court Guide", None, "unresolved"),
     ],
 )
-def test_resolve_finds_one_document_or_none(cited, kind, document, how):
+def test_resolve_finds_the_cited_document_or_returns_no_source(cited, kind, document, how):
     found = resolved(corpus(*RULES), cited, kind)
     assert (found.source.raw.filename if found.source else None, found.how) == (document, how)
 
@@ -247,7 +247,7 @@ def test_resolve_lists_an_ambiguous_citation_with_its_reason(cited, row, reason)
     assert reason in found.reason
 
 
-def test_long_document_cited_as_a_whole_has_no_section():
+def test_resolve_gives_no_section_when_a_long_document_is_cited_without_section():
     text = "Word. " * (MAX_WHOLE_CHARS // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
     found = resolved(index, "Part 1")
@@ -256,7 +256,7 @@ def test_long_document_cited_as_a_whole_has_no_section():
     assert resolved(index, "CPR 1.1").place is not None
 
 
-def test_bracket_with_semicolons_is_several_citations_or_one_heading():
+def test_resolve_all_splits_a_bracket_at_semicolons_unless_the_bracket_is_a_heading():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
@@ -286,14 +286,14 @@ def test_bracket_with_semicolons_is_several_citations_or_one_heading():
         ("See [2024] EWCA Civ 1 [1][2, 3].", 0),
     ],
 )
-def test_find_citations_skips_brackets_of_an_editor(truth, count):
+def test_find_citations_skips_editorial_brackets(truth, count):
     assert len(find_citations(truth)) == count
 
 
 # ---------------------------------------------------------------- pages and links
 
 
-def test_documents_come_from_a_list_of_urls(tmp_path, monkeypatch, convert):
+def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, convert):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source, listed, pages = written(tmp_path / "s", LINE), tmp_path / "urls.txt", tmp_path / "site"
     pages.mkdir()
@@ -313,7 +313,7 @@ def test_documents_come_from_a_list_of_urls(tmp_path, monkeypatch, convert):
 # ---------------------------------------------------------------- the other modes
 
 
-def test_check_prints_every_citation_and_fails_on_an_unresolved_one(samples, tmp_path, capsys):
+def test_cpr_check_prints_citation_counts_and_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
     assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
     printed = capsys.readouterr().out
     assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
@@ -328,7 +328,7 @@ def test_check_prints_every_citation_and_fails_on_an_unresolved_one(samples, tmp
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_every_real_row_converts_and_each_citation_is_resolved_or_listed(data):
+def test_cpr_converts_all_real_rows_and_resolves_or_lists_each_citation(data):
     benchmark, tally = read_rows(data / "cpr")
     assert [row.id for row in benchmark.rows] == list(range(62))
     assert len(benchmark.documents) == 237  # 232 in the flattened export, of which 20 have no file of their own
@@ -340,7 +340,7 @@ def test_every_real_row_converts_and_each_citation_is_resolved_or_listed(data):
     assert [line.split(":")[0] for line in listed] == [f"question {number}" for number in range(35, 41)]
 
 
-def test_search_results_become_rows_whose_citations_resolve(samples, tmp_path, capsys):
+def test_cpr_from_search_writes_rows_with_resolvable_citations(samples, tmp_path, capsys):
     out = tmp_path / "new" / "candidates.jsonl"
     search = str(samples / "cpr" / "search" / "ground_truth_costs.json")
     flags = ["--ground-truth-out", str(out), "--from-search", search]

@@ -43,7 +43,7 @@ def load(bundle: Path) -> tuple[dict, dict, dict]:
     return rows, gold, json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
 
 
-def test_the_sample_becomes_the_golden_bundle(converted, golden):
+def test_cuad_sample_converts_to_golden_bundle(converted, golden):
     bundle = converted("cuad")
     assert validate(bundle) == []
     golden("cuad/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def test_the_sample_becomes_the_golden_bundle(converted, golden):
     golden("cuad/gold.jsonl", (bundle / GOLD).read_text(encoding="utf-8"))
 
 
-def test_every_contract_finds_its_pdf_and_every_quote_but_one_its_place(converted):
+def test_cuad_pairs_every_contract_with_its_pdf_and_locates_all_but_a_single_quote(converted):
     bundle = converted("cuad", "--keep-ambiguous")
     _, gold, info = load(bundle)
     assert info["counts"]["documents"] == 6 and "no PDF for the contract" not in info["left_out"]
@@ -61,13 +61,13 @@ def test_every_contract_finds_its_pdf_and_every_quote_but_one_its_place(converte
     assert {line["how"] for line in gold.values()} == {"exact", "folded", "parts", "fuzzy", "absent"}
 
 
-def test_ambiguous_contracts_are_left_out_and_named(converted):
+def test_cuad_leaves_out_ambiguous_contracts_and_lists_them(converted):
     _, _, info = load(converted("cuad"))
     [names] = [names for reason, names in info["left_out"].items() if "ambiguous" in reason]
     assert [name.split("_")[0] for name in names] == ["CORVANEBIOLOGICSINC", "BRAMBLEWICKCAREGROUPINC"]
 
 
-def test_filters_never_renumber(convert, converted, samples):
+def test_cuad_filters_keep_question_ids_unchanged(convert, converted, samples):
     rows, _, _ = load(converted("cuad", "--keep-ambiguous"))
     fewer, _, info = load(
         convert("cuad", "--source", samples / "cuad", "--answerable-only", "--max-documents", "3", out="some")
@@ -86,7 +86,7 @@ def test_filters_never_renumber(convert, converted, samples):
         ("", []),
     ],
 )
-def test_party_names(answer, names):
+def test_split_party_names_returns_each_party(answer, names):
     assert split_party_names(answer) == names
 
 
@@ -100,7 +100,7 @@ def test_party_names(answer, names):
         ("[", None),
     ],
 )
-def test_cell_is_a_python_list_of_quotes(cell, quotes):
+def test_quotes_of_parses_a_list_literal_and_refuses_other_cells(cell, quotes):
     if quotes is None:
         with pytest.raises(ValueError, match="not"):
             quotes_of(cell)
@@ -108,7 +108,7 @@ def test_cell_is_a_python_list_of_quotes(cell, quotes):
         assert quotes_of(cell) == quotes
 
 
-def test_amendment_is_not_ambiguous_and_a_cell_that_is_no_list_is_counted(source):
+def test_cuad_keeps_an_amendment_as_unambiguous_and_counts_a_cell_that_is_not_a_list(source):
     def change(rows):
         rows[5][rows[0].index("Document Name-Answer")] = "SECOND AMENDMENT TO COLLABORATION AGREEMENT"
         rows[1][rows[0].index("Insurance")] = "no list"
@@ -139,13 +139,13 @@ def drop_column(rows):
         (lambda rows: rows[1].pop(), "record 2 has 82 fields, but the header has 83"),
     ],
 )
-def test_a_broken_table_is_a_clear_error(source, convert, capsys, change, message):
+def test_cuad_reports_a_broken_table_and_writes_no_bundle(source, convert, capsys, change, message):
     edit(source, change)
     bundle = convert("cuad", "--source", source, expect=1)
     assert message in capsys.readouterr().err and not bundle.exists()
 
 
-def test_help_teaches(capsys):
+def test_cuad_help_shows_example_command_flags_and_licence(capsys):
     import exhibit.converters.cuad as module
 
     with pytest.raises(SystemExit, match="0"):
@@ -155,6 +155,6 @@ def test_help_teaches(capsys):
     assert "--keep-ambiguous" in out and "CC BY 4.0" in out
 
 
-def test_a_samples_card_says_that_it_is_invented(convert, samples):
+def test_card_of_a_sample_states_that_the_data_is_invented(convert, samples):
     bundle = convert("cuad", "--source", samples / "cuad", "--max-documents", "1")
     assert "An invented sample: nothing in it comes from the source" in (bundle / "README.md").read_text("utf-8")

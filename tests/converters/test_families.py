@@ -24,7 +24,7 @@ def convert_files(tmp_path, convert, files):
     return bundle, info, {name: {key: one[key] for key in KEYS if key in one} for name, one in labels.items()}
 
 
-def test_an_agreement_and_its_amendments_are_marked_as_a_family(tmp_path, convert):
+def test_convert_labels_an_agreement_and_its_amendments_as_a_family(tmp_path, convert):
     bundle, info, own = convert_files(tmp_path, convert, FILES)
     contract = next(one["filename"] for one in info["documents"] if one["filename"].startswith("hosting"))
     assert own == {
@@ -39,7 +39,7 @@ def test_an_agreement_and_its_amendments_are_marked_as_a_family(tmp_path, conver
     assert [line.rpartition(": ")[2] for line in noted] == [f"amends {contract}"] * 2
 
 
-def test_amendments_of_an_absent_contract_are_a_family_but_amend_none_of_its_documents(tmp_path, convert):
+def test_convert_labels_amendments_as_family_without_amends_when_contract_is_absent(tmp_path, convert):
     files = {"quillfeather systems first amendment": FIRST, "quillfeather systems second amendment": SECOND}
     _, info, own = convert_files(tmp_path, convert, files)
     first = info["documents"][0]["filename"]

@@ -59,7 +59,7 @@ def snippet(path: str, start: int, end: int, answer: str) -> dict:
 # ---------------------------------------------------------------- the sample
 
 
-def test_the_sample_becomes_the_golden_bundle(convert, golden, source):
+def test_legalbenchrag_sample_converts_to_golden_bundle(convert, golden, source):
     bundle = convert("legalbenchrag", "--source", source)
     assert validate(bundle) == []
     golden("legalbenchrag/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def test_the_sample_becomes_the_golden_bundle(convert, golden, source):
     golden("legalbenchrag/gold.jsonl", (bundle / GOLD).read_text(encoding="utf-8"))
 
 
-def test_printed_gold_is_carried_over_to_the_same_occurrence(printed, source, golden):
+def test_legalbenchrag_printed_gold_points_to_the_same_occurrence_as_the_text(printed, source, golden):
     assert validate(printed) == []
     bundle = open_bundle(printed)
     texts, _ = read_source(legalbenchrag, source)
@@ -90,7 +90,7 @@ def test_printed_gold_is_carried_over_to_the_same_occurrence(printed, source, go
 # ---------------------------------------------------------------- what can be wrong
 
 
-def test_a_wrong_span_is_a_fault_and_its_answer_is_located(tmp_path, convert, capsys):
+def test_legalbenchrag_counts_a_wrong_span_and_locates_the_answer_instead(tmp_path, convert, capsys):
     texts = {"a/x.txt": "The fee is due in May. The fee is five pounds."}
     root = make(tmp_path / "s", texts, a=[("fee?", [snippet("a/x.txt", 0, 22, "The fee is five pounds.")])])
     bundle = open_bundle(convert("legalbenchrag", "--source", root))
@@ -114,7 +114,7 @@ def test_a_wrong_span_is_a_fault_and_its_answer_is_located(tmp_path, convert, ca
         ([("q?", [snippet("a/x.txt", 0, 3, "The"), snippet("a/none.txt", 0, 3, "The")])], NO_FILE),
     ],
 )
-def test_a_bad_test_is_counted_and_the_others_keep_their_ids(tmp_path, tests, reason):
+def test_legalbenchrag_counts_a_malformed_test_and_keeps_other_ids(tmp_path, tests, reason):
     good = ("good?", [snippet("a/x.txt", 0, 3, "The")])
     root = make(tmp_path / "s", {"a/x.txt": "The end."}, a=[*tests, good])
     benchmark, tally = read_source(legalbenchrag, root)
@@ -137,7 +137,7 @@ def sampled(tests: list[dict]) -> list[dict]:
     return sorted(tests, key=drawn)[:194] if len(tests) > 194 else tests
 
 
-def test_mini_keeps_the_tests_of_the_published_rule(tmp_path):
+def test_legalbenchrag_mini_selects_the_tests_of_the_published_sampling(tmp_path):
     texts = {f"{name}/{n}.txt": "The end." for name in ("big", "small") for n in range(60)}
     texts["big/unused.txt"] = "The end."
     order = random.Random(7)

@@ -46,7 +46,7 @@ def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
 # ---------------------------------------------------------------- the bundle
 
 
-def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+def test_maud_sample_converts_to_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("maud/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("maud/account.json", account_of(bundle))
@@ -76,7 +76,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
         ("", (), ""),
     ],
 )
-def test_a_cell_is_cleaned_of_page_marks_and_split(cell, excerpts, pages):
+def test_read_cell_splits_excerpts_and_removes_page_marks(cell, excerpts, pages):
     assert read_cell(cell) == (excerpts, pages)
 
 
@@ -88,11 +88,11 @@ def test_a_cell_is_cleaned_of_page_marks_and_split(cell, excerpts, pages):
         ("|a twice said|Tail|c twice said|", ("twice said", "Tail"), ["a ", ""]),
     ],
 )
-def test_the_order_of_excerpts_decides_between_places(text, excerpts, places):
+def test_find_excerpts_chooses_repeated_text_by_order_of_excerpts(text, excerpts, places):
     assert place(text, *excerpts) == [(before, 0) for before in places]
 
 
-def test_the_nearest_place_is_first_and_the_others_are_kept_where_order_does_not_decide():
+def test_find_excerpts_prefers_nearest_match_and_lists_others_when_order_does_not_decide():
     text = "|contents 5.2 Conditions 44|body 5.2 Conditions of Closing|x|the covenants were kept|y|"
     found = find_excerpts(["5.2 Conditions", "the covenants were kept"], Document("c.txt", text))
     assert [text[: e.match.span.start].rsplit("|", 1)[-1] for e in found] == ["body ", ""]
@@ -100,7 +100,7 @@ def test_the_nearest_place_is_first_and_the_others_are_kept_where_order_does_not
     assert place("|a said twice|b said twice|", "said twice") == [("a ", 1)]
 
 
-def test_an_excerpt_that_says_less_of_the_same_is_dropped():
+def test_find_excerpts_drops_an_excerpt_contained_in_another():
     found = find_excerpts(
         ["the board may change its view", "may change its view"],
         Document("c.txt", "Here the board may change its view. Elsewhere it may not."),
@@ -108,7 +108,7 @@ def test_an_excerpt_that_says_less_of_the_same_is_dropped():
     assert [e.text for e in found] == ["the board may change its view"]
 
 
-def test_excerpts_with_nothing_between_them_are_one():
+def test_find_excerpts_joins_adjacent_excerpts():
     found = find_excerpts(["One.", "Two."], Document("c.txt", "x One.\n\n Two. y"))
     assert [(e.text, e.match.span) for e in found] == [("One.\nTwo.", (2, 13))]
 
@@ -141,14 +141,14 @@ def test_excerpts_with_nothing_between_them_are_one():
         ("Some other paper", "Merger Agreement between Birch and Acme"),
     ],
 )
-def test_the_title_is_read_from_the_first_page(page, title):
+def test_titles_of_reads_the_title_from_the_first_page(page, title):
     assert (titles_of(page, deal="Birch_Acme.pdf", stem="contract_0"))[0] == title
 
 
 # ---------------------------------------------------------------- sources
 
 
-def test_the_repository_with_its_packed_data_is_a_source(samples, tmp_path):
+def test_maud_reads_the_repository_with_zipped_data(samples, tmp_path):
     data = samples / "maud/maud-main/data"
     (tmp_path / "maud-main").mkdir()
     with zipfile.ZipFile(tmp_path / "maud-main/data.zip", "w") as packed:
@@ -162,7 +162,7 @@ def test_the_repository_with_its_packed_data_is_a_source(samples, tmp_path):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_spans_equal_those_of_legalbenchrag(data):
+def test_maud_spans_equal_those_of_legalbenchrag(data):
     benchmark, _ = read_source(maud, data / "maud")
     names = {document.text: document.filename for document in benchmark.documents}
     ours = Counter(

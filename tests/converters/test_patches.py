@@ -65,7 +65,7 @@ def apply(bundle: Path, *patches: Path, strict: bool = False) -> tuple[dict[int,
 
 
 @pytest.mark.parametrize("spans", [[17, 42], [0, 25], [900, 925]])
-def test_gold_is_replaced_where_it_was_reviewed_and_moved_words_are_located(bundle, tmp_path, spans):
+def test_apply_patches_replaces_reviewed_gold_and_locates_moved_words(bundle, tmp_path, spans):
     better = context("Rent is due on the first.", spans)
     patch = write(tmp_path / "p.json", corrections=[fix(0, FIRST, contexts=[better], reason="the day counts")])
     rows, gold, info = apply(bundle, patch)
@@ -76,7 +76,7 @@ def test_gold_is_replaced_where_it_was_reviewed_and_moved_words_are_located(bund
     assert (entry["name"], entry["corrections"], entry["documents"], entry["questions"]) == ("p.json", 1, 0, 0)
 
 
-def test_a_question_can_become_impossible_and_possible(bundle, tmp_path):
+def test_apply_patches_makes_a_question_impossible_or_answerable(bundle, tmp_path):
     dog = context("No dogs", [0, 7], filename="c.txt.pdf")
     patch = write(tmp_path / "p.json", corrections=[fix(0, FIRST, is_impossible=True), fix(2, (), contexts=[dog])])
     rows, gold, _ = apply(bundle, patch)
@@ -84,7 +84,7 @@ def test_a_question_can_become_impossible_and_possible(bundle, tmp_path):
     assert not rows[2]["is_impossible"] and rows[2]["answer"] == "No dogs"
 
 
-def test_gold_that_changed_since_the_review_is_left_and_counted(bundle, tmp_path):
+def test_apply_patches_skips_and_counts_gold_that_changed_since_the_review(bundle, tmp_path):
     patch = write(tmp_path / "p.json", corrections=[fix(0, (("a.txt.pdf", "Other words."),), is_impossible=True)])
     rows, _, info = apply(bundle, patch)
     assert not rows[0]["is_impossible"] and info["noted"][UNFIT] == ["question 0"]
@@ -92,7 +92,7 @@ def test_gold_that_changed_since_the_review_is_left_and_counted(bundle, tmp_path
         apply_patches([patch], bundle, tmp_path / "strict", strict=True)
 
 
-def test_documents_and_questions_are_set_aside_for_their_reason_and_in_order(bundle, tmp_path):
+def test_apply_patches_leaves_out_documents_and_questions_with_reason_in_order_of_patches(bundle, tmp_path):
     first = write(
         tmp_path / "1.json",
         documents=[{"filename": "b.txt.pdf", "reason": "it is a draft"}, {"filename": "z.pdf", "reason": "gone"}],
@@ -123,12 +123,12 @@ def test_documents_and_questions_are_set_aside_for_their_reason_and_in_order(bun
         ({"corrections": [fix(0, FIRST, contexts=[context("a", [5, 2])])]}, "the start must be before the end"),
     ],
 )
-def test_a_patch_that_does_not_hold_is_refused(bundle, tmp_path, told, message):
+def test_apply_patches_refuses_an_invalid_patch(bundle, tmp_path, told, message):
     with pytest.raises(SourceError, match=message):
         apply_patches([write(tmp_path / "p.json", **told)], bundle, tmp_path / "out")
 
 
-def test_mauds_known_bad_agreements_are_set_aside(convert, samples):
+def test_shipped_maud_patch_leaves_out_agreements_with_known_faults(convert, samples):
     folder = convert("maud", "--source", samples / "maud", "--patch", "shipped")
     info = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
     assert validate(folder) == []

@@ -21,7 +21,7 @@ from exhibit.evidence import read_document
 from exhibit.schemas.errors import LimitError
 
 
-def test_the_sandbox_is_off_for_root_alone(monkeypatch):
+def test_launch_arguments_disable_the_sandbox_for_root_only(monkeypatch):
     monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
     assert "--no-sandbox" in launch_arguments() and "--disable-background-networking" in launch_arguments()
     monkeypatch.setattr(browser.os, "geteuid", lambda: 1000)
@@ -34,7 +34,7 @@ def printer():
         yield ready
 
 
-def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
+def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
     page = make_html("Clause 1. The parties agree.\n" * 200, title="An Agreement")
     printer.print_html(page, tmp_path / "one.pdf")
     printer.print_html(make_html("something else"), tmp_path / "between.pdf")
@@ -57,7 +57,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the browser's processes as Linux shows them")
-def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
+def test_pdf_printer_replaces_the_browser_and_continues_after_a_page_times_out(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
     real = time.monotonic
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
@@ -79,7 +79,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
 # ---------------------------------------------------------------- fonts
 
 
-def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
+def test_describe_printing_records_printer_and_fonts_only_when_something_was_printed(tmp_path):
     with PdfPrinter(Limits()) as press:
         assert describe_printing([""]) is None
         first = press.print(RawDocument("a.pdf", "A", text="Words."), tmp_path)

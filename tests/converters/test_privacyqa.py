@@ -54,7 +54,7 @@ def sentence(number: int, words: str, *marks: str, query: str = "is it free?", q
 # ---------------------------------------------------------------- the sample
 
 
-def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+def test_privacyqa_sample_converts_to_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("privacyqa/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("privacyqa/account.json", account_of(bundle))
@@ -63,7 +63,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     golden("privacyqa/gold.jsonl", "\n".join(lines) + "\n")
 
 
-def test_a_sentence_that_stands_twice_is_found_where_the_source_says(bundle):
+def test_privacyqa_gold_is_the_occurrence_given_by_the_source_when_a_sentence_repeats(bundle):
     (line,) = [line for line in gold_of(bundle) if line["id"] == 1]
     text = read_document(bundle / "corpus" / LARKSPUR).text
     assert line["labels"]["sentence"].endswith("_13")
@@ -78,7 +78,7 @@ def test_a_sentence_that_stands_twice_is_found_where_the_source_says(bundle):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_gold_equals_legalbenchrag_s_for_its_194_questions(convert, data):
+def test_privacyqa_gold_equals_gold_of_legalbenchrag_for_194_questions(convert, data):
     bundle = convert("privacyqa", "--source", data / "privacyqa")
     counts = info_of(bundle)["counts"]
     assert counts["questions"] == 194

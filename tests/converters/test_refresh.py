@@ -55,13 +55,13 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_pages_that_say_what_they_said_are_no_change(bundle, capsys):
+def test_refresh_reports_no_change_when_pages_are_unchanged(bundle, capsys):
     capsys.readouterr()
     assert web.run(["--refresh", str(bundle), *FLAGS]) == 0
     assert capsys.readouterr().out == ("3 pages: 3 unchanged, 0 changed, 0 gone\n")
 
 
-def test_what_changed_and_which_questions_it_touches(site, bundle, tmp_path, capsys):
+def test_refresh_reports_changed_and_gone_pages_with_affected_questions(site, bundle, tmp_path, capsys):
     (site.root / "fees.pdf").write_bytes(
         files.pdf("The fee for an appeal is fifty-five pounds. Cheques are not taken.")
     )
@@ -83,7 +83,7 @@ def test_what_changed_and_which_questions_it_touches(site, bundle, tmp_path, cap
     assert everything(tmp_path) == before, "something was written"
 
 
-def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch, capsys):
+def test_refresh_reports_a_page_that_cannot_be_fetched_as_unknown_instead_of_gone(bundle, monkeypatch, capsys):
     monkeypatch.setattr("exhibit.converters.pages.refresh.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out
@@ -98,5 +98,5 @@ def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch,
         ("The fee is 40 pounds.", "The fee is 55 pounds.", ["- The fee is 40 pounds.", "+ The fee is 55 pounds."]),
     ],
 )
-def test_changes_are_the_sentences_that_only_one_text_has(old, new, changes):
+def test_list_changes_returns_sentences_found_in_only_the_old_or_new_text(old, new, changes):
     assert list(list_changes(old, new)) == changes

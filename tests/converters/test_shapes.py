@@ -212,7 +212,7 @@ QUOTED: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("shape", QUOTED)
-def test_quotes_are_located_whatever_shape_they_come_in(shape, documents, tmp_path, convert):
+def test_table_locates_quotes_given_in_every_supported_shape(shape, documents, tmp_path, convert):
     name, content = QUOTED[shape]
     bundle = convert("table", "--source", written(tmp_path / name, content), "--documents", documents, "--as", "is")
     assert set(golds(bundle)) == {(LEASED, "exact", RENT)}
@@ -272,7 +272,7 @@ PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("shape", PROVISIONS)
-def test_provisions_that_are_named_are_located_with_their_text(shape, documents, tmp_path, convert):
+def test_table_locates_named_provisions_with_their_text(shape, documents, tmp_path, convert):
     name, content, expected = PROVISIONS[shape]
     bundle = convert("table", "--source", written(tmp_path / name, content), "--documents", documents, "--as", "is")
     found = golds(bundle)
@@ -282,7 +282,7 @@ def test_provisions_that_are_named_are_located_with_their_text(shape, documents,
     assert all(line["labels"]["provision"] for line in lines_of(bundle))
 
 
-def test_what_is_absent_ambiguous_or_not_at_hand_is_said_row_by_row(documents, tmp_path, convert):
+def test_table_notes_absent_ambiguous_and_unavailable_provisions_by_row(documents, tmp_path, convert):
     (documents / "second-lease.txt").write_text(LEASE.replace("1,200", "900"), encoding="utf-8")
     rows = [
         {"question": "a", "answer": "x", "citations": ["§ 77 BootMG"]},
@@ -300,7 +300,7 @@ def test_what_is_absent_ambiguous_or_not_at_hand_is_said_row_by_row(documents, t
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_pages_count_from_0_or_1_as_the_quotes_tell_and_choose_between_equal_places(
+def test_table_infers_page_numbering_from_0_or_1_and_uses_pages_to_choose_between_matches(
     first, documents, tmp_path, convert
 ):
     stated = {
@@ -322,7 +322,7 @@ def test_pages_count_from_0_or_1_as_the_quotes_tell_and_choose_between_equal_pla
     assert note.startswith(f"counted from {first}: ")
 
 
-def test_promptfoo_s_assertions_are_what_the_answer_must_say_and_must_not(documents, tmp_path, convert):
+def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(documents, tmp_path, convert):
     text = """
 description: leases
 prompts: [p.txt]
@@ -360,14 +360,14 @@ tests:
         ({"expected_verdict": "answer"}, False),
     ],
 )
-def test_questions_that_must_be_refused_are_known_under_many_names(fields, impossible, documents, tmp_path):
+def test_table_recognises_impossible_questions_under_many_field_names(fields, impossible, documents, tmp_path):
     rows = [{"question": "Who?", "answer": "x", "document": LEASED, **fields}]
     options = options_of(table, "--jobs", 1, "--documents", documents)
     (row,) = table.read(written(tmp_path / "t.jsonl", rows), options, Tally()).rows
     assert row.is_impossible is impossible
 
 
-def test_the_letter_of_a_multiple_choice_is_the_words_of_its_option(documents, tmp_path):
+def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(documents, tmp_path):
     rows = [
         {
             "input": [{"role": "user", "content": "Which rent?"}],
@@ -383,7 +383,7 @@ def test_the_letter_of_a_multiple_choice_is_the_words_of_its_option(documents, t
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
 
-def test_grades_are_kept_a_grade_of_0_is_no_gold_and_what_is_acceptable_is_an_alternative(documents, tmp_path, convert):
+def test_table_keeps_grades_drops_grade_0_and_reads_acceptable_sections_as_alternatives(documents, tmp_path, convert):
     rows = [
         {
             "question": "Pflichten?",
@@ -403,7 +403,7 @@ def test_grades_are_kept_a_grade_of_0_is_no_gold_and_what_is_acceptable_is_an_al
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
 
 
-def test_beir_s_folder_becomes_documents_and_graded_gold(tmp_path, convert):
+def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert):
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)
     written(folder / "corpus.jsonl", [{"_id": "c1", "title": "Rent", "text": RENT}, {"_id": "c2", "text": "No pets."}])
@@ -417,7 +417,7 @@ def test_beir_s_folder_becomes_documents_and_graded_gold(tmp_path, convert):
     }
 
 
-def test_trec_s_judgments_name_files_of_a_folder(documents, tmp_path, convert):
+def test_table_reads_trec_judgments_that_name_files_of_a_folder(documents, tmp_path, convert):
     folder = documents / "trec"  # the judgments lie among the documents, and are none
     folder.mkdir()
     written(folder / "topics.tsv", f"101\t{ASK}\n")
@@ -432,7 +432,7 @@ def test_trec_s_judgments_name_files_of_a_folder(documents, tmp_path, convert):
 # ---------------------------------------------------------------- what is not understood
 
 
-def test_a_table_that_is_not_understood_names_three_flags_and_they_work(documents, tmp_path, convert):
+def test_table_error_for_unknown_columns_suggests_flags_that_work(documents, tmp_path, convert):
     rows = [{"ask": ASK, "reply": "EUR 1,200", "wording": RENT, "where": LEASED, "n": 1}]
     source = written(tmp_path / "t.jsonl", rows)
     with pytest.raises(SourceError, match="which column is the question") as error:

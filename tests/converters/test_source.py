@@ -32,7 +32,7 @@ def archive(tmp_path):
     return make
 
 
-def test_archive_is_a_source_and_is_removed_afterwards(archive):
+def test_open_source_unpacks_an_archive_and_removes_the_files_afterwards(archive):
     with source.open_source(INFO, archive(("CUAD_v1/master_clauses.csv", b"Filename\n"))) as folder:
         table = source.find_one(folder, INFO, "master_clauses.csv")
         assert table.read_bytes() == b"Filename\n"
@@ -42,7 +42,7 @@ def test_archive_is_a_source_and_is_removed_afterwards(archive):
 @pytest.mark.parametrize(
     "name", ["C:/evil.txt", "../evil.txt", "CUAD_v1/../../evil.txt", "/tmp/evil.txt", "..\\evil.txt"]
 )
-def test_a_zip_that_climbs_out_is_refused(archive, tmp_path, name):
+def test_unpack_refuses_an_entry_outside_the_folder(archive, tmp_path, name):
     folder = tmp_path / "in" / "folder"
     folder.mkdir(parents=True)
     entry = zipfile.ZipInfo("x")
@@ -52,12 +52,12 @@ def test_a_zip_that_climbs_out_is_refused(archive, tmp_path, name):
     assert list(folder.iterdir()) == [] and not list(tmp_path.rglob("evil*"))
 
 
-def test_a_zip_bomb_is_refused_before_it_is_unpacked(archive, tmp_path):
+def test_unpack_refuses_a_zip_bomb(archive, tmp_path):
     with pytest.raises(SourceError, match="unpacks to .* times its size"):
         unpack(archive(("zeros", bytes(30 << 20))), tmp_path / "out")
 
 
-def test_too_much_and_too_many_are_refused(archive, tmp_path, monkeypatch):
+def test_unpack_refuses_an_archive_above_limits_of_bytes_or_files(archive, tmp_path, monkeypatch):
     path = archive(("a", b"x" * 100), ("b", b"y" * 100))
     monkeypatch.setattr(source, "MAX_BYTES", 150)
     with pytest.raises(SourceError, match="in 2 parts; the limits are 0 MiB"):
@@ -67,7 +67,7 @@ def test_too_much_and_too_many_are_refused(archive, tmp_path, monkeypatch):
         unpack(path, tmp_path / "out")
 
 
-def test_a_link_in_a_zip_is_refused(archive, tmp_path):
+def test_unpack_refuses_a_symbolic_link(archive, tmp_path):
     link = zipfile.ZipInfo("link.pdf")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with pytest.raises(SourceError, match="'link.pdf' is a symbolic link"):
@@ -112,7 +112,7 @@ def info(server, tmp_path, monkeypatch):
     return dataclasses.replace(INFO, downloads=(Download(url=url, sha256=digest, bytes=len(server.data)),))
 
 
-def test_a_download_is_checked_kept_and_not_repeated(server, info, capsys):
+def test_fetch_downloads_once_and_prints_licence_and_citation(server, info, capsys):
     path = fetch(info)
     assert path.read_bytes() == server.data and path.name == "CUAD_v1.zip"
     assert fetch(info) == path and len(server.asked) == 1
@@ -120,7 +120,7 @@ def test_a_download_is_checked_kept_and_not_repeated(server, info, capsys):
     assert "CC BY 4.0" in notice and "Hendrycks" in notice and INFO.url in notice
 
 
-def test_a_download_goes_on_where_it_broke_off(server, info):
+def test_fetch_resumes_an_interrupted_download(server, info):
     server.break_at = 1000
     with pytest.raises(ServiceError, match="run the command again"):
         fetch(info)
@@ -129,7 +129,7 @@ def test_a_download_goes_on_where_it_broke_off(server, info):
     assert server.asked == [None, "bytes=1000-"]
 
 
-def test_other_content_than_pinned_is_removed(server, info):
+def test_fetch_removes_a_download_with_another_checksum(server, info):
     wrong = dataclasses.replace(info, downloads=(dataclasses.replace(info.downloads[0], sha256="0" * 64),))
     with pytest.raises(SourceError, match="expected 0000.*the file was removed"):
         fetch(wrong)
@@ -140,7 +140,7 @@ BENCHMARKS = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "legalbenchrag"
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_benchmark_is_pinned_or_says_how_to_get_it(name):
+def test_benchmark_info_has_pinned_downloads_or_manual_instructions(name):
     info = import_module(f"exhibit.converters.{name}").INFO
     assert bool(info.downloads) != bool(info.by_hand)
     for one in info.downloads:
@@ -150,7 +150,7 @@ def test_a_benchmark_is_pinned_or_says_how_to_get_it(name):
             fetch(info)
 
 
-def test_a_release_of_several_files_is_downloaded_into_one_folder(server, info):
+def test_fetch_downloads_a_release_of_several_files_into_the_same_folder(server, info):
     [file] = info.downloads
     second = dataclasses.replace(file, url=file.url.replace("CUAD_v1.zip", "more.zip"))
     folder = fetch(dataclasses.replace(info, downloads=(file, second)))

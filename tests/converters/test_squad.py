@@ -25,7 +25,7 @@ def gold(bundle: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_sample_becomes_a_bundle(converted: Convert, golden):
+def test_squad_sample_converts_to_a_bundle(converted: Convert, golden):
     bundle = converted("squad")
     golden("squad/account.json", account_of(bundle))
     assert [row["id"] for row in rows(bundle)] == [0, 1, 2, 3, 4]
@@ -38,14 +38,14 @@ def test_the_sample_becomes_a_bundle(converted: Convert, golden):
     assert noted == {"answer that does not stand at its offset: located by its words": ["question q5"]}
 
 
-def test_legalquad_is_the_same_form(converted: Convert):
+def test_squad_converter_reads_legalquad(converted: Convert):
     bundle = converted("legalquad")
     assert [row["id"] for row in rows(bundle)] == [101, 102]
     assert {line["filename"] for line in gold(bundle)} == {"context_0000.pdf", "context_0001.pdf"}
 
 
 @pytest.mark.parametrize("name", ["squad", "legalquad"])
-def test_our_export_comes_back_as_it_was(name: str, converted: Convert, tmp_path: Path):
+def test_squad_export_converts_back_to_the_same_rows_and_gold(name: str, converted: Convert, tmp_path: Path):
     """Except for line breaks, because a SQuAD answer must occur in its context character by character."""
     bundle = converted(name)
     assert export.main([str(bundle), "--to", "squad", "--out", str(tmp_path / "export")]) == 0
@@ -68,7 +68,7 @@ def question(id: object, **fields: object) -> dict[str, object]:
     }
 
 
-def test_a_malformed_row_is_left_out_by_name_and_the_others_are_kept(tmp_path: Path):
+def test_squad_leaves_out_malformed_rows_by_reason_and_reads_the_others(tmp_path: Path):
     odd = [
         None, "words", 7,
         question(1, answers="The rent"), question(2, answers=[None]), question(3, is_impossible="maybe"),

@@ -22,7 +22,7 @@ def read(source: Path, *, since: str | None = None, as_of: str | None = None, qu
     return statutes.read(source, Namespace(**{"from": since}, as_of=as_of, questions=questions), Tally())
 
 
-def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert, golden):
+def test_statutes_sample_converts_to_a_bundle_with_exact_gold_only(converted: Convert, golden):
     bundle = converted("statutes")
     golden("statutes/account.json", account_of(bundle))
     info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Conve
     )
 
 
-def test_the_versions_of_a_day_and_from_a_day_on(samples: Path):
+def test_statutes_select_versions_as_of_a_day_or_since_a_day(samples: Path):
     source = samples / "statutes"
     names = [document.filename for document in read(source, as_of="2020-05-01").documents]
     assert names == ["poplatkova-vyhlaska_2020-01-01.pdf", "pristavni-zakon_2019-07-01.pdf"]
@@ -58,7 +58,7 @@ def git(folder: Path, *arguments: str, day: str = "2000-01-01") -> None:
     subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, env=env)
 
 
-def test_a_repositorys_history_is_the_laws_bare_or_not(samples: Path, tmp_path: Path):
+def test_read_versions_reads_the_history_of_a_repository_or_bare_repository(samples: Path, tmp_path: Path):
     clone = tmp_path / "laws"
     clone.mkdir()
     git(clone, "init", "-q")
@@ -79,7 +79,7 @@ def test_a_repositorys_history_is_the_laws_bare_or_not(samples: Path, tmp_path: 
     assert [row.question for row in read(clone).rows] == [row.question for row in read(tmp_path / "bare.git").rows]
 
 
-def test_a_german_law_has_titles_beside_its_numbers_and_repealed_paragraphs_say_nothing():
+def test_read_law_reads_german_titles_and_empty_repealed_paragraphs():
     law = read_law(
         "---\nTitle: Hafengesetz\njurabk: HafG\n---\n# Hafengesetz (HafG)\n\n## Abschnitt 1 - Allgemeines\n\n"
         "### § 1 Begriff\n\n(1) Ein Hafen ist\nein Ort für Schiffe.\n\n### § 2 (weggefallen)\n\n"
@@ -91,7 +91,7 @@ def test_a_german_law_has_titles_beside_its_numbers_and_repealed_paragraphs_say_
     ]
 
 
-def test_every_question_on_the_sample_is_as_it_was(samples: Path, golden):
+def test_statutes_sample_questions_match_golden_rows(samples: Path, golden):
     lines = [f"{most}: {[row.id for row in read(samples / 'statutes', questions=most).rows]}\n" for most in (1, 2, 4)]
     for row in read(samples / "statutes", questions=50).rows:
         labels = {name: value for name, value in row.labels.items() if name not in ("language", "question_language")}
@@ -153,7 +153,7 @@ Text.
 """
 
 
-def test_a_czech_law_is_read_into_its_parts():
+def test_read_law_reads_the_structure_of_a_czech_law():
     law = read_law(LAW)
     assert (law.title, law.system.language, law.fields["title"]) == ("Zákon o přístavech", "cs", "Zákon o molech")
     above = ("ČÁST PRVNÍ", "HLAVA I", "Díl 1", "Pododdíl 1")
@@ -171,7 +171,7 @@ def test_a_czech_law_is_read_into_its_parts():
     assert read_law("# A\n\nb").title == "A" and read_law("---\nTitle: C\n---\nb").title == "C"
 
 
-def test_a_version_ends_the_day_before_the_next_and_the_later_of_one_day_counts(tmp_path: Path):
+def test_read_versions_ends_a_version_the_day_before_the_next_and_selects_by_date(tmp_path: Path):
     for name, text in {
         "mola/2020-01-01.md": "first",
         "mola/2021-03-01.md": "second",

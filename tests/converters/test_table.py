@@ -84,7 +84,7 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- the sample
 
 
-def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+def test_table_sample_converts_to_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("table/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("table/account.json", account_of(bundle))
@@ -97,7 +97,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     golden("table/gold.jsonl", "\n".join(lines) + "\n")
 
 
-def test_passages_are_located_in_what_was_printed_and_what_was_copied(bundle):
+def test_table_locates_passages_in_printed_and_copied_documents(bundle):
     rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
     documents = {path.name: read_document(path).text for path in (bundle / "corpus").iterdir()}
     assert set(documents) == {
@@ -114,7 +114,7 @@ def test_passages_are_located_in_what_was_printed_and_what_was_copied(bundle):
         assert fold(documents[line["filename"]][slice(*span)]) == fold(words)
 
 
-def test_name_title_and_licence_are_the_user_s(convert, samples):
+def test_table_takes_name_title_and_licence_from_flags(convert, samples):
     flags = ["--name", "harbour", "--title", "Harbour papers", "--licence", "CC-BY-4.0", "--redistributable"]
     bundle = convert("table", "--source", samples / "table", "--as", "is", *flags)
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
@@ -132,14 +132,14 @@ def test_name_title_and_licence_are_the_user_s(convert, samples):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "xlsx", "parquet"])
-def test_every_format_gives_the_same_questions(folder, ending):
+def test_table_reads_the_same_questions_from_every_format(folder, ending):
     rows = [QUESTION, {**QUESTION, "question": 'Who "repairs"?', "text": "The landlord repairs."}]
     benchmark = read(write(folder / f"table.{ending}", *rows))
     assert [(row.id, row.question) for row in benchmark.rows] == [(0, "Who pays?"), (1, 'Who "repairs"?')]
     assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")], [("lease.txt.pdf", "The landlord repairs.")]]
 
 
-def test_bad_lines_are_counted_and_the_ids_of_the_others_stay(folder):
+def test_table_counts_malformed_lines_and_keeps_ids_of_the_others(folder):
     path = folder / "table.jsonl"
     path.write_text(f'{{"question": \n["a list"]\n{json.dumps(QUESTION)}\n', encoding="utf-8")
     tally = Tally()
@@ -161,7 +161,7 @@ def test_bad_lines_are_counted_and_the_ids_of_the_others_stay(folder):
         ("t.parquet", b"PAR1 nothing", "not a Parquet file"),
     ],
 )
-def test_tables_that_are_none_are_refused(tmp_path, name, content, complaint):
+def test_table_refuses_a_file_that_is_not_a_table(tmp_path, name, content, complaint):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=complaint):
         read(tmp_path / name)
@@ -170,7 +170,7 @@ def test_tables_that_are_none_are_refused(tmp_path, name, content, complaint):
 # ---------------------------------------------------------------- columns
 
 
-def test_the_encoding_of_a_table_is_found_and_said(folder):
+def test_table_detects_the_encoding_and_notes_encodings_other_than_utf8(folder):
     lines = "question;answer;document\nWho pays the café?;The tenant – £400;lease.txt\n"
     path = folder / "table.csv"
     for encoding in ("cp1252", "utf-16"):
@@ -181,7 +181,7 @@ def test_the_encoding_of_a_table_is_found_and_said(folder):
         assert tally.noted["table is not UTF-8"] == [f"table.csv: read as {encoding}"]
 
 
-def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
+def test_table_guesses_columns_and_prints_the_guess(folder, capsys):
     row = {
         "Prompt": "Who pays?",
         "Ground Truth": "The tenant.",
@@ -205,7 +205,7 @@ def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
         ({"question": "Who?", "answer": "x", "where": "lease.txt"}, [], "no row names a document"),
     ],
 )
-def test_columns_that_are_missing_are_an_error_that_lists_those_there(folder, row, flags, complaint):
+def test_table_error_for_missing_columns_lists_existing_columns(folder, row, flags, complaint):
     with pytest.raises(SourceError, match=complaint) as error:
         read(write(folder / "t.jsonl", row), *flags)
     assert f"(its columns: {', '.join(row)})" in str(error.value)
@@ -214,7 +214,7 @@ def test_columns_that_are_missing_are_an_error_that_lists_those_there(folder, ro
 # ---------------------------------------------------------------- rows
 
 
-def test_numbers_are_kept_as_ids_and_rows_with_the_same_one_are_one_question(folder):
+def test_table_keeps_numeric_ids_and_merges_rows_with_the_same_id(folder):
     rows = [
         {"id": 40, **QUESTION, "note": "a"},
         {"id": 7, **QUESTION, "question": "Who repairs?"},
@@ -246,12 +246,12 @@ def test_numbers_are_kept_as_ids_and_rows_with_the_same_one_are_one_question(fol
         ("['lease.txt', 'terms.md']", '["a", "b"]', [("lease.txt.pdf", "a"), ("terms.md.pdf", "b")]),
     ],
 )
-def test_cells_may_hold_several_documents_and_passages(folder, document, text, expected):
+def test_table_reads_several_documents_and_passages_from_a_cell(folder, document, text, expected):
     row = {**QUESTION, "document": document, "text": text}
     assert quotes(read(write(folder / "t.jsonl", row))) == [expected]
 
 
-def test_rows_that_say_too_little_are_counted_by_reason(folder):
+def test_table_counts_incomplete_rows_by_reason(folder):
     rows = [
         QUESTION,
         {**QUESTION, "question": " "},
@@ -273,7 +273,7 @@ def test_rows_that_say_too_little_are_counted_by_reason(folder):
     }
 
 
-def test_impossible_questions_keep_their_document_and_lose_their_passages(folder):
+def test_table_drops_passages_of_impossible_questions_and_keeps_the_document(folder):
     rows = [{**QUESTION, "impossible": False}, {**QUESTION, "impossible": True}, {**QUESTION, "impossible": "1"}]
     path = write(folder / "t.jsonl", *rows)
     tally = Tally()
@@ -289,7 +289,7 @@ def test_impossible_questions_keep_their_document_and_lose_their_passages(folder
 # ---------------------------------------------------------------- documents
 
 
-def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_it(tmp_path):
+def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     documents = tmp_path / "documents"
     (documents / "deep").mkdir(parents=True)
     for name in ("deep/Lease & Licence.txt", "Terms.md", "Verre-Élor agreement of 2019.txt", "spare.txt"):
@@ -320,7 +320,7 @@ def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_
 
 
 @pytest.mark.parametrize("name", ["questions.csv", "sub/questions.xlsx", "questions.jsonl"])
-def test_table_is_no_document_when_it_lies_in_the_folder_of_documents(folder, name, monkeypatch):
+def test_table_excludes_the_table_file_from_the_documents(folder, name, monkeypatch):
     (folder / "sub").mkdir()
     source = write(folder / name, QUESTION)
     monkeypatch.chdir(folder)
@@ -331,7 +331,7 @@ def test_table_is_no_document_when_it_lies_in_the_folder_of_documents(folder, na
         assert tally.left_out == {QUESTIONS: [name]}
 
 
-def test_a_table_cannot_name_files_outside_its_folder(tmp_path):
+def test_table_refuses_document_paths_outside_the_folder(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
     secret = tmp_path / "secret.txt"
@@ -357,7 +357,7 @@ def site(samples: Path, tmp_path: Path) -> Iterator[Site]:
         yield running
 
 
-def test_documents_may_be_named_by_their_addresses(folder, site, monkeypatch, tmp_path):
+def test_table_downloads_documents_named_by_url(folder, site, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     page = f"{site.url}/papers/notice%20of%20break.pdf"
     rows = [QUESTION, {**QUESTION, "document": page}, {**QUESTION, "document": f"{site.url}/gone.pdf"}]
@@ -409,7 +409,7 @@ def workbook_of(
 HEAD = ["No.", "What the client asks", "Expected", "Agreement", "Clause relied on"]
 
 
-def test_a_sheet_with_a_title_merged_cells_and_empty_rows_is_read_by_what_its_cells_hold(leases, tmp_path):
+def test_table_reads_a_sheet_with_title_row_merged_cells_and_empty_rows(leases, tmp_path):
     rows = [["Lease review, May 2026"], [], HEAD, [1, "How is it ended?", "90 days", "Alder", NOTICE],
             [2, "What is the rent?", "£900", None, "The rent is £900."], [],
             [3, "How long?", "5 years", "birch.TXT", TERM], [4, None, "x", "Cedar", TERM]]  # fmt: skip
@@ -439,7 +439,7 @@ DEEPEVAL = {"input": "How is it ended?", "expected_output": "By notice", "contex
 
 
 @pytest.mark.parametrize("row", [RAGAS, DEEPEVAL], ids=["ragas", "deepeval"])
-def test_test_sets_of_other_tools_are_read_as_they_are(leases, tmp_path, row):
+def test_table_reads_test_sets_of_other_tools(leases, tmp_path, row):
     tally = Tally()
     names = list(row)
     lost = dict.fromkeys(row) | {names[0]: "Who signs?", names[1]: "Alder", names[2]: ["of another edition"]}

@@ -21,7 +21,7 @@ def read_back(path: Path, *blocks: Block) -> str:
     return read_document(path).text
 
 
-def test_every_character_is_found_again(tmp_path):
+def test_printed_pdf_text_equals_the_source_text_for_unusual_characters(tmp_path):
     lines = [
         "ARTICLE I — “Definitions” ‘and’ § 1.01 ¶ 2; ½ × € £ ¥ ° ™ ® ©",
         "Société Générale, Škoda, Łódź, Ærø, ñandú, ﬁnal ﬂoor, Ελλάδα, Москва",
@@ -34,11 +34,11 @@ def test_every_character_is_found_again(tmp_path):
     assert fold(read_back(tmp_path / "a.pdf", Block("p", text)), loose=True) == fold(text, loose=True)
 
 
-def test_what_no_font_has_is_drawn_as_a_box(tmp_path):
+def test_print_draws_a_box_for_characters_missing_from_all_fonts(tmp_path):
     assert read_back(tmp_path / "a.pdf", Block("p", "Thai ก, a card 🂡, bold 𝐀.")) == "Thai □, a card □, bold □."
 
 
-def test_a_long_text_fills_pages_and_a_heading_stays_with_its_text(tmp_path):
+def test_print_blocks_fills_pages_and_keeps_headings_with_their_text(tmp_path):
     text = "\n\n".join(
         ["1. General", *["Every party must serve a list of its documents."] * 60, "---", "Costs", "Paid."]
     )
@@ -51,14 +51,14 @@ def test_a_long_text_fills_pages_and_a_heading_stays_with_its_text(tmp_path):
         assert words and not words.endswith("Costs"), "a heading is never the last line of a page"
 
 
-def test_a_filing_keeps_its_columns_and_its_page_ends(tmp_path):
+def test_split_filed_text_keeps_page_breaks_and_strip_filing_removes_tags(tmp_path):
     page = strip_filing(b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>")
     text = read_back(tmp_path / "a.pdf", *split_filed_text(page))
     assert "AGREEMENT" in text and "<" not in text
     assert len(read_document(tmp_path / "a.pdf").pages) == 2
 
 
-def test_a_browser_sees_our_fonts_and_no_settings_of_the_desktop(tmp_path, monkeypatch):
+def test_sealed_environment_has_only_bundled_fonts_and_no_desktop_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("GTK_THEME", "dark")
     monkeypatch.setenv("KEPT", "yes")
     told = make_sealed_environment(tmp_path)

@@ -11,12 +11,12 @@ import pytest
 from exhibit.converters.core.titles import choose_unique_titles, join_names
 
 
-def test_names_are_joined():
+def test_join_names_lists_names_and_shortens_long_lists():
     assert [join_names(n) for n in ([], ["A"], ["A", "B"], ["A", "B", "C"])] == ["", "A", "A and B", "A, B and C"]
     assert join_names(["A", "B", "C", "D", "E"]) == "A, B and 3 others"
 
 
-def test_titles_become_as_precise_as_they_must_and_no_more():
+def test_choose_unique_titles_uses_the_least_precise_title_that_is_unique():
     candidates = {
         "a.pdf": ["Lease of X", "Lease of X dated 1/1/01", "Lease of X dated 1/1/01 (a)"],
         "b.pdf": ["Lease of X", "Lease of X dated 2/2/02", "Lease of X dated 2/2/02 (b)"],
@@ -66,7 +66,7 @@ def source(samples, tmp_path):
     return shutil.copytree(samples / "cuad" / "CUAD_v1", tmp_path / "CUAD_v1")
 
 
-def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_path):
+def test_llm_titles_are_requested_once_and_cached(llm, source, convert, capsys, tmp_path):
     first = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", out="first")
     questions = {
         row["question"].split(";")[0] for row in json.loads((first / "train.json").read_text(encoding="utf-8"))
@@ -83,7 +83,7 @@ def test_llm_titles_are_asked_once_and_kept(llm, source, convert, capsys, tmp_pa
     assert b"Deed 1" in kept and b"planted" not in kept + capsys.readouterr().err.encode()
 
 
-def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys, monkeypatch):
+def test_convert_reports_no_title_when_the_llm_fails_or_replies_nonsense(llm, source, convert, capsys, monkeypatch):
     llm.status = 500
     convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
     error = capsys.readouterr().err

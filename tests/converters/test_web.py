@@ -86,7 +86,7 @@ def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFa
         yield Run(site, folder / "bundle", folder / "cache")
 
 
-def test_a_word_document_at_an_address_is_printed(tmp_path, monkeypatch):
+def test_fetch_all_prints_a_word_document_and_reports_a_damaged_document(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     root = tmp_path / "site"
     root.mkdir()
@@ -101,7 +101,7 @@ def test_a_word_document_at_an_address_is_printed(tmp_path, monkeypatch):
     assert broken.reason == "cannot be read" and "damaged" in broken.detail
 
 
-def test_the_sample_becomes_the_golden_bundle(sample, golden):
+def test_web_sample_converts_to_golden_bundle(sample, golden):
     assert validate(sample.bundle) == []
     golden("web/train.json", (sample.bundle / TRAIN).read_text(encoding="utf-8"))
     golden("web/gold.jsonl", (sample.bundle / GOLD).read_text(encoding="utf-8"))
@@ -116,7 +116,7 @@ def test_the_sample_becomes_the_golden_bundle(sample, golden):
     golden("web/bundle.json", text + "\n")
 
 
-def test_pictures_are_printed_and_the_publishers_pdf_is_copied(sample):
+def test_web_prints_pictures_and_copies_published_pdfs_unchanged(sample):
     path = sample.bundle / "corpus" / "practice-direction-3.html.pdf"
     [image] = [image for page in pypdf.PdfReader(path).pages for image in page.images]
     assert image.image.size == (120, 120)
@@ -126,7 +126,7 @@ def test_pictures_are_printed_and_the_publishers_pdf_is_copied(sample):
     assert (sample.bundle / "corpus" / "order-17.pdf").read_bytes() == sample.site.file("order-17.pdf")
 
 
-def test_a_second_run_asks_only_for_what_failed(sample, monkeypatch, tmp_path):
+def test_web_second_run_requests_only_failed_downloads(sample, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(sample.cache))
     before = Counter(sample.site.asked)
     source = sample.bundle.parent / "urls.txt"
@@ -200,21 +200,21 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("host", "path", "printed", "words"), PRINTED)
-def test_a_page_is_had_in_spite_of_its_server(hostile, host, path, printed, words):
+def test_fetch_all_prints_pages_of_misbehaving_servers(hostile, host, path, printed, words):
     line = hostile[1][path]
     assert (bool(line.printer), line.reason) == (printed, "")
     assert words in read_document(line.path).text
 
 
 @pytest.mark.parametrize(("host", "path", "reason"), REFUSED)
-def test_what_cannot_be_had_is_reported_with_its_reason(hostile, host, path, reason):
+def test_fetch_all_reports_failed_downloads_with_reason(hostile, host, path, reason):
     site, lines = hostile
     assert lines[path].reason == reason
     report(lines, tally := Tally())
     assert any(name.startswith(f"http://{host}.example:{site.port}{path}") for name in tally.left_out[reason])
 
 
-def test_nothing_private_is_reached_by_redirect_script_frame_or_picture(hostile):
+def test_web_pages_cannot_reach_private_hosts_by_redirect_script_frame_or_picture(hostile):
     site, lines = hostile
     assert site.hosts["inside.example"] == 0
     assert site.asked["/to-inside?image"] == 1  # the browser did try
@@ -224,7 +224,7 @@ def test_nothing_private_is_reached_by_redirect_script_frame_or_picture(hostile)
 
 
 @pytest.mark.slow
-def test_the_machine_s_fonts_do_not_change_a_byte(sample, site, tmp_path):
+def test_printed_web_page_is_identical_with_other_installed_fonts(sample, site, tmp_path):
     url = f"{site.url}/practice-direction-3.html"
     [fetched] = fetch_all([url], folder=tmp_path, policy=Policy(allow_private=True, delay=0)).values()
     assert fetched.path.read_bytes() == (sample.bundle / "corpus" / "practice-direction-3.html.pdf").read_bytes()
@@ -235,14 +235,14 @@ def test_the_machine_s_fonts_do_not_change_a_byte(sample, site, tmp_path):
 # ---------------------------------------------------------------- safety and resuming
 
 
-def test_loopback_is_refused_before_anything_is_asked(site, cache, convert, tmp_path, capsys):
+def test_web_refuses_loopback_addresses_before_any_request(site, cache, convert, tmp_path, capsys):
     source = list_of(tmp_path / "urls.txt", f"{site.url}/guide.html", f"http://localhost:{site.port}/notice.txt")
     convert("web", "--source", source, expect=1)
     assert PRIVATE in capsys.readouterr().err
     assert not site.asked
 
 
-def test_a_killed_run_goes_on_where_it_stopped(site, cache, convert, tmp_path):
+def test_web_continues_a_killed_run_from_the_cache(site, cache, convert, tmp_path):
     urls = [f"{site.url}/order-17.pdf", f"{site.url}/mislabelled", f"{site.url}/held.pdf"]
     source = list_of(tmp_path / "urls.txt", *urls)
     command = [sys.executable, "-m", "converters.web", "--source", str(source), "--out", str(tmp_path / "bundle")]
@@ -268,7 +268,7 @@ def test_a_killed_run_goes_on_where_it_stopped(site, cache, convert, tmp_path):
     ("host", "allow_private", "reached"),
     [("127.0.0.1", True, True), ("127.0.0.1", False, False), ("[::ffff:127.0.0.1]", False, False)],
 )
-def test_a_page_in_the_browser_is_given_what_may_be_reached_and_nothing_else(site, host, allow_private, reached):
+def test_fetch_for_browser_returns_allowed_addresses_and_refuses_private_addresses(site, host, allow_private, reached):
     downloader = Downloader(Policy(allow_private=allow_private))
     url = f"http://{host}:{site.port}/notice.txt"
     try:
@@ -296,7 +296,7 @@ def test_a_page_in_the_browser_is_given_what_may_be_reached_and_nothing_else(sit
         "javascript:1",
     ],
 )
-def test_what_is_no_web_address_has_a_flaw(url):
+def test_flaw_of_reports_an_invalid_web_address(url):
     assert flaw_of(url) == "not a web address"
 
 
@@ -318,7 +318,7 @@ def test_what_is_no_web_address_has_a_flaw(url):
         ("https://a.example/#top", "#top.pdf"),
     ],
 )
-def test_a_file_is_named_by_its_url_exactly(url, name):
+def test_filename_of_keeps_the_last_segment_of_the_url_unchanged(url, name):
     assert filename_of(url) == name
 
 
@@ -334,7 +334,7 @@ def test_a_file_is_named_by_its_url_exactly(url, name):
         (["/app#/route"], "the part after '#' has a '/'"),
     ],
 )
-def test_names_that_cannot_be_are_an_error_before_any_download(site, tmp_path, urls, message):
+def test_fetch_all_refuses_invalid_file_names_before_any_download(site, tmp_path, urls, message):
     addresses = [f"{site.url}/guide.html", *(site.url + url for url in urls)]
     with pytest.raises(SourceError, match=message):
         fetch_all(addresses, folder=tmp_path, policy=Policy(allow_private=True))

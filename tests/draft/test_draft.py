@@ -91,7 +91,7 @@ def draft(source, out, *flags):
     return rows, gold, waiting
 
 
-def test_a_folder_becomes_a_bundle_whose_gold_is_all_located(contracts):
+def test_draft_writes_a_valid_bundle_with_located_gold_from_a_folder(contracts):
     source, out, _ = contracts
     rows, gold, waiting = draft(source, out)
     assert validate(out) == []
@@ -108,7 +108,7 @@ def test_a_folder_becomes_a_bundle_whose_gold_is_all_located(contracts):
     assert not {row["id"] for row in rows} & {line["id"] for line in waiting}
 
 
-def test_two_documents_of_a_kind_are_compared_where_both_answers_are_sure(contracts):
+def test_draft_compares_two_documents_when_both_answers_are_sure(contracts):
     rows, gold, _ = draft(*contracts[:2])
     compared = {line["id"] for line in gold if line["labels"]["drafted"] == "comparison"}
     [row] = [row for row in rows if row["id"] in compared]
@@ -116,7 +116,7 @@ def test_two_documents_of_a_kind_are_compared_where_both_answers_are_sure(contra
     assert row["question"].startswith("Compare the Supply Agreement")
 
 
-def test_the_bundle_says_that_it_is_drafted(contracts):
+def test_draft_records_counts_playbooks_and_models_in_the_bundle(contracts):
     source, out, _ = contracts
     rows, _, waiting = draft(source, out)
     info = json.loads((out / "bundle.json").read_text(encoding="utf-8"))["draft"]
@@ -125,7 +125,7 @@ def test_the_bundle_says_that_it_is_drafted(contracts):
     assert "rafted" in (out / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_second_run_asks_only_of_what_is_new_and_rows_keep_their_numbers(contracts):
+def test_draft_second_run_asks_only_about_new_documents_and_keeps_row_ids(contracts):
     source, out, asked = contracts
     first, _, _ = draft(source, out)
     assert asked == ["Alder.txt.pdf", "Birch.txt.pdf"]
@@ -136,7 +136,7 @@ def test_a_second_run_asks_only_of_what_is_new_and_rows_keep_their_numbers(contr
     assert all(questions[row["id"]] == row["contexts"] for row in first)
 
 
-def test_a_folder_without_anything_legal_says_why(tmp_path, contracts, capsys):
+def test_draft_reports_a_folder_without_legal_documents(tmp_path, contracts, capsys):
     empty = tmp_path / "recipes"
     empty.mkdir()
     (empty / "soup.txt").write_text("Boil the leeks. Add salt. Serve hot with bread.", encoding="utf-8")
@@ -145,7 +145,7 @@ def test_a_folder_without_anything_legal_says_why(tmp_path, contracts, capsys):
     assert not (tmp_path / "none").exists()
 
 
-def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, capsys):
+def test_publish_refuses_drafts_without_any_human_review(contracts, capsys):
     source, out, _ = contracts
     draft(source, out)
     flags = [str(out), "--repo-id", "me/mine", "--dry-run", "--i-have-the-rights"]
@@ -156,14 +156,14 @@ def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, cap
 
 
 @pytest.mark.parametrize(("wrong", "judged", "told"), [(0, 0, "nobody has checked"), (2, 40, "5% of the sure drafts")])
-def test_what_is_said_beside_every_figure(wrong, judged, told):
+def test_draft_info_words_state_the_review_and_error_rate(wrong, judged, told):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
     assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
     low, high = compute_wilson(2, 40)
     assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
 
 
-def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
+def test_asker_uses_the_seek_wording_and_thresholds_of_the_playbook():
     asked: list[str] = []
 
     class Sure(Scripted):
@@ -197,7 +197,7 @@ def test_the_models_are_asked_what_a_playbook_seeks_at_its_own_levels():
         ("It is signed.", (True, True), "It is signed."),
     ],
 )
-def test_a_sentence_that_a_chunk_cuts_is_completed(marked, cut, passage):
+def test_complete_passage_extends_a_passage_to_whole_sentences(marked, cut, passage):
     text = "It is signed. He shall keep it safe and not use it except for the review. The term is one year. The end."
     start = text.index(marked)
     assert text[slice(*complete_passage(text, Span(start, start + len(marked)), *cut))] == passage
@@ -264,7 +264,7 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
     )
 
 
-def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatch):
+def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     told = Told(odds=4.0)
     judged = judge(told, monkeypatch)
     assert judged.status == "sure" and judged.confidence == 0.982
@@ -273,7 +273,7 @@ def test_the_chunks_whose_vectors_say_that_they_answer_are_read_first(monkeypatc
     assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
 
 
-def test_the_best_chunk_is_read_and_others_where_they_may_answer_and_it_is_not_clear_that_none_does(monkeypatch):
+def test_asker_reads_more_chunks_only_while_an_answer_remains_possible(monkeypatch):
     def read(odds, likely=0.5, again=0.0, vectors=0.5, absent=0.1):
         told = Told(odds=0.0, again=again)
         told.then = {0: vectors, 1: likely}
@@ -291,7 +291,7 @@ def test_the_best_chunk_is_read_and_others_where_they_may_answer_and_it_is_not_c
     assert read((-9.0, -9.0), vectors=0.001, absent=0.0)[0] == 3, "all is read where nothing may be called absent"
 
 
-def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_review(monkeypatch):
+def test_asker_marks_a_question_unsure_when_the_reranker_doubts_its_absence(monkeypatch):
     told = Told(odds=-3.0, again=0.9)
     judged = judge(told, monkeypatch)
     assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
@@ -301,7 +301,7 @@ def test_what_the_reranker_finds_again_is_not_absent_and_comes_first_in_the_revi
     assert (doubted.status, doubted.confidence) == ("unsure", 0.21), "no surer than the one that doubts"
 
 
-def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_words(monkeypatch):
+def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(monkeypatch):
     told = Told(odds=0.0)
     told.spans = ()
     judged = judge(told, monkeypatch)
@@ -309,7 +309,7 @@ def test_what_is_likely_to_be_there_is_never_called_absent_for_want_of_marked_wo
     assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
 
 
-def test_marked_words_are_found_in_the_document_where_a_running_head_interrupts_their_chunk(monkeypatch):
+def test_asker_maps_marked_words_to_the_document_across_a_running_head(monkeypatch):
     told = Told(odds=2.5)
     told.spans = ((9, 19),)
     monkeypatch.setattr(asked, "shared_kinds", lambda: told)
@@ -331,13 +331,13 @@ def prepared_place(number):
     return start, start + len(texts[number])
 
 
-def test_a_document_without_chunks_answers_nothing(monkeypatch):
+def test_asker_calls_a_question_absent_for_a_document_without_chunks(monkeypatch):
     told = Told(odds=4.0)
     monkeypatch.setattr(told, "embed", lambda texts, role: np.empty((0, 20), np.float32))
     assert judge(told, monkeypatch) == ("absent", (), 1.0) and told.hints == []
 
 
-def test_a_second_chunk_counts_where_it_is_nearly_as_good_and_a_person_is_shown_three_passages(monkeypatch):
+def test_asker_adds_nearly_as_good_chunks_and_limits_unsure_drafts_to_3_passages(monkeypatch):
     told = Told(odds=2.5)
     told.scores, told.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
     second, third = judge(told, monkeypatch).spans

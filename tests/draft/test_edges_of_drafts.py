@@ -49,7 +49,7 @@ This Lease ends on 3 May 2026, or 30 days after a notice under Section 3.1. Sect
 
 
 @pytest.mark.parametrize("name", ["lease", "contract"])
-def test_every_question_that_a_documents_own_words_give_is_as_it_was(tmp_path, golden, name):
+def test_construct_questions_matches_golden_file(tmp_path, golden, name):
     text = LEASE if name == "lease" else CONTRACT.format(party="Alder", law="Norway")
     (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     document = read_document(tmp_path / f"{name}.txt")
@@ -73,7 +73,7 @@ def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[t
 LONG = "which the parties to this Agreement have agreed upon in good faith."
 
 
-def test_a_term_that_is_defined_twice_or_across_sentences_is_not_asked_for():
+def test_construct_questions_skips_a_term_defined_twice():
     once, twice = f"“Goods” means planks {LONG}", f"“goods” is not “Goods” and “GOODS” means nails {LONG}"
     assert made(once) == {("definition", "Goods"): [once]} and made(f"{once} {twice}") == {}
     inside = f"In this Agreement “Base  Rent” (the “Sum”) shall mean the rent {LONG}"
@@ -84,7 +84,7 @@ def test_a_term_that_is_defined_twice_or_across_sentences_is_not_asked_for():
     ("amount", "$5", ("$6", "$7")),
     ("date", "1 May 2021", ("2 May 2021", "May 3, 2021")),
 ])  # fmt: skip
-def test_an_amount_or_a_date_is_asked_for_where_its_sentence_is_no_table(kind, one, others):
+def test_construct_questions_asks_for_amounts_and_dates_in_sentences_with_at_most_2_values(kind, one, others):
     single, pair = f"It is {one} {LONG}", f"It is {one} or {others[0]} {LONG}"
     assert made(single) == {(kind, one): [single]}
     assert made(pair) == {(kind, one): [pair], (kind, others[0]): [pair]}
@@ -107,11 +107,11 @@ def test_an_amount_or_a_date_is_asked_for_where_its_sentence_is_no_table(kind, o
         ("t" * 70, None),
     ],
 )
-def test_a_heading_is_asked_for_by_its_words(heading, name):
+def test_construct_questions_asks_for_a_section_by_the_words_of_its_heading(heading, name):
     assert made("w" * 80, Section(Span(0, 80), heading)) == ({("heading", name): ["w" * 80]} if name else {})
 
 
-def test_a_heading_that_stands_twice_or_above_others_is_no_question():
+def test_construct_questions_skips_a_repeated_or_parent_heading():
     text = "w" * 160
     parts = Section(Span(0, 80), "1. Tax"), Section(Span(80, 160), "2. TAX")
     assert made(text, *parts) == {} and made(text, parts[0]) == {("heading", "Tax"): ["w" * 80]}
@@ -119,7 +119,7 @@ def test_a_heading_that_stands_twice_or_above_others_is_no_question():
     assert made(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
 
 
-def test_a_section_that_another_refers_to_is_asked_for_by_its_number():
+def test_construct_questions_asks_for_a_referenced_section_by_number():
     text = f"Clause 4 and section 5.1 and Article 6 and 7 say: {'w' * 80}"
     place = Span(50, 130)
     assert made(text, Section(place, "4.")) == {("reference", "4"): ["w" * 80]}
@@ -129,7 +129,7 @@ def test_a_section_that_another_refers_to_is_asked_for_by_its_number():
     assert not made(text, Section(place, "4."), Section(place, "4")), "two bear the number"
 
 
-def test_parties_are_asked_for_where_each_of_two_stands_in_a_sentence_that_fits():
+def test_construct_questions_asks_for_parties_when_sentences_name_both():
     text = f"Alder Ltd supplies planks {LONG} Birch plc pays for them {LONG}"
     first = text[: text.index(" Birch")]
     assert made(text, parties=("Alder Ltd",)) == {} and made(text, parties=("Alder Ltd", "Cedar AG")) == {}
@@ -138,7 +138,7 @@ def test_parties_are_asked_for_where_each_of_two_stands_in_a_sentence_that_fits(
     assert made(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a line of signature is no answer"
 
 
-def test_at_most_three_of_a_kind_are_asked_and_terms_are_absent_that_a_document_never_names():
+def test_construct_questions_limits_each_kind_to_3_and_adds_absent_terms():
     text = " ".join(f"“Thing{n}” means a thing {LONG}" for n in "ABCDE")
     drafts = construct_questions(Document("a.txt", text), Section(Span(0, len(text))), Profile())
     assert [draft.status for draft in drafts] == ["sure"] * 3 + ["absent"] * 3
@@ -168,7 +168,7 @@ def profile(kind: str, title: str) -> Profile:
     return read_profile(Document("a.txt", title)).__class__(kind=kind, title=title)
 
 
-def test_a_playbook_that_knows_words_of_the_title_comes_first():
+def test_choose_playbook_prefers_a_playbook_with_words_of_the_title():
     general, own = playbook(), playbook(words=["Mill"])
     mill, other = profile("lease", "The MILL lease"), profile("lease", "The ford lease")
     assert (
@@ -193,7 +193,7 @@ def shown(model: Model) -> list[str]:
 
 
 @pytest.mark.parametrize(("length", "windows"), [(100, 1), (2400, 1), (4799, 1), (4800, 2), (7200, 3), (99_999, 3)])
-def test_a_model_is_shown_up_to_three_parts_of_a_document(prepared, length, windows):
+def test_generator_shows_the_model_up_to_3_parts_of_a_document(prepared, length, windows):
     text = ("word " * (length // 5 + 1))[:length]
     long = prepared.__class__(**{**vars(prepared), "text": text})
     model = Model(*(["no json"] * 3))
@@ -210,7 +210,7 @@ def whole(prepared, text, *starts):
     return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})
 
 
-def test_the_parts_nearest_a_topic_are_shown_with_what_stands_before_them(prepared):
+def test_generator_shows_the_parts_nearest_to_the_topic_with_preceding_text(prepared):
     text = "".join(f"{number:04d}" for number in range(2500)).replace("1250", "rent")
     topical = whole(prepared, text, 100, 4990)
     model = Model(*(["no json"] * 3))
@@ -221,7 +221,7 @@ def test_the_parts_nearest_a_topic_are_shown_with_what_stands_before_them(prepar
     assert shown(without) == ["short"], "a document without chunks is shown from its beginning"
 
 
-def test_a_model_that_fails_on_a_part_is_counted_and_the_next_part_is_read(prepared):
+def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepared):
     model = Model(*[json.dumps({"questions": [KEPT]})] * 2)
     complete = model.complete
 
@@ -241,13 +241,13 @@ def test_a_model_that_fails_on_a_part_is_counted_and_the_next_part_is_read(prepa
         {**KEPT, "type": "poem"}, {"type": "fact"},
     ],
 )  # fmt: skip
-def test_a_question_of_another_form_is_counted_and_the_others_are_kept(prepared, broken):
+def test_generator_counts_a_malformed_question_and_keeps_the_others(prepared, broken):
     drafts, dropped = generate(Model(json.dumps({"questions": [broken, KEPT]})), prepared)
     assert [draft.asks for draft in drafts] == [KEPT["question"]]
     assert dropped == {"a question without its type or quotes": 1}
 
 
-def test_every_quote_of_a_question_must_stand_in_the_document(prepared):
+def test_generator_drops_a_question_with_a_quote_missing_from_the_document(prepared):
     term = "The deposit is returned within thirty days"
     quotes = [{**KEPT, "quotes": given} for given in ([LAW, " ", term, LAW], [LAW, "never written here at all"], [" "])]
     [both], dropped = generate(Model(json.dumps({"questions": quotes})), prepared)
@@ -259,7 +259,7 @@ def test_every_quote_of_a_question_must_stand_in_the_document(prepared):
 
 
 @pytest.mark.parametrize(("likely", "status"), [(0.85, "sure"), (0.849, "unsure")])
-def test_a_models_draft_is_sure_from_a_level_on(prepared, likely, status):
+def test_generator_marks_a_draft_sure_above_a_confidence_threshold(prepared, likely, status):
     reader = Scripted()
     reader.confidence = lambda scores, *, spot=None: likely
     model = Model(json.dumps({"questions": [KEPT]}))

@@ -48,7 +48,7 @@ def a_draft(name="rent", status="sure", asks="Who pays the Rent?", spans=HEAD, s
     return Draft("", asks, kind, status, name, spans, sure)
 
 
-def test_a_row_holds_its_draft(contracts, monkeypatch):
+def test_folder_row_has_id_question_answer_quotes_and_labels_of_its_draft(contracts, monkeypatch):
     spans = Span(0, 16), Span(18, 39)
     unsure, absent = (
         a_draft(asks="Who pays under the {title}?", status="unsure", spans=spans, sure=0.4),
@@ -68,7 +68,7 @@ def test_a_row_holds_its_draft(contracts, monkeypatch):
     assert second.is_impossible and second.answer == "" and second.quotes == ()
 
 
-def test_two_documents_of_a_playbook_are_compared_once_where_both_are_sure_of_the_same(contracts, monkeypatch):
+def test_folder_compares_documents_of_the_same_playbook_once_when_both_are_sure(contracts, monkeypatch):
     source, *_ = contracts
     (source / "Cedar.txt").write_text(CONTRACT.format(party="Cedar", law="Chile"), encoding="utf-8")
     sure = a_draft(), a_draft("fuel", asks="Who pays the Fuel?"), a_draft("ring", "unsure")
@@ -89,7 +89,7 @@ def test_two_documents_of_a_playbook_are_compared_once_where_both_are_sure_of_th
     assert second.filename == "Birch.txt.pdf", "with the one before, and for the one of the two that both know"
 
 
-def test_documents_of_no_playbook_are_compared_with_nothing_and_noted(contracts, monkeypatch, tmp_path):
+def test_folder_notes_documents_without_playbook_and_does_not_compare_them(contracts, monkeypatch, tmp_path):
     source = tmp_path / "recipes"
     source.mkdir()
     for name in ("a", "b"):
@@ -113,7 +113,7 @@ def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeyp
         read(tmp_path / "broken")
 
 
-def test_what_was_drafted_is_used_again_under_the_same_settings_only(contracts, monkeypatch):
+def test_folder_reuses_cached_drafts_only_with_the_same_settings_and_file_name(contracts, monkeypatch):
     source, *_ = contracts
     (source / "Birch.txt").unlink()
     written = Written(monkeypatch, *[(a_draft(),)] * 4)
@@ -128,7 +128,7 @@ def test_what_was_drafted_is_used_again_under_the_same_settings_only(contracts, 
     assert not written.left, "a draft is of a file of its name"
 
 
-def test_what_a_language_model_drafts_is_among_the_rows_and_what_it_loses_is_noted(contracts, monkeypatch):
+def test_folder_records_the_language_model_and_notes_its_dropped_replies(contracts, monkeypatch):
     class Model:
         name = "told-llm"
 
@@ -142,7 +142,7 @@ def test_what_a_language_model_drafts_is_among_the_rows_and_what_it_loses_is_not
     assert benchmark.draft.models[-1] == "told-llm" and len(benchmark.draft.models) == 4
 
 
-def test_a_folder_is_named_first_on_the_command_line(contracts, monkeypatch, capsys):
+def test_draft_command_reports_a_missing_folder(contracts, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["draft", str(contracts[0] / "none"), "--out", str(contracts[1])])
     assert main() == 1
     assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
@@ -150,7 +150,7 @@ def test_a_folder_is_named_first_on_the_command_line(contracts, monkeypatch, cap
 
 @pytest.mark.parametrize("flags", [[], ["--ocr-language", "de"]])
 @pytest.mark.parametrize("installed", [True, False])
-def test_scans_are_read_if_an_ocr_engine_is_installed(monkeypatch, flags, installed):
+def test_draft_command_enables_ocr_when_an_engine_is_installed(monkeypatch, flags, installed):
     def choose_ocr() -> None:
         if not installed:
             raise ToolkitError("OCR needs the extra 'ocr'")
@@ -183,19 +183,19 @@ No party may assign it without the consent of the other party.
 
 
 @pytest.mark.parametrize(("text", "asked"), [(MAIL, False), (NOTE, False), (SHORT, True)])
-def test_what_only_speaks_of_an_agreement_gets_no_question_about_agreements(text, asked):
+def test_choose_playbook_skips_a_text_that_only_mentions_an_agreement(text, asked):
     chosen = choose_playbook(find_playbooks(), Profile(title="Letter Agreement", kind="contract"), text)
     assert (chosen is not None) is asked
     assert choose_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
 
 
-def test_a_non_disclosure_agreement_is_asked_for_its_law_and_its_assignment():
+def test_nda_playbook_asks_for_governing_law_and_assignment():
     [nda] = find_playbooks(["nda"])
     assert {"governing law", "assignment"} <= {question.name for question in nda.questions}
 
 
 @pytest.mark.parametrize(("share", "impossible"), [(1 / 3, 2), (0.5, 4), (1.0, 9), (0.0, 0)])
-def test_impossible_questions_are_at_most_a_share_of_those_that_count(contracts, monkeypatch, share, impossible):
+def test_folder_limits_impossible_questions_to_a_share(contracts, monkeypatch, share, impossible):
     sure = [a_draft(name=f"sure {n}", asks=f"Who pays {n}?") for n in range(4)]
     absent = [a_draft(name=f"absent {n}", status="absent", spans=(), asks=f"Who burns {n}?") for n in range(9)]
     (contracts[0] / "Birch.txt").unlink()
@@ -206,7 +206,7 @@ def test_impossible_questions_are_at_most_a_share_of_those_that_count(contracts,
     assert bool(noted) is (impossible < 9)
 
 
-def test_a_title_that_many_documents_have_is_told_apart_by_its_file(contracts, monkeypatch):
+def test_folder_distinguishes_a_common_title_by_file_name_or_parties(contracts, monkeypatch):
     source = contracts[0]
     for path in source.iterdir():
         path.unlink()
@@ -216,7 +216,7 @@ def test_a_title_that_many_documents_have_is_told_apart_by_its_file(contracts, m
     assert "boathouse lease" in benchmark.rows[0].question or "between" in benchmark.rows[0].question
 
 
-def test_a_mail_about_an_agreement_is_called_by_its_file_and_not_by_the_agreement(contracts, monkeypatch):
+def test_folder_titles_a_mail_about_an_agreement_by_file_name(contracts, monkeypatch):
     source = contracts[0]
     for path in source.iterdir():
         path.unlink()
@@ -229,7 +229,7 @@ def test_a_mail_about_an_agreement_is_called_by_its_file_and_not_by_the_agreemen
     ]
 
 
-def test_every_file_that_is_left_out_is_counted_among_those_given(contracts, monkeypatch, tmp_path):
+def test_folder_account_counts_every_file_left_out(contracts, monkeypatch, tmp_path):
     source, *_ = contracts
     (tmp_path / "elsewhere.txt").write_text("a private note", encoding="utf-8")
     (source / "link.txt").symlink_to(tmp_path / "elsewhere.txt")

@@ -60,7 +60,7 @@ def generate(model, prepared, topic=""):
     return generator.draft(prepared), generator.dropped
 
 
-def test_a_quote_that_is_not_in_the_document_is_thrown_away_and_counted(prepared):
+def test_generator_drops_and_counts_questions_by_reason(prepared):
     reply = json.dumps({"questions": [KEPT, NEAR, *OTHERS]})
     drafts, dropped = generate(Model(f"Here you are: {reply}"), prepared)
     assert [draft.asks for draft in drafts] == [KEPT["question"], NEAR["question"]]
@@ -76,18 +76,18 @@ def test_a_quote_that_is_not_in_the_document_is_thrown_away_and_counted(prepared
 
 
 @pytest.mark.parametrize("reply", ["no JSON", "{}", '{"questions": 7}', "{" * 3000])
-def test_a_reply_of_another_form_is_counted(reply, prepared):
+def test_generator_counts_a_reply_that_is_not_the_requested_json(reply, prepared):
     drafts, dropped = generate(Model(reply), prepared)
     assert drafts == [] and dropped == {"a reply that is not the JSON that was asked for": 1}
 
 
 @pytest.mark.parametrize(("bare", "known"), [("It is the law of Norway.", True), ("I do not know.", False)])
-def test_a_question_that_needs_no_document_is_marked(bare, known, prepared):
+def test_generator_labels_a_question_answerable_without_the_document(bare, known, prepared):
     drafts, _ = generate(Model(json.dumps({"questions": [KEPT]}), bare=bare), prepared)
     assert drafts[0].labels["closed_book"] is known
 
 
-def test_a_topic_is_put_to_the_model(prepared):
+def test_generator_adds_the_topic_to_the_prompt(prepared):
     model = Model(json.dumps({"questions": [KEPT]}))
     generate(model, prepared, topic="jurisdiction of courts")
     assert "Ask only about this topic: jurisdiction of courts." in model.asked[0].user

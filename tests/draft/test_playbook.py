@@ -22,7 +22,7 @@ ask = ["Who pays for fuel?"]
 """
 
 
-def test_ours_are_read_and_ask_in_several_wordings():
+def test_shipped_playbooks_are_valid_with_several_wordings_per_question():
     playbooks = find_playbooks()
     assert [playbook.name for playbook in playbooks] == sorted(p.stem.replace("_", "-") for p in SHIPPED.glob("*.toml"))
     assert {"contract", "nda", "merger", "privacy", "court-rules", "lease", "employment"} <= {p.name for p in playbooks}
@@ -32,7 +32,7 @@ def test_ours_are_read_and_ask_in_several_wordings():
     assert len(find_playbooks(["contract"])[0].questions) == 41
 
 
-def test_what_contracts_are_asked_stands_once_in_a_pair_and_what_ndas_are_twice():
+def test_playbook_questions_use_known_kinds_with_other_capitals_for_ndas():
     known = set(json.loads(KINDS.with_suffix(".json").read_text(encoding="utf-8"))["kinds"].values())
     contract, nda = find_playbooks(["contract", "nda"])
     assert {one.seeks for one in contract.questions} <= known
@@ -51,12 +51,12 @@ def test_what_contracts_are_asked_stands_once_in_a_pair_and_what_ndas_are_twice(
         ("", "Minutes of the choir", None),
     ],
 )
-def test_a_document_is_asked_what_its_kind_is_asked(kind, title, name):
+def test_choose_playbook_selects_by_kind_and_title(kind, title, name):
     chosen = choose_playbook(find_playbooks(), Profile(title=title, kind=kind))
     assert (chosen.name if chosen else None) == name
 
 
-def test_a_users_own_is_a_file(tmp_path, capsys):
+def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
     path = tmp_path / "boats.toml"
     path.write_text(OWN, encoding="utf-8")
     assert read_playbook(path).applies_to(Profile(title="Bareboat Charter", kind="contract"))
@@ -76,13 +76,13 @@ def test_a_users_own_is_a_file(tmp_path, capsys):
         (OWN + OWN[OWN.index("[[") :], "several questions have the same name \\(fuel\\)"),
     ],
 )
-def test_what_is_wrong_with_one_is_said_with_its_place(text, told, tmp_path):
+def test_read_playbook_reports_an_error_with_its_position(text, told, tmp_path):
     path = tmp_path / "boats.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SourceError, match=told):
         read_playbook(path)
 
 
-def test_an_unknown_name_lists_those_there_are():
+def test_find_playbooks_lists_known_names_for_an_unknown_name():
     with pytest.raises(SourceError, match="no playbook 'boats'; there are contract"):
         find_playbooks(["boats"])

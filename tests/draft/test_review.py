@@ -39,7 +39,7 @@ def saved(tmp_path, data, judge, reviewer="Ada"):
     return path
 
 
-def test_the_least_sure_come_first_and_some_sure_ones_are_checked(drafted, tmp_path):
+def test_review_page_shows_unsure_drafts_first_and_a_sample_of_sure_drafts(drafted, tmp_path):
     out, _, _, waiting = drafted
     data = page_of(out, tmp_path, "--sample", "10")
     unsure = {line["id"] for line in waiting}
@@ -49,7 +49,7 @@ def test_the_least_sure_come_first_and_some_sure_ones_are_checked(drafted, tmp_p
     assert all(case["sheets"] for case in data["cases"] if case["gold"])
 
 
-def test_judgments_make_the_final_bundle_with_who_judged_what(drafted, tmp_path):
+def test_review_apply_writes_judged_drafts_with_reviewer_to_the_final_bundle(drafted, tmp_path):
     out, _, _, waiting = drafted
     data = page_of(out, tmp_path, "--sample", "12")
     first, second, third, *_ = [case["id"] for case in data["cases"]]
@@ -78,7 +78,7 @@ def test_judgments_make_the_final_bundle_with_who_judged_what(drafted, tmp_path)
     assert "reviewed by a person" in (final / "README.md").read_text("utf-8")
 
 
-def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tmp_path, capsys):
+def test_review_apply_reopens_only_rows_with_changed_gold_after_a_document_changed(contracts, tmp_path, capsys):
     source, out, _ = contracts
     draft(source, out)
     data = page_of(out, tmp_path, "--sample", "500")
@@ -110,7 +110,7 @@ def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tm
     assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
 
 
-def test_a_folder_is_judged_on_one_page_after_the_other(contracts, tmp_path):
+def test_review_apply_combines_several_review_files_and_refuses_a_duplicate_file(contracts, tmp_path):
     source, out, _ = contracts
     draft(source, out)
     first = page_of(out, tmp_path, "--sample", "4")
@@ -132,7 +132,7 @@ def read_applied(folder):
     return {id: gold[0].labels for id, (_, gold) in rows.items()}, kept, info
 
 
-def test_a_reviewed_bundle_is_reviewed_again_and_what_was_judged_stays_judged(drafted, tmp_path):
+def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     out, _, _, waiting = drafted
     unsure = {line["id"] for line in waiting}
     first = page_of(out, tmp_path, "--sample", "12")
@@ -167,7 +167,7 @@ def test_a_reviewed_bundle_is_reviewed_again_and_what_was_judged_stays_judged(dr
     assert {case["id"] for case in third["cases"]} == labels.keys() - approved
 
 
-def test_the_page_of_drafts_explains_drafts_and_an_unsure_one_proposes_three_at_most(drafted, tmp_path):
+def test_review_page_explains_drafts_and_shows_at_most_3_passages_for_unsure_drafts(drafted, tmp_path):
     out, *_ = drafted
     data = page_of(out, tmp_path, "--sample", "500")
     text = (tmp_path / "page.html").read_text("utf-8")
@@ -176,7 +176,7 @@ def test_the_page_of_drafts_explains_drafts_and_an_unsure_one_proposes_three_at_
     assert all(len(case["gold"]) <= 3 for case in data["cases"] if case["id"] in unsure)
 
 
-def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
+def test_review_refuses_a_bundle_not_made_by_draft(tmp_path, drafted, capsys):
     out, *_ = drafted
     info = json.loads((out / "bundle.json").read_text("utf-8"))
     (out / "bundle.json").write_text(json.dumps({**info, "draft": None}), encoding="utf-8")
@@ -184,7 +184,7 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
     assert "not a bundle made by exhibit draft" in capsys.readouterr().err
 
 
-def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
+def test_choose_worth_judging_returns_the_same_order_every_time(drafted):
     bundle = DraftedBundle(drafted[0])
     assert bundle.choose_worth_judging(8) == DraftedBundle(drafted[0]).choose_worth_judging(8)
 

@@ -52,7 +52,7 @@ def run(name, function, items):
     return open_engine(name, jobs=JOBS).map(function, items)
 
 
-def test_idle_workers_serve_the_next_map_until_they_are_dismissed():
+def test_idle_workers_are_reused_until_shutdown_idle():
     first, second = ({outcome.unwrap() for outcome in run("local", worker_of, [0])} for _ in range(2))
     assert first == second, "a worker that rests is used again"
     shutdown_idle()
@@ -75,7 +75,7 @@ def test_outcomes_come_in_order_and_errors_are_set_aside(name):
 
 
 @ALL
-def test_a_bug_keeps_its_traceback(name):
+def test_map_raises_bug_with_its_traceback(name):
     with pytest.raises(ZeroDivisionError) as caught:
         list(run(name, bug, [1, 0, 1]))
     told = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])
@@ -102,7 +102,7 @@ def test_lasting_transient_error_sets_the_document_aside(function, tmp_path, no_
     assert len(list(tmp_path.iterdir())) == TRIES
 
 
-def test_a_full_disk_stops_the_run_at_once(tmp_path):
+def test_full_disk_error_stops_run_without_retry(tmp_path):
     with pytest.raises(OSError, match="No space left"):
         list(run("serial", fail, [(errno.ENOSPC, 99, str(tmp_path))]))
     assert len(list(tmp_path.iterdir())) == 1
@@ -112,7 +112,7 @@ def test_a_full_disk_stops_the_run_at_once(tmp_path):
 
 
 @PROCESSES
-def test_an_item_that_kills_its_worker_is_set_aside_and_the_rest_is_done(name, tmp_path, capfd):
+def test_map_sets_aside_item_that_kills_its_worker_and_completes_others(name, tmp_path, capfd):
     items = [(number, str(tmp_path)) for number in range(8)]
     outcomes = list(run(name, die, items))
     assert [outcome.value for outcome in outcomes] == [0, 1, 2, None, 4, 5, 6, 7]
@@ -157,7 +157,7 @@ def test_map_runs_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
     outcomes.close()
 
 
-def test_one_job_or_one_item_needs_no_processes_where_nothing_needs_a_limit():
+def test_open_engine_uses_serial_runner_for_single_job_or_item_without_limits():
     for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
         assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
         assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be stopped"
@@ -181,7 +181,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("what", ["library", "python", "expression"])
-def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path, monkeypatch):
+def test_local_engine_stops_endless_item_and_completes_others(what, tmp_path, monkeypatch):
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     engine = open_engine("local", jobs=1, limits=Limits(seconds=500))
     items = [("quick", ""), (what, str(tmp_path)), ("quick", ""), (what, str(tmp_path)), ("quick", "")]
@@ -201,7 +201,7 @@ def test_stopped_worker_ends_its_child_programs(tmp_path, monkeypatch):
 
 
 @ALL
-def test_an_item_that_is_nested_too_deep_is_set_aside(name, tmp_path):
+def test_map_sets_aside_item_that_is_nested_too_deep(name, tmp_path):
     outcomes = list(run(name, hang, [("quick", ""), ("deep", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
     assert "nested too deep" in str(outcomes[1].error)
@@ -209,7 +209,7 @@ def test_an_item_that_is_nested_too_deep_is_set_aside(name, tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 @PROCESSES
-def test_an_item_that_takes_too_much_memory_is_set_aside(name, tmp_path):
+def test_map_sets_aside_item_that_exceeds_memory_limit(name, tmp_path):
     engine = open_engine(name, jobs=JOBS, limits=Limits(memory=1 << 30))
     outcomes = list(engine.map(hang, [("quick", ""), ("memory", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
@@ -218,14 +218,14 @@ def test_an_item_that_takes_too_much_memory_is_set_aside(name, tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 @PROCESSES
-def test_a_file_that_is_read_for_too_long_for_its_size_is_set_aside_at_once(name):
+def test_map_sets_aside_file_that_exceeds_processor_time_for_its_size(name):
     outcomes = list(run(name, over_its_time, [0, 1, 2]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2]
     assert isinstance(outcomes[1].error, LimitError) and "more processor time to read than" in str(outcomes[1].error)
 
 
 @PROCESSES
-def test_a_fault_in_a_library_is_not_tried_again(name):
+def test_map_does_not_retry_item_that_crashes_in_library(name):
     outcomes = list(run(name, faulty, [0, 1, 2, 3]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2, None]
     assert "3: its worker process ended with exit code 127 (out of memory, or a fault" in str(outcomes[3].error)
@@ -233,21 +233,21 @@ def test_a_fault_in_a_library_is_not_tried_again(name):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
-def test_a_small_file_that_takes_much_memory_is_set_aside_and_a_large_one_is_not():
+def test_run_in_worker_limits_memory_by_file_size():
     with pytest.raises(LimitError, match="lease.pdf: reading it needs more than 128 MiB of memory, the limit for"):
         run_in_worker(takes_half_a_gigabyte, 700)
     assert run_in_worker(takes_half_a_gigabyte, 4_000_000) == 512 << 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
-def test_a_program_that_takes_too_much_memory_is_ended():
+def test_program_started_by_worker_is_ended_when_exceeding_memory_limit():
     with pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"):
         run_in_worker(start_under_watch, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
     assert run_in_worker(start_under_watch, "") == 0
 
 
 @pytest.mark.extra
-def test_ray_stops_an_item_that_never_ends(tmp_path):
+def test_ray_engine_stops_endless_item_and_completes_others(tmp_path):
     engine = open_engine("ray", jobs=JOBS, limits=Limits(seconds=5))
     outcomes = list(engine.map(hang, [("quick", ""), ("library", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
@@ -297,7 +297,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(
     ("seconds", "total", "line"), [(4.9, 2, ""), (5, 3, "leases: 1/3 docs, 5.00s/doc, 00:10 left")]
 )
-def test_progress_in_a_log_is_a_line_each_five_seconds(monkeypatch, seconds, total, line):
+def test_track_logs_progress_line_after_five_seconds(monkeypatch, seconds, total, line):
     clock = iter([0.0, seconds])
     monkeypatch.setattr("exhibit.engine.outcome.time", SimpleNamespace(monotonic=lambda: next(clock)))
     out = io.StringIO()
@@ -305,7 +305,7 @@ def test_progress_in_a_log_is_a_line_each_five_seconds(monkeypatch, seconds, tot
     assert " ".join(out.getvalue().split()) == line
 
 
-def test_progress_is_a_bar_on_a_terminal_and_nothing_for_short_work():
+def test_track_prints_no_log_line_on_terminal_for_short_work():
     out = Terminal()
     assert list(track(range(3), total=3, label="documents", stream=out)) == [0, 1, 2]
     assert "\n" not in out.getvalue()
@@ -322,7 +322,7 @@ print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({functio
 
 
 @pytest.mark.parametrize(("define", "function"), [("", "float"), ("from math import sqrt as root", "root")])
-def test_a_script_without_a_guard_is_not_run_by_its_workers(tmp_path, define, function):
+def test_workers_do_not_rerun_script_without_main_guard(tmp_path, define, function):
     """A script copied from a notebook works without a `__main__` guard."""
     (tmp_path / "script.py").write_text(SCRIPT.format(define=define, function=function))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -334,7 +334,7 @@ def test_a_script_without_a_guard_is_not_run_by_its_workers(tmp_path, define, fu
     assert (tmp_path / "ran.txt").read_text() == "x"
 
 
-def test_a_function_of_the_script_itself_is_sent_with_its_script(tmp_path):
+def test_map_accepts_function_defined_in_guarded_script(tmp_path):
     guarded = """
 from exhibit.engine import open_engine
 def double(number):

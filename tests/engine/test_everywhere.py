@@ -43,7 +43,7 @@ def figures(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.extra
-def test_the_samples_come_out_the_same(samples, tmp_path, monkeypatch):
+def test_ray_and_local_engines_give_identical_bundle_index_and_results(samples, tmp_path, monkeypatch):
     for engine in ("local", "ray"):
         monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / engine / "cache"))  # nothing is taken from the other run
         run = ["--engine", engine, "--jobs", "2", "--item-timeout", "3600"]  # no document is late on a busy machine

@@ -40,7 +40,7 @@ if __name__ == "__main__":
     ("what", "printed"),
     [("function", "[Pair(one=3, other=0)]"), ("partial", "[15]"), ("item", "['Pair(one=4, other=5)']")],
 )
-def test_worker_imports_the_module_that_was_started_with_m(tmp_path, what, printed):
+def test_worker_imports_program_module_started_with_python_m(tmp_path, what, printed):
     (tmp_path / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "program", what]

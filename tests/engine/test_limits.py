@@ -27,7 +27,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a 
 MEBIBYTES = 48 << 20
 
 
-def test_flags_and_their_absence_are_limits():
+def test_read_limits_uses_flags_or_defaults():
     parser = argparse.ArgumentParser()
     add_engine_arguments(parser)
     options = parser.parse_args([])
@@ -53,7 +53,7 @@ def test_flags_and_their_absence_are_limits():
         (1 << 40, PACKED, 120, 48 << 20),
     ],
 )
-def test_reading_has_a_share_that_grows_with_the_file(size, share, seconds, memory):
+def test_limits_for_reading_grow_with_file_size(size, share, seconds, memory):
     limits = Limits(120, MEBIBYTES).for_reading(size, share)
     assert limits.seconds == pytest.approx(seconds) and limits.memory == pytest.approx(memory, abs=1)
 
@@ -68,7 +68,7 @@ def test_limit_errors_name_the_limit_and_its_flag():
 
 
 @LINUX
-def test_memory_is_limited_in_the_block_and_never_raised_by_a_block_within():
+def test_limit_memory_holds_within_block_and_is_not_raised_by_nested_block():
     with limit_memory(1 << 28):
         for inner in (nullcontext(), limit_memory(1 << 40), limit_memory(None)):
             with inner, pytest.raises(MemoryError):

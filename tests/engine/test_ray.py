@@ -38,14 +38,14 @@ def no_ray(monkeypatch):
     monkeypatch.delitem(sys.modules, "exhibit.engine.runners.ray", raising=False)
 
 
-def test_without_the_extra_the_flag_names_it(no_ray):
+def test_open_engine_names_ray_extra_when_ray_is_missing(no_ray):
     for wanted in ("ray", "ray:auto", "ray:ray://head.example.org:10001"):
         with pytest.raises(ToolkitError) as caught:
             open_engine(wanted, jobs=2, items=1)
         assert NEEDED in str(caught.value)
 
 
-def test_nothing_imports_ray_unless_it_is_asked_for():
+def test_commands_do_not_import_ray_by_default():
     code = "import sys, exhibit.converters.cuad, evaluate_rag, exhibit.rag.__main__; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
@@ -54,7 +54,7 @@ def test_nothing_imports_ray_unless_it_is_asked_for():
 
 
 @pytest.mark.extra
-def test_a_cluster_is_sent_the_package_with_every_room():
+def test_find_package_returns_complete_exhibit_package():
     sent = Path(import_module("exhibit.engine.runners.ray").find_package())
     assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
     assert (sent / "rag" / "__init__.py").is_file()
@@ -166,7 +166,7 @@ def begun_at(pid: int) -> str:
 
 
 @pytest.mark.extra
-def test_no_cluster_at_the_address_is_one_line(tmp_path):
+def test_convert_prints_single_error_line_when_ray_cluster_is_unreachable(tmp_path):
     flags = [
         "convert",
         "cuad",

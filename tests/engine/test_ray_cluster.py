@@ -124,7 +124,7 @@ class Gated:
         return number * number
 
 
-def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
+def test_map_repeats_items_of_node_that_dies_on_other_nodes(three, tmp_path):
     engine = open_engine(three.engine, limits=Limits(PATIENCE))
     thread, told = in_background(lambda: [outcome.unwrap() for outcome in engine.map(Gated(tmp_path), range(9))])
     lost = three.raylet(0)
@@ -156,7 +156,7 @@ def indexed(source: Remote, folder: Path, engine: str) -> int:
     return Pipeline(config, cache=folder / "cache", engine=engine).index(source, folder / "index").documents
 
 
-def test_an_index_of_documents_in_a_bucket_is_the_same_though_a_node_dies(three, documents, tmp_path, monkeypatch):
+def test_index_of_bucket_documents_is_identical_when_node_dies(three, documents, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert indexed(documents, tmp_path / "here", "serial") == 9
     thread, told = in_background(lambda: indexed(documents, tmp_path / "there", three.engine))

@@ -50,7 +50,7 @@ def command(tmp_path, monkeypatch):
     return run
 
 
-def test_an_answer_with_little_confidence_is_flagged():
+def test_flagged_metric_marks_answers_with_confidence_below_threshold():
     def case(**reply):
         return Case(0, "?", "", reply=Reply("x", **reply))
 
@@ -74,11 +74,11 @@ def test_an_answer_with_little_confidence_is_flagged():
         ("x", None),
     ],
 )
-def test_a_servers_confidence_is_read_from_its_reply(reply, confidence):
+def test_read_confidence_accepts_only_numbers_from_0_to_1_in_known_fields(reply, confidence):
     assert read_confidence(reply) == confidence
 
 
-def test_flags_are_in_rows_summary_and_terminal(command, tmp_path, capsys):
+def test_flag_below_writes_flags_to_rows_summary_and_terminal(command, tmp_path, capsys):
     assert command("--flag-below", "0.3") == 0
     out = capsys.readouterr().out
     assert "2 of 5 answers have a confidence below 0.3: flagged for review" in out
@@ -91,7 +91,7 @@ def test_flags_are_in_rows_summary_and_terminal(command, tmp_path, capsys):
     assert (told["mean"], told["n"]) == (0.4, 5)
 
 
-def test_where_nobody_tells_a_confidence_that_is_said(command, tmp_path, capsys):
+def test_flag_below_reports_when_no_reply_has_confidence(command, tmp_path, capsys):
     path = tmp_path / "replies.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     bare = [{"id": line["id"], "answer": line["answer"]} for line in lines]
@@ -100,12 +100,12 @@ def test_where_nobody_tells_a_confidence_that_is_said(command, tmp_path, capsys)
     assert "no reply has a confidence, so nothing is flagged" in capsys.readouterr().out
 
 
-def test_a_threshold_beyond_the_scale_is_an_error(command, capsys):
+def test_flag_below_rejects_threshold_outside_scale(command, capsys):
     assert command("--flag-below", "7") == 1
     assert "flag_below" in capsys.readouterr().err
 
 
-def test_all_compares_the_source_types_in_one_table(command, capsys):
+def test_all_flag_compares_source_types_in_same_table(command, capsys):
     assert command("--all") == 0
     out = capsys.readouterr().out
     heads = [line for line in out.splitlines() if line.endswith(" questions)")]
@@ -115,7 +115,7 @@ def test_all_compares_the_source_types_in_one_table(command, capsys):
     assert [line.split()[1] for line in compared] == ["0.500"] * 4
 
 
-def test_by_compares_by_another_label_and_names_those_there_are(command, capsys):
+def test_by_flag_compares_label_values_and_lists_labels_when_unknown(command, capsys):
     assert command("--by", "category") == 0
     assert "Costs (3 questions)" in capsys.readouterr().out
     assert command("--by", "colour", "--resume") == 1
@@ -123,13 +123,13 @@ def test_by_compares_by_another_label_and_names_those_there_are(command, capsys)
     assert "no question has a label 'colour'" in err and "category" in err
 
 
-def test_source_type_is_short_for_where(command, tmp_path):
+def test_source_type_flag_is_shorthand_for_where(command, tmp_path):
     assert command("--source-type", "PD", "--source-type", "CPR") == 0
     config = json.loads((tmp_path / "results" / "r" / "config.json").read_text(encoding="utf-8"))
     assert config["where"] == {"source_type": ["PD", "CPR"]} and config["datasets"]["procedure"]["questions"] == 4
 
 
-def test_a_finished_run_is_taken_apart(command, tmp_path, capsys):
+def test_analyze_prints_sections_of_finished_run_and_writes_no_file(command, tmp_path, capsys):
     assert command("--flag-below", "0.3") == 0
     capsys.readouterr()
     before = sorted((tmp_path / "results").rglob("*"))
@@ -146,19 +146,19 @@ def test_a_finished_run_is_taken_apart(command, tmp_path, capsys):
     assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"
 
 
-def test_without_a_run_it_tells_what_the_datasets_ask(command, tmp_path, capsys):
+def test_analyze_without_run_counts_dataset_questions(command, tmp_path, capsys):
     assert command("--analyze") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "questions: 6" and "  CPR               2   33.3%" in lines
     assert not (tmp_path / "results").exists(), "nothing was run"
 
 
-def test_what_is_no_run_is_an_error(tmp_path, capsys):
+def test_analyze_rejects_folder_without_run(tmp_path, capsys):
     assert evaluate_rag.main(["--analyze", str(tmp_path)]) == 1
     assert "is not a run" in capsys.readouterr().err
 
 
-def test_a_label_with_a_value_of_its_own_for_each_question_is_no_kind():
+def test_find_question_kinds_excludes_unique_and_constant_labels():
     rows = [{"id": str(n), "kind": "ab"[n % 2], "same": 1} for n in range(10)]
     assert find_question_kinds(rows) == ["kind"]
     assert find_question_kinds([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == [

@@ -21,7 +21,7 @@ def service(monkeypatch):
         yield system
 
 
-def test_documents_and_categories_are_listed_page_by_page(service, capsys):
+def test_inspect_lists_azure_documents_and_categories(service, capsys):
     address = f"{service.url}/indexes/guides"
     assert inspect([address, "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
@@ -33,7 +33,7 @@ def test_documents_and_categories_are_listed_page_by_page(service, capsys):
     assert inspect([address, "test"]) == 0
 
 
-def test_a_search_of_one_category_is_exported_for_the_converter(service, tmp_path, capsys):
+def test_inspect_export_writes_azure_search_results_of_category(service, tmp_path, capsys):
     out = tmp_path / "law.json"
     words = ["--query", "governed by the law", "--category", "Commercial Court", "--top", "2", "--out", str(out)]
     assert inspect([f"{service.url}/indexes/guides", "export", *words]) == 0
@@ -43,7 +43,7 @@ def test_a_search_of_one_category_is_exported_for_the_converter(service, tmp_pat
     assert all("governed by the law" in row["content"] for row in exported["results"])
 
 
-def test_a_wrong_index_or_key_is_an_error_that_keeps_the_key_secret(service, monkeypatch, capsys):
+def test_inspect_rejects_wrong_azure_index_or_key_without_showing_key(service, monkeypatch, capsys):
     assert inspect([f"{service.url}/indexes/none", "list"]) == 1
     assert "The index was not found" in capsys.readouterr().err
     monkeypatch.setenv("AZURE_SEARCH_KEY", "wrong-key-77aa")
@@ -55,7 +55,7 @@ def test_a_wrong_index_or_key_is_an_error_that_keeps_the_key_secret(service, mon
 
 
 @pytest.mark.parametrize("llm", ["azure:gpt-4o", "openai:gpt-4o-mini"])
-def test_direct_evaluation_answers_from_the_passages_of_a_search(service, tmp_path, monkeypatch, llm):
+def test_azure_search_target_answers_from_retrieved_passages_with_llm(service, tmp_path, monkeypatch, llm):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", service.url)
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")

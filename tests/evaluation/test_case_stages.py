@@ -52,19 +52,19 @@ def asked(*golds: GoldPassage, **reply: Any) -> Case:
         ({"passages": (), "answer": "The Thatcher mends it."}, None),
     ],
 )
-def test_the_stage_that_loses_the_gold_is_named(reply: dict[str, Any], lost_at: str | None) -> None:
+def test_stages_of_names_stage_that_loses_gold(reply: dict[str, Any], lost_at: str | None) -> None:
     answer = {"answer": "The Thatcher mends it."} if "reranked" in reply else {}
     case = asked(**{**answer, **reply})
     (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
     assert stages.lost_at == lost_at
 
 
-def test_a_question_without_answer_and_one_that_failed_have_no_stages() -> None:
+def test_stages_of_is_empty_for_impossible_and_failed_questions() -> None:
     assert stages_of(replace(asked(), is_impossible=True)) == []
     assert stages_of(asked(error="timeout")) == []
 
 
-def test_of_several_golds_the_earliest_loss_is_the_question_s() -> None:
+def test_find_first_loss_returns_earliest_stage_of_several_golds() -> None:
     absent = GoldPassage("hall.txt", "Nobody wrote these words.", absent=True)
     other = GoldPassage("hall.txt", CLAUSES[0], ((span(CLAUSES[0]),),))
     both = stages_of(asked(GOLD, other, passages=PASSAGES[1:], answer="The Thatcher mends it."))
@@ -74,7 +74,7 @@ def test_of_several_golds_the_earliest_loss_is_the_question_s() -> None:
     assert find_first_loss([]) is None
 
 
-def test_the_row_of_a_run_has_the_stages() -> None:
+def test_format_row_writes_gold_stages_and_reranked_numbers() -> None:
     case = asked(answer="The Thatcher mends it.", reranked=(2, 1))
     finding = find_outcome(case)
     stages = stages_of(case, outcome=finding.outcome)
@@ -90,7 +90,7 @@ def test_the_row_of_a_run_has_the_stages() -> None:
     "reranked",
     [[3, 1], [CLAUSES[2], CLAUSES[0]], [{"content": f" {CLAUSES[2]}"}, {"text": "of no list"}, {"text": CLAUSES[0]}]],
 )
-def test_a_reply_names_what_its_reranker_kept_by_number_or_by_words(reranked: list[object]) -> None:
+def test_read_reply_matches_reranked_passages_by_number_or_text(reranked: list[object]) -> None:
     row = {"id": 7, "answer": "The Thatcher.", "passages": list(CLAUSES), "reranked": reranked}
     assert read_reply(row, lambda _: None).reranked == (3, 1)
     assert read_reply({**row, "reranked": None}, lambda _: None).reranked is None

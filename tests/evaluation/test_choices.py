@@ -33,20 +33,20 @@ NLI = ("Contradiction", "Entailment", "NotMentioned")
         ("The Recipient may keep a copy.", None),
     ],
 )
-def test_the_label_that_a_reply_chooses(answer, label):
+def test_find_chosen_label_reads_label_from_reply(answer, label):
     assert find_chosen_label(answer, NLI) == label
     row = case(answer=answer, choices=NLI, label="Entailment")
     assert measure([row], names=["label-accuracy"]) == {"label_accuracy": [float(label == "Entailment")]}
 
 
-def test_where_nothing_was_asked_for_there_is_no_label():
+def test_label_accuracy_is_none_and_question_unchanged_without_choices():
     assert measure([case(answer="Entailment")], names=["label_accuracy"]) == {"label_accuracy": [None]}
     assert with_choices("May it?", ()) == "May it?" and with_choices("May it?", NLI).endswith("NotMentioned.")
     with pytest.raises(BundleError, match="it has 1 different values, but only a label with 2 to 12"):
         offers_of("label", {0: {"label": "x"}}, where="nda")
 
 
-def test_a_label_of_finer_questions_offers_what_was_ticked_for_each():
+def test_offers_of_lists_values_of_each_subquestion_in_compound_label():
     rows = {
         1: {"answers": "Consideration: Cash; MAE applies to: Target"},
         2: {"answers": "MAE applies to: Either party; Carve-outs: Yes"},
@@ -63,7 +63,7 @@ def test_a_label_of_finer_questions_offers_what_was_ticked_for_each():
     assert without_choices(case(question=question, choices=offered[1].choices)) == "What is a MAE?"
 
 
-def test_accuracy_macro_f1_and_confusions_by_hypothesis():
+def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
     told = describe_choices([("h1", "Yes", "Yes"), ("h1", "No", "Yes"), ("h2", "No", "No"), ("h2", "No", "")])
     assert (
         told["accuracy"] == 0.5
@@ -74,7 +74,7 @@ def test_accuracy_macro_f1_and_confusions_by_hypothesis():
     assert told["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 
 
-def test_without_a_model_refusals_cues_the_reranker_or_words_choose():
+def test_choose_selects_label_from_refusal_cue_shared_words_or_reranker():
     def score(question, passages):
         return [float(question.endswith("Buyer")) for _ in passages]
 
@@ -98,11 +98,11 @@ def test_without_a_model_refusals_cues_the_reranker_or_words_choose():
         ("Does it forbid copies?", "It shall not make copies.", False),
     ],
 )
-def test_a_limit_that_is_missing_and_a_ban_contradict(question, evidence, no):
+def test_contradicts_detects_missing_limits_and_bans(question, evidence, no):
     assert contradicts(question, evidence) is no
 
 
-def test_the_pipeline_is_asked_for_contractnli_s_labels(converted, tmp_path, capsys):
+def test_ask_label_evaluates_contractnli_labels_with_pipeline(converted, tmp_path, capsys):
     bundle = converted("contractnli")
     flags = ["--dataset-paths", str(bundle), "--ask-label", "label", "--limit", "17", "--embedder", "hashing"]
     flags += ["--output-dir", str(tmp_path), "--run-name", "r", "--report-cases", "0", "--metrics", "label-accuracy"]

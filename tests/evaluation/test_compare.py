@@ -37,14 +37,14 @@ RIGHT = [Outcome.RIGHT] * 48
         [Outcome.RIGHT, Outcome.NOT_JUDGED] * 24,
     ],
 )
-def test_fewer_right_answers_are_a_regression_whatever_became_of_them(after, documents):
+def test_find_regressions_includes_fewer_right_answers_for_any_new_outcome(after, documents):
     differences = compare_runs([make_table(RIGHT, documents=documents)], [make_table(after, documents=documents)])
     worse = find_regressions(differences)
     assert "answered_rightly" in worse and describe_regressions(differences, worse)
     assert (differences["answered_rightly"].ci95 is None) == (documents == 4)
 
 
-def test_an_outcome_that_grows_is_a_regression_though_no_right_answer_is_lost():
+def test_find_regressions_includes_more_wrong_answers_without_lost_right_answers():
     before = make_table([Outcome.RIGHT, Outcome.NOT_JUDGED] * 24)
     after = make_table([Outcome.RIGHT, Outcome.WRONG] * 24)
     worse = find_regressions(compare_runs([before], [after]))
@@ -53,14 +53,14 @@ def test_an_outcome_that_grows_is_a_regression_though_no_right_answer_is_lost():
     assert count_outcomes([after]) == {"right": 24, "wrong": 24}
 
 
-def test_passages_that_are_no_longer_given_are_a_regression():
+def test_find_regressions_includes_metric_missing_from_second_run():
     before, after = make_table(RIGHT, **{"recall@10": [1.0] * 48}), make_table(RIGHT)
     worse = find_regressions(compare_runs([before], [after]))
     assert worse == ["recall@10"]
     assert find_regressions(compare_runs([before], [before])) == []
 
 
-def test_one_of_many_metrics_that_falls_by_chance_is_no_regression():
+def test_find_regressions_ignores_chance_drop_among_many_metrics():
     falling = [0.5 - 0.11 * (row % 3 == 0) for row in range(48)]
     others = {f"answer_f1@{n}": [0.5] * 48 for n in range(60)}
     before = make_table(RIGHT, answer_f1=[0.5] * 48, **{name: list(column) for name, column in others.items()})

@@ -17,14 +17,14 @@ from exhibit.schemas.run import Confidence
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 
 
-def test_auroc_counts_pairs_and_equals_by_half():
+def test_compute_auroc_counts_ties_as_half():
     # 0.9 beats two; 0.8 beats one and equals one; 0.1 beats none
     assert compute_auroc(TOLD) == (2 + 1.5 + 0) / 6
     assert compute_auroc([(0.5, True), (0.5, False)]) == 0.5
     assert compute_auroc([(0.5, True)]) is None
 
 
-def test_only_replies_with_a_confidence_count():
+def test_confidence_of_is_none_without_confidence_or_after_error():
     def case(impossible: bool, **reply) -> Case:
         return Case(1, "?", "", is_impossible=impossible, reply=Reply(**reply))
 
@@ -33,7 +33,7 @@ def test_only_replies_with_a_confidence_count():
     assert describe([]) is None
 
 
-def test_means_are_weighted_by_confidence():
+def test_compute_weighted_means_weights_by_confidence():
     values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
     means = compute_weighted_means(values, [0.9, 0.3, 0.5, None])
     assert means == {"answered_rightly": pytest.approx(0.75), "map": 0.5}

@@ -17,7 +17,7 @@ def one(folder, **selection):
     return dataset, warnings
 
 
-def test_rows_become_cases_with_their_gold_and_labels(tmp_path):
+def test_load_datasets_reads_rows_with_gold_and_labels(tmp_path):
     dataset, warnings = one(write_bundle(tmp_path / "leases"))
     assert (dataset.name, len(dataset.cases), warnings) == ("leases", 9, [])
     law = dataset.cases[3]
@@ -30,7 +30,7 @@ def test_rows_become_cases_with_their_gold_and_labels(tmp_path):
     assert impossible.is_impossible and impossible.filename == "alder.txt" and impossible.gold[0].how is None
 
 
-def test_a_corpus_is_read_from_its_folders_too(tmp_path):
+def test_load_datasets_reads_corpus_subfolders(tmp_path):
     bundle = write_bundle(tmp_path / "leases", gold=False)
     (bundle / "corpus" / "old").mkdir()
     (bundle / "corpus" / "birch.txt").rename(bundle / "corpus" / "old" / "birch.txt")
@@ -39,14 +39,14 @@ def test_a_corpus_is_read_from_its_folders_too(tmp_path):
     assert dataset.cases[3].gold[0].places, "and gold is located there"
 
 
-def test_without_gold_jsonl_the_quotes_are_located(tmp_path):
+def test_load_datasets_locates_quotes_without_gold_jsonl(tmp_path):
     with_lines, _ = one(write_bundle(tmp_path / "a"))
     without, _ = one(write_bundle(tmp_path / "b", gold=False))
     assert [case.gold for case in without.cases] == [case.gold for case in with_lines.cases]
     assert without.cases[0].gold[0].how == "exact"
 
 
-def test_gold_without_a_file_name_is_located_by_its_words(tmp_path):
+def test_load_datasets_locates_gold_without_file_name_by_text(tmp_path):
     rows = [row("q1", "Which law?", "Chile", "This Agreement is governed by the law of Chile."),
             row("q2", "Who?", "nobody", "Words that stand in no document at all, wherever one looks.")]  # fmt: skip
     dataset, _ = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
@@ -55,7 +55,7 @@ def test_gold_without_a_file_name_is_located_by_its_words(tmp_path):
     assert absent.gold[0].filename is None and not absent.gold[0].places and absent.gold[0].how == "absent"
 
 
-def test_where_needs_one_value_of_each_label(tmp_path):
+def test_where_selects_questions_matching_each_label_and_rejects_unknown_values(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
     assert [case.id for case in asked] == [0, 1, 6, 7]
@@ -63,14 +63,14 @@ def test_where_needs_one_value_of_each_label(tmp_path):
         load_datasets([folder], Selection(where={"clause": ("rent",), "court": ("TCC",)}))
 
 
-def test_a_dataset_without_the_label_is_left_out_and_named(tmp_path):
+def test_where_skips_dataset_without_label_and_warns(tmp_path):
     write_bundle(tmp_path / "a")
     write_bundle(tmp_path / "b", gold=False)
     datasets, warnings = load_datasets([tmp_path / "*"], Selection(where={"clause": ("law",)}))
     assert [dataset.name for dataset in datasets] == ["a"] and "no question is selected" in warnings[0]
 
 
-def test_limit_takes_the_first_or_draws(tmp_path):
+def test_limit_takes_first_questions_or_seeded_sample(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     ids = lambda **selection: [case.id for case in one(folder, **selection)[0].cases]  # noqa: E731
     assert ids(limit=3) == [0, 1, 2] and ids(limit=99) == list(range(9))
@@ -79,7 +79,7 @@ def test_limit_takes_the_first_or_draws(tmp_path):
     assert any(ids(limit=4, sample_seed=seed) != drawn for seed in range(5))
 
 
-def test_file_type_leaves_files_out_and_warns_of_their_gold(tmp_path):
+def test_file_type_excludes_files_and_warns_about_their_gold(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     (folder / "corpus" / "alder.txt").rename(folder / "corpus" / "alder.html")
     dataset, warnings = one(folder, file_types=("html",))
@@ -89,7 +89,7 @@ def test_file_type_leaves_files_out_and_warns_of_their_gold(tmp_path):
     assert list(one(folder)[0].files) == ["alder.html", "birch.txt", "cedar.txt"]
 
 
-def test_every_problem_at_once(tmp_path):
+def test_load_datasets_reports_all_problems_together(tmp_path):
     write_bundle(tmp_path / "good")
     (tmp_path / "empty").mkdir()
     bad = write_bundle(tmp_path / "bad")
@@ -105,7 +105,7 @@ def test_every_problem_at_once(tmp_path):
         assert part in told
 
 
-def test_what_a_shell_makes_of_a_star_is_passed_over(tmp_path):
+def test_load_datasets_skips_files_and_partial_folders_from_shell_glob(tmp_path):
     write_bundle(tmp_path / "leases")
     (tmp_path / "README.md").write_text("bundles")
     (tmp_path / "next.partial").mkdir()
@@ -115,7 +115,7 @@ def test_what_a_shell_makes_of_a_star_is_passed_over(tmp_path):
     assert len(twice) == 1
 
 
-def test_a_bundle_of_our_own_converters(converted):
+def test_load_datasets_locates_gold_of_converted_bundle(converted):
     dataset, _ = one(converted("cuad"), file_types=("pdf",))
     golds = [(case, index) for case in dataset.cases for index, gold in enumerate(case.gold) if gold.text]
     assert len(golds) > 100
@@ -123,7 +123,7 @@ def test_a_bundle_of_our_own_converters(converted):
         assert case.gold[index].places and case.gold[index].pages
 
 
-def test_a_dataset_without_such_files_is_set_aside_and_the_others_go_on(tmp_path):
+def test_file_type_skips_dataset_without_such_files_unless_all_lack_them(tmp_path):
     write_bundle(tmp_path / "texts")
     pages = write_bundle(tmp_path / "pages")
     for path in (pages / "corpus").iterdir():
@@ -135,7 +135,7 @@ def test_a_dataset_without_such_files_is_set_aside_and_the_others_go_on(tmp_path
         load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("pdf",)))
 
 
-def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
+def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path):
     bundle = shutil.copytree(converted("cuad"), tmp_path / "cuad")
     (bundle / "bundle.json").unlink()
     (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
@@ -150,7 +150,7 @@ def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
     assert len(one(leases)[0].files) == 4, "its gold is in text files"
 
 
-def test_a_pdf_without_an_ending_is_known_by_its_content(converted, tmp_path):
+def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tmp_path):
     bundle = shutil.copytree(converted("maud"), tmp_path / "mergers")
     for extra in ("bundle.json", "gold.jsonl"):
         (bundle / extra).unlink()
@@ -181,7 +181,7 @@ def test_a_pdf_without_an_ending_is_known_by_its_content(converted, tmp_path):
         ("out/zebra", "zebra: no such folder$"),
     ],
 )
-def test_path_that_is_no_bundle_is_answered_with_the_remedy(tmp_path, path, message):
+def test_load_datasets_suggests_remedy_for_path_without_bundle(tmp_path, path, message):
     write_bundle(tmp_path / "out" / "leases")
     (tmp_path / "contracts").mkdir()
     (tmp_path / "contracts" / "lease.txt").write_text("A lease.", encoding="utf-8")
@@ -189,7 +189,7 @@ def test_path_that_is_no_bundle_is_answered_with_the_remedy(tmp_path, path, mess
         load_datasets([tmp_path / path], Selection())
 
 
-def test_value_of_where_in_another_case_is_suggested(tmp_path):
+def test_where_suggests_value_that_differs_in_letter_case(tmp_path):
     with pytest.raises(BundleError, match=r"did you mean --where clause=term\?"):
         load_datasets([write_bundle(tmp_path / "leases")], Selection(where={"clause": ("Term",)}))
 
@@ -202,7 +202,7 @@ def test_value_of_where_in_another_case_is_suggested(tmp_path):
         ("the law of Chile.", None),
     ],
 )
-def test_expected_answer_that_its_document_has_word_for_word_is_gold(tmp_path, answer, how):
+def test_load_datasets_uses_long_verbatim_answer_as_gold(tmp_path, answer, how):
     rows = [row("q", "Which law?", answer, {"filename": "cedar.txt"})]
     dataset, warnings = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
     [gold] = dataset.cases[0].gold

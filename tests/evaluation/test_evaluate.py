@@ -69,7 +69,7 @@ def server():
 # ---------------------------------------------------------------- what is written
 
 
-def test_the_results_folder(run, tmp_path):
+def test_evaluate_writes_results_folder_files(run, tmp_path):
     done = run(answers=True)
     assert done.folder == tmp_path / "results" / "run" and done.report.is_file()
     names = {path.name for path in (done.folder / "leases").iterdir()}
@@ -95,7 +95,7 @@ def summary_n(done, name):
     return done.summary[name].n
 
 
-def test_pages_of_pdfs_are_counted_at_ingestion(run, converted):
+def test_ingestion_counts_pdf_pages(run, converted):
     bundle = converted("cuad")
     done = run(dataset_paths=[str(bundle)], limit=1, embedder="hashing")
     told = json.loads((done.folder / "cuad" / "ingestion.json").read_text())
@@ -103,7 +103,7 @@ def test_pages_of_pdfs_are_counted_at_ingestion(run, converted):
     assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
-def test_grades_of_files_are_measured_deep_enough_and_are_no_labels(run, bundle):
+def test_graded_files_extend_ranking_depth_and_are_excluded_from_labels(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
     lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}
@@ -119,7 +119,7 @@ def test_grades_of_files_are_measured_deep_enough_and_are_no_labels(run, bundle)
     assert judged == ["0 0 alder.txt 4", "0 0 birch.txt 0", "0 0 cedar.txt 2"]
 
 
-def test_one_object_a_question(run):
+def test_eval_results_has_row_with_fixed_fields_for_each_question(run):
     rows = rows_of(run().folder / "leases" / "eval_results.jsonl")
     assert [row["id"] for row in rows] == list(range(9))
     first = rows[0]
@@ -133,12 +133,12 @@ def test_one_object_a_question(run):
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
 
 
-def test_two_runs_are_the_same_apart_from_times(run):
+def test_evaluate_repeated_run_writes_identical_results_except_times(run):
     one, other = contents(run("one", answers=True).folder), contents(run("two", answers=True).folder)
     assert one == other and len(one) == 12
 
 
-def test_retrieval_alone_and_other_settings(run):
+def test_evaluate_without_llm_measures_retrieval_only_with_given_depth(run):
     done = run(llm="none", depth="4", preset="naive", top_k=2)
     assert "answer_f1" not in done.summary and "char_recall@4" in done.summary and "char_recall@8" not in done.summary
     config = json.loads((done.folder / "config.json").read_text())
@@ -155,14 +155,14 @@ class Judge:
         return [Completion('{"reason": "so", "score": 4}') for _ in prompts]
 
 
-def test_a_judge_gives_marks_and_is_named(run):
+def test_evaluate_records_judge_marks_judge_name_and_prompt_version(run):
     done = run(metrics="relevance", judge=Judge(), answers=True)
     assert done.summary["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
     assert measured["judge"] == "judge-1" and measured["prompts"]["relevance"].startswith("relevance-")
 
 
-def test_every_problem_is_told_before_any_work(run, tmp_path):
+def test_evaluate_reports_all_setting_errors_before_writing_files(run, tmp_path):
     with pytest.raises(ToolkitError) as caught:
         run(dataset_paths=[str(tmp_path / "none*"), str(tmp_path)], metrics="bleu", embedder="crystal", splitter="axe")
     for part in ("none*: matches nothing", "train.json: missing", "no metric 'bleu'", "no splitter 'axe'"):
@@ -173,13 +173,13 @@ def test_every_problem_is_told_before_any_work(run, tmp_path):
 
 
 @pytest.mark.parametrize("judge", ["gpt-4", "openai"])
-def test_judge_that_cannot_be_opened_is_answered_with_its_form(run, judge, monkeypatch):
+def test_evaluate_rejects_incomplete_judge_name_and_shows_expected_form(run, judge, monkeypatch):
     monkeypatch.delenv("OPENAI_MODEL", raising=False)
     with pytest.raises(ToolkitError, match=f"--judge {judge}: .*; write --judge NAME:MODEL, such as openai:gpt-4o"):
         run(settings_judge=judge)
 
 
-def test_a_run_is_not_overwritten_nor_mixed(run, bundle, tmp_path):
+def test_evaluate_refuses_existing_run_changed_settings_and_foreign_folder(run, bundle, tmp_path):
     run()
     with pytest.raises(BundleError, match="exists already; continue it with --resume"):
         run()
@@ -195,7 +195,7 @@ def test_a_run_is_not_overwritten_nor_mixed(run, bundle, tmp_path):
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path, every):
+def test_resume_after_kill_asks_only_unanswered_questions(run, server, tmp_path, every):
     server.reply = lambda question: chat(f"About {question} [1].", ["alder.txt: the law of Norway"])
     told = {"target_url": server.url, "metrics": "answer_f1,char_recall@8,citations_matched"}
     whole = run("whole", **told)
@@ -217,7 +217,7 @@ def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path
         assert contents(folder) == contents(whole.folder)
 
 
-def test_a_resumed_pipeline_gives_the_same_numbers(run, tmp_path):
+def test_resume_of_pipeline_run_gives_same_results(run, tmp_path):
     whole = run("whole")
     folder = tmp_path / "results" / "cut"
     (folder / "leases").mkdir(parents=True)
@@ -229,7 +229,7 @@ def test_a_resumed_pipeline_gives_the_same_numbers(run, tmp_path):
     assert contents(folder) == contents(whole.folder)
 
 
-def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
+def test_resume_without_name_finds_newest_unfinished_run(run, tmp_path):
     run("done")
     run("stopped")
     (tmp_path / "results" / "stopped" / "summary.json").unlink()
@@ -238,7 +238,7 @@ def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
         run(None, resume=True)
 
 
-def test_a_run_that_was_stopped_while_its_report_was_drawn_is_found_and_drawn_without_asking_again(run, server):
+def test_resume_after_stop_while_drawing_report_asks_no_questions(run, server):
     told = {"target_url": server.url, "metrics": "answer_length"}
 
     def stop(folder, **_):
@@ -255,7 +255,7 @@ def test_a_run_that_was_stopped_while_its_report_was_drawn_is_found_and_drawn_wi
         run(None, **told, resume=True)
 
 
-def test_a_finished_run_that_is_gone_on_with_and_stopped_has_no_summary(run, server):
+def test_resume_of_finished_run_removes_summary_when_stopped(run, server):
     told = {"target_url": server.url, "metrics": "answer_length", "retries": 0}
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
@@ -274,7 +274,7 @@ def test_a_finished_run_that_is_gone_on_with_and_stopped_has_no_summary(run, ser
     assert run(None, **told, resume=True).folder == done.folder, "and the stopped one is found by that"
 
 
-def test_a_finished_run_can_be_measured_anew_without_asking(run, server):
+def test_resume_of_finished_run_computes_other_metrics_without_asking(run, server):
     run("again", target_url=server.url, metrics="answer_length")
     server.bodies.clear()
     done = run("again", target_url=server.url, resume=True, metrics="answer_f1")
@@ -284,7 +284,7 @@ def test_a_finished_run_can_be_measured_anew_without_asking(run, server):
 # ---------------------------------------------------------------- a server that fails
 
 
-def test_failures_are_counted_and_in_no_mean(run, server):
+def test_failed_questions_are_counted_and_excluded_from_means(run, server):
     faults = {
         "Which law governs the agreement of Alder Ltd?": 500,
         "What is the term of the agreement of Birch Inc.?": b"<",
@@ -311,7 +311,7 @@ def test_failures_are_counted_and_in_no_mean(run, server):
     assert summarise_run(read_tables(legacy.folder))["answer_length"] == done.summary["answer_length"]
 
 
-def test_failed_questions_are_asked_again_when_a_run_is_resumed(run, server):
+def test_resume_asks_failed_questions_again(run, server):
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
     first = run("again", target_url=server.url, metrics="answer_length", retries=0)
@@ -323,7 +323,7 @@ def test_failed_questions_are_asked_again_when_a_run_is_resumed(run, server):
     assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
 
 
-def test_a_servers_passages_are_placed_and_scored(run, server):
+def test_server_passages_are_located_and_scored(run, server):
     server.reply = lambda question: chat("x [1]", ["governed by the law of Norway", "nowhere to be found, this"])
     done = run(target_url=server.url)
     row = rows_of(done.folder / "leases" / "eval_results.jsonl")[0]
@@ -333,7 +333,7 @@ def test_a_servers_passages_are_placed_and_scored(run, server):
     assert row["reply"]["citations"] == [1]
 
 
-def test_no_secret_is_written(run, server, monkeypatch, tmp_path):
+def test_evaluate_writes_no_secrets_to_results_folder(run, server, monkeypatch, tmp_path):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     url = server.url.replace("//", "//user:planted-4f9a1c77b2e64d50@") + "?code=planted-4f9a1c77b2e64d50"
     server.reply = lambda question: {"error": SECRET} if len(server.bodies) > 1 else chat("fine", ["x"])
@@ -344,7 +344,7 @@ def test_no_secret_is_written(run, server, monkeypatch, tmp_path):
     assert b"planted-4f9a1c77b2e64d50" not in written and b"THEIR_TOKEN" in written
 
 
-def test_a_runs_results_are_predictions_too(run):
+def test_eval_results_file_works_as_predictions_target(run):
     first = run("first")
     path = first.folder / "leases" / "eval_results.jsonl"
     second = run("second", target=f"predictions:{path}")
@@ -355,7 +355,7 @@ def test_a_runs_results_are_predictions_too(run):
 # ---------------------------------------------------------------- settings
 
 
-def test_config_file_in_toml_is_read_and_names_what_is_no_bundle(tmp_path, bundle):
+def test_read_config_file_reads_toml_and_notes_path_without_bundle(tmp_path, bundle):
     (tmp_path / "c.json").write_text('{"testdata_path": "ground_truth_cpr.csv"}')
     assert "is not a bundle" in read_config_file(tmp_path / "c.json")[1][0]
     (tmp_path / "c.toml").write_text(f'testdata_path = "{bundle}"\npreset = "naive"\nk = 3\n[where]\nparty = "a"\n')
@@ -364,7 +364,7 @@ def test_config_file_in_toml_is_read_and_names_what_is_no_bundle(tmp_path, bundl
 
 
 @pytest.mark.parametrize("name", ["legal", "cpr", "practice_directions", "court_guides"])
-def test_the_ready_configs_are_sound(name):
+def test_shipped_configs_parse_without_notes(name):
     read, notes = read_config_file(ROOT / "configs" / f"{name}.json")
     settings = parse_settings(read)
     assert notes == [] and "statute_citation_accuracy" in settings.metrics
@@ -394,12 +394,12 @@ def test_the_ready_configs_are_sound(name):
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],
 )
-def test_bad_settings_are_named(told, match):
+def test_parse_settings_rejects_invalid_settings_by_name(told, match):
     with pytest.raises(ToolkitError, match=match):
         assert parse_settings(told).config is None
 
 
-def test_a_setting_can_be_unset():
+def test_parse_settings_accepts_none_for_threshold_and_llm():
     assert parse_settings({"preset": "sac-multilayer"}).config.threshold == 0.25
     assert parse_settings({"preset": "sac-multilayer", "threshold": "none"}).config.threshold is None
     assert parse_settings({"llm": "none"}).make_target_options().answers is False
@@ -409,7 +409,7 @@ def test_a_setting_can_be_unset():
 # ---------------------------------------------------------------- asked several times
 
 
-def test_questions_asked_several_times_have_a_spread(run, server):
+def test_repeat_reports_spread_of_means_over_runs(run, server):
     asked: Counter[str] = Counter()
     lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first is the probe's
 
@@ -436,7 +436,7 @@ def test_questions_asked_several_times_have_a_spread(run, server):
     assert again.summary == done.summary and sum(asked.values()) == 1 + 27
 
 
-def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_mean(run, server):
+def test_repeat_counts_question_failing_once_as_failure_and_averages_other_replies(run, server):
     bad = "Which law governs the agreement of Birch Inc.?"
     seen: list[str] = []
 
@@ -452,7 +452,7 @@ def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_me
     assert summarise_run(read_tables(done.folder)) == done.summary
 
 
-def test_metrics_that_need_a_judge_are_left_out_without_one_and_alone_are_an_error(run):
+def test_judged_metrics_are_skipped_without_judge_and_rejected_when_alone(run):
     with pytest.raises(ToolkitError, match="--metrics groundedness,relevance needs a judge"):
         run(name="alone", metrics="groundedness,relevance")
     notes: list[str] = []
@@ -474,7 +474,7 @@ def test_metrics_that_need_a_judge_are_left_out_without_one_and_alone_are_an_err
         ("recall@10", 2.0, "recall@10: is in the rows and not in the summary|recall@10 is 2 for"),
     ],
 )
-def test_changed_scores_of_a_run_are_an_error(run, name, value, message):
+def test_run_folder_rejects_changed_scores(run, name, value, message):
     folder = run(metrics="document_hit@1", limit=2).folder
     path = folder / "leases" / "eval_results.jsonl"
     rows = rows_of(path)

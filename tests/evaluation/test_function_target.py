@@ -55,14 +55,14 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("kind", RESULTS)
-def test_what_functions_return_is_a_reply(dataset, kind):
+def test_function_target_accepts_all_supported_return_types(dataset, kind):
     [reply] = ask(lambda question: RESULTS[kind], dataset)
     assert reply.answer == "Norway." and not reply.error and reply.seconds >= 0
     if kind != "text":
         assert (reply.passages[0].filename, reply.passages[0].text) == ("alder.txt", "the law of Norway")
 
 
-def test_an_async_function_is_awaited_in_one_loop_with_others_beside_it(dataset):
+def test_function_target_runs_async_function_concurrently_in_single_event_loop(dataset):
     together = asyncio.Event()
     loops, waiting = set(), []
 
@@ -79,7 +79,7 @@ def test_an_async_function_is_awaited_in_one_loop_with_others_beside_it(dataset)
     assert len(loops) == 1
 
 
-def test_what_a_function_asks_for_it_is_given(dataset):
+def test_function_target_passes_history_and_as_of_when_requested(dataset):
     seen = []
 
     def answer(question, *, history, as_of=None):
@@ -102,7 +102,7 @@ def test_what_a_function_asks_for_it_is_given(dataset):
         (KeyError("answers"), "KeyError: 'answers'"),
     ],
 )
-def test_what_goes_wrong_fails_its_question_alone(dataset, wrong, told):
+def test_function_target_error_fails_only_its_question(dataset, wrong, told):
     def answer(question):
         if question == dataset.cases[1].question:
             if isinstance(wrong, Exception):
@@ -114,7 +114,7 @@ def test_what_goes_wrong_fails_its_question_alone(dataset, wrong, told):
     assert told in replies[1].error and [replies[0].answer, replies[2].answer] == ["fine", "fine"]
 
 
-def test_an_async_function_that_never_ends_is_given_up(dataset):
+def test_function_target_times_out_async_function_that_never_ends(dataset):
     async def answer(question):
         await asyncio.Event().wait()
 
@@ -122,7 +122,7 @@ def test_an_async_function_that_never_ends_is_given_up(dataset):
     assert reply.error == "no complete reply within 0.1 s (--timeout)"
 
 
-def test_the_probe_tries_one_question_and_others_where_it_fails(dataset):
+def test_function_target_probe_tries_other_questions_after_failure(dataset):
     asked = []
 
     def answer(question):
@@ -141,7 +141,7 @@ def test_the_probe_tries_one_question_and_others_where_it_fails(dataset):
         open_target("function", TargetOptions())
 
 
-def test_a_whole_run_of_a_function(dataset, tmp_path):
+def test_evaluate_scores_1_for_function_target_that_answers_from_gold(dataset, tmp_path):
     by_question = {case.question: case for case in dataset.cases}
     threads = set()
 

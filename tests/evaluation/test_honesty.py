@@ -52,7 +52,7 @@ def summary(folder):
 # ---------------------------------------------------------------- a server that cannot be asked
 
 
-def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, dataset):
+def test_evaluate_accepts_blank_answer_without_counting_failure(start, server, dataset):
     blank = dataset.cases[0].question
     server.reply = lambda question: chat("" if question == blank else "fine", ["x"])
     code, _, _, folder = start("--target-url", server.url)
@@ -62,7 +62,7 @@ def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, d
 # ---------------------------------------------------------------- a server that fails in part
 
 
-def test_many_failures_are_exit_3_with_the_first_error_and_a_regression(start, server, dataset):
+def test_evaluate_exits_3_after_many_failures_and_diff_reports_regression(start, server, dataset):
     bad = {case.question for case in dataset.cases[1::2]}
     server.reply = lambda question: chat(f"About {question}", ["x"])
     assert start("--target-url", server.url, name="good")[0] == 0
@@ -84,7 +84,7 @@ def test_many_failures_are_exit_3_with_the_first_error_and_a_regression(start, s
 
 
 @pytest.mark.parametrize("shape", FILES)
-def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, dataset, tmp_path, shape):
+def test_predictions_from_gold_score_1_in_every_file_format(start, dataset, tmp_path, shape):
     rows = [FILES[shape](case) for case in dataset.cases]
     path = write_file(tmp_path / "p.json", rows)
     code, _, err, folder = start("--target", f"predictions:{path}")
@@ -97,7 +97,7 @@ def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, da
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
 @pytest.mark.parametrize("shape", FILES)
-def test_lines_and_tables_are_read_as_json_is(dataset, tmp_path, shape, ending):
+def test_predictions_from_jsonl_and_csv_equal_json(dataset, tmp_path, shape, ending):
     rows = [FILES[shape](case) for case in dataset.cases]
     one, other = (
         dict(
@@ -109,7 +109,7 @@ def test_lines_and_tables_are_read_as_json_is(dataset, tmp_path, shape, ending):
     assert all(reply.answer and reply.passages and not reply.error for reply in one.values())
 
 
-def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
+def test_predictions_never_use_expected_answer_column_as_reply(start, dataset, tmp_path):
     for number, shape in enumerate((nvidia_rows, ragas, evaltools)):
         rows = [shape(case) for case in dataset.cases]
         for held, case in zip(rows, dataset.cases, strict=True):
@@ -122,7 +122,7 @@ def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
         assert f"{truth}" in err and "is the expected answer: not read" in err
 
 
-def test_replies_may_carry_the_question_s_own_fields(dataset, tmp_path):
+def test_predictions_accept_question_fields_in_rows(dataset, tmp_path):
     rows = [{**ours(case), "is_impossible": case.is_impossible} for case in dataset.cases]
     target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
     assert not any(reply.error for _, reply in target.ask(dataset, dataset.cases))
@@ -131,7 +131,7 @@ def test_replies_may_carry_the_question_s_own_fields(dataset, tmp_path):
 # ---------------------------------------------------------------- what is not told is not zero
 
 
-def test_a_system_that_gives_no_passages_is_not_scored_on_retrieval(start, server):
+def test_evaluate_omits_retrieval_metrics_when_replies_have_no_passages(start, server):
     server.reply = lambda question: {"answer": "It is governed by the law of Norway."}
     code, out, err, folder = start("--target-url", server.url)
     assert code == 0 and "the reply has no passages ({answer: text})" in err
@@ -141,14 +141,14 @@ def test_a_system_that_gives_no_passages_is_not_scored_on_retrieval(start, serve
     assert "recall@10" not in out
 
 
-def test_a_search_server_is_measured_on_retrieval_alone_and_that_is_said(start, server, dataset):
+def test_evaluate_measures_only_retrieval_when_replies_have_no_answers(start, server, dataset):
     server.reply = lambda question: {"passages": ["governed by the law of Norway"]}
     code, _, err, folder = start("--target-url", server.url)
     assert code == 0 and "the replies have passages but no answer: only retrieval is measured" in err
     assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
 
 
-def test_a_server_that_answers_may_not_fall_silent(start, server, dataset):
+def test_evaluate_counts_missing_answer_as_failure_when_other_replies_have_answers(start, server, dataset):
     mute = dataset.cases[3].question
     server.reply = lambda question: {"answer": None if question == mute else "fine", "passages": ["words"]}
     code, _, err, folder = start("--target-url", server.url)
@@ -159,7 +159,7 @@ def test_a_server_that_answers_may_not_fall_silent(start, server, dataset):
 # ---------------------------------------------------------------- what cannot be told is not counted
 
 
-def test_a_truth_that_quotes_no_words_is_not_counted_as_found_and_used(server, tmp_path, capsys):
+def test_report_counts_only_right_outcomes_for_gold_without_quoted_text(server, tmp_path, capsys):
     rows = [
         row(number, f"Which part governs offer {number}?", "Part 36", {"filename": "alder.txt"}) for number in (0, 1)
     ]
@@ -202,7 +202,7 @@ def conversation(tmp_path, labels):
     return dataset
 
 
-def test_a_history_is_sent_as_messages_before_the_question(server, tmp_path):
+def test_http_target_sends_history_as_messages_before_question(server, tmp_path):
     said = [{"role": "user", "content": "We talk of Alder."}, {"role": "assistant", "content": "Very well."}]
     dataset = conversation(tmp_path, [{}, {"history": json.dumps(said)}])
     target = open_target("http", TargetOptions(threads=1), {"url": server.url})
@@ -214,7 +214,7 @@ def test_a_history_is_sent_as_messages_before_the_question(server, tmp_path):
     ]  # fmt: skip
 
 
-def test_a_session_is_asked_in_order_with_the_system_s_own_answers(server, tmp_path):
+def test_http_target_asks_session_in_order_with_previous_answers(server, tmp_path):
     dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
     server.reply = lambda question: chat("The law of Norway." if "Which" in question else "Five years.", ["x"])
     target = open_target("http", TargetOptions(threads=4), {"url": server.url})
@@ -228,7 +228,7 @@ def test_a_session_is_asked_in_order_with_the_system_s_own_answers(server, tmp_p
 HISTORY = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Yes?"}]
 
 
-def test_a_template_says_where_the_history_goes(server, tmp_path):
+def test_http_target_template_fills_history_and_session(server, tmp_path):
     dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1", "history": json.dumps(HISTORY)}])
     template = {
         "q": "{question}",
@@ -251,7 +251,7 @@ def test_a_template_says_where_the_history_goes(server, tmp_path):
     )
 
 
-def test_a_conversation_of_which_a_turn_failed_is_asked_again_as_a_whole(tmp_path):
+def test_list_left_to_ask_repeats_whole_conversation_after_failed_turn(tmp_path):
     dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
     first, second = (case.id for case in dataset.cases)
     assert [case.id for case in list_left_to_ask(dataset, {first: False, second: True})] == [first, second]

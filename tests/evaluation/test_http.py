@@ -62,14 +62,14 @@ def answering(accepts, reply=None):
         (lambda body: body.get("messages", [{}])[-1].get("role") == "user", 3),
     ],
 )
-def test_common_bodies_are_tried_a_plain_question_first(dataset, accepts, requests):
+def test_http_target_tries_common_request_bodies_until_accepted(dataset, accepts, requests):
     with imitating(answering(accepts), dataset.cases) as system:
         notes, reply = ask(f"{system.url}/ask", dataset)
         assert reply.answer == RENT and len([one for one in system.asked if one.method == "POST"]) == requests + 1
     assert any("as many servers expect it" in note for note in notes) is (requests > 1)
 
 
-def test_parameters_are_sent_as_evaltools_sends_them(dataset):
+def test_http_target_sends_parameters_in_context_like_evaltools(dataset):
     with imitating(answering(lambda body: "messages" in body), dataset.cases) as system:
         ask(f"{system.url}/chat", dataset, {"parameters": '{"overrides": {"top": 3}}'})
         assert system.asked[-1].body == {
@@ -106,13 +106,13 @@ SCHEMA = {
         ("None", None),
     ],
 )
-def test_openapi_names_the_field_of_the_question(name, body):
+def test_make_body_finds_question_field_in_openapi_schema(name, body):
     schema = json.loads(json.dumps(SCHEMA).replace("#/d/Ask", f"#/d/{name}"))
     assert make_body(schema, "/ask") == body
     assert make_body(schema, "/other") is None and make_body([], "/ask") is None
 
 
-def test_description_of_a_server_is_used(dataset):
+def test_http_target_uses_openapi_description_of_server(dataset):
     def serve(system, asked):
         if asked.path == "/openapi.json":
             return SCHEMA
@@ -124,7 +124,7 @@ def test_description_of_a_server_is_used(dataset):
     assert any("as its /openapi.json says" in note for note in notes)
 
 
-def test_address_with_the_question_is_fetched(dataset):
+def test_http_target_fills_question_in_address(dataset):
     def serve(system, asked):
         return {"answer": asked.query["q"]}
 
@@ -133,7 +133,7 @@ def test_address_with_the_question_is_fetched(dataset):
     assert reply.answer == dataset.cases[0].question
 
 
-def test_template_is_filled():
+def test_fill_replaces_placeholders_in_template():
     template = {
         "q": "{question}",
         "turns": ["{history}", "x"],
@@ -184,12 +184,12 @@ def test_template_is_filled():
         ),
     ],
 )
-def test_failure_shows_what_was_sent_what_came_back_and_what_to_set(dataset, serve, settings, message):
+def test_http_target_probe_error_shows_request_reply_and_remedy(dataset, serve, settings, message):
     with imitating(serve, dataset.cases) as system, pytest.raises(ToolkitError, match=message):
         ask(f"{system.url}/ask", dataset, settings, retries=0)
 
 
-def test_unreachable_server_is_one_line(dataset):
+def test_http_target_reports_unreachable_server(dataset):
     with pytest.raises(ToolkitError, match="no server answers at .* Is the server running"):
         ask("http://127.0.0.1:9/ask", dataset)
 
@@ -223,7 +223,7 @@ CLAUSE = {"text": RENT, "filename": "lease.pdf"}
          "A b.", ["lease.pdf"]),
     ],
 )  # fmt: skip
-def test_reply_is_read_by_known_keys(reply, answer, files):
+def test_read_reply_finds_answer_and_passages_by_known_keys(reply, answer, files):
     read = read_reply(reply, FILES.get)
     assert (read.answer, [passage.filename for passage in read.passages]) == (answer, files)
     assert all(passage.text == RENT for passage in read.passages)
@@ -239,13 +239,13 @@ def test_reply_is_read_by_known_keys(reply, answer, files):
         (f"lease.pdf: {RENT}", None, None),
     ],
 )
-def test_passage_is_read_by_known_keys(passage, page, span):
+def test_read_passages_finds_file_page_and_span_by_known_keys(passage, page, span):
     [read] = read_passages([passage], names=FILES.get)
     assert (read.text, read.filename, read.told_page, read.span) == (RENT, "lease.pdf", page, span)
 
 
 @pytest.mark.parametrize("given", [7, [7], [[]]])
-def test_passages_that_are_none_are_refused(given):
+def test_read_passages_rejects_values_without_passages(given):
     with pytest.raises(ReplyError):
         read_passages(given, names=FILES.get)
 
@@ -260,13 +260,13 @@ def test_passages_that_are_none_are_refused(given):
         ([{"delta": "x"}, {"confidence": 0.2}], 0.2),
     ],
 )
-def test_confidence_is_from_0_to_1_for_servers_and_files(reply, confidence):
+def test_read_confidence_accepts_only_numbers_from_0_to_1(reply, confidence):
     assert read_confidence(reply) == confidence
     if isinstance(reply, dict):
         assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 
-def test_stages_of_a_reply_are_numbers_of_its_passages(dataset):
+def test_http_target_converts_context_and_reranked_to_passage_numbers(dataset):
     first, second = {"text": "one two", "filename": "alder.txt"}, {"text": "three", "filename": "birch.txt"}
     body = {
         "answer": RENT,
@@ -299,13 +299,13 @@ def events(*items):
           json.dumps({"context": {"data_points": {"text": [f"alder.txt: {RENT}"]}}}) + "\n"], LINES),
     ],
 )  # fmt: skip
-def test_stream_is_joined(dataset, pieces, kind):
+def test_http_target_joins_streamed_answer_and_passages(dataset, pieces, kind):
     with imitating(lambda system, asked: Stream(pieces, kind), dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask", dataset)
     assert reply.answer == RENT and [passage.text for passage in reply.passages] == [RENT]
 
 
-def test_stream_without_its_end_mark_is_asked_again(dataset):
+def test_http_target_retries_stream_without_end_mark(dataset):
     whole = [*events({"delta": RENT}), "data: [DONE]\n\n"]
 
     def serve(system, asked):
@@ -319,7 +319,7 @@ def test_stream_without_its_end_mark_is_asked_again(dataset):
 # ---------------------------------------------------------------- asking
 
 
-def test_stopped_run_asks_no_further_turn_of_a_conversation():
+def test_ask_all_stops_conversation_when_closed():
     turns = [case(id=number, question=f"q{number}", labels={"session": "s"}) for number in range(50)]
     asked = []
 
@@ -334,7 +334,7 @@ def test_stopped_run_asks_no_further_turn_of_a_conversation():
     assert seen < 20 and len(asked) - seen <= 1
 
 
-def test_history_has_the_earlier_turns():
+def test_ask_all_adds_earlier_turns_to_history():
     turns = [case(id=number, question=f"q{number}", labels={"session": "s"}) for number in range(2)]
     seen = {}
 
@@ -366,7 +366,7 @@ def nested(system, asked):
     return {"data": {"say": RENT, "found": [{"words": RENT, "place": "alder.txt", "page": 0}]}}
 
 
-def test_server_is_asked_and_read_as_its_file_says(dataset, tmp_path):
+def test_target_file_defines_request_and_reply_fields(dataset, tmp_path):
     (tmp_path / "mine.toml").write_text(FILE, encoding="utf-8")
     with imitating(nested, dataset.cases) as system:
         _, reply = ask(system.url, dataset, {"parameters": {"deep": True}}, target=str(tmp_path / "mine.toml"))
@@ -385,13 +385,13 @@ def test_server_is_asked_and_read_as_its_file_says(dataset, tmp_path):
         ("= 3", "mine.toml"),
     ],
 )
-def test_invalid_file_is_named(tmp_path, text, message):
+def test_read_system_rejects_invalid_target_file(tmp_path, text, message):
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ToolkitError, match=message):
         read_system(str(tmp_path / "mine.toml"))
 
 
-def test_a_file_reads_no_other_variable(dataset, tmp_path, monkeypatch):
+def test_target_file_cannot_read_other_environment_variables(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-aaaabbbb")
     text = FILE.replace("limit = 8", 'limit = "{OPENAI_API_KEY} $OPENAI_API_KEY ${OPENAI_API_KEY}"')
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
@@ -400,7 +400,7 @@ def test_a_file_reads_no_other_variable(dataset, tmp_path, monkeypatch):
         assert "planted" not in str(system.asked[0].body) and "sk-planted" not in str(system.asked[0].headers)
 
 
-def test_file_sends_documents_to_no_other_host_unless_the_user_names_it(tmp_path, dataset):
+def test_target_file_uploads_to_other_host_only_with_user_setting(tmp_path, dataset):
     file = tmp_path / "mine.toml"
     file.write_text(f'{FILE}[ingest]\nsetting = "shelf"\nadd = {{ path = "/add", file = "file" }}\n', encoding="utf-8")
     with imitating(nested, dataset.cases) as system:
@@ -414,7 +414,7 @@ def test_file_sends_documents_to_no_other_host_unless_the_user_names_it(tmp_path
         assert [asked.path for asked in system.asked] == ["/add"] * 3
 
 
-def test_key_is_sent_and_never_shown(dataset, monkeypatch):
+def test_http_target_sends_key_and_hides_key_in_errors_and_settings(dataset, monkeypatch):
     monkeypatch.setenv("MY_KEY", "planted-secret-1234")
 
     def echo(system, asked):
@@ -431,7 +431,7 @@ def test_key_is_sent_and_never_shown(dataset, monkeypatch):
     assert shown["url"] == "http://host/ask" and "abcd" not in str(shown) and shown["header"] == {"X-Key": "MY_KEY"}
 
 
-def test_odd_value_in_a_reply_fails_its_question_alone(dataset):
+def test_http_target_reports_unreadable_reply_as_http_error(dataset):
     target = open_target("http", TargetOptions(), {"url": "http://127.0.0.1:9"})
     target.exchange = lambda *_: 1 / 0 if _ is None else {}[0]
     with pytest.raises(HttpError, match=r"the reply cannot be read \(KeyError"):

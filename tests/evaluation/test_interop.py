@@ -47,7 +47,7 @@ def _row(case, truthful):
 # ---------------------------------------------------------------- evaltools
 
 
-def test_a_run_has_the_files_that_evaltools_wants(runs):
+def test_evaluate_writes_files_in_evaltools_format(runs):
     rows = rows_of(runs / "poor" / "eval_results.jsonl")
     assert len(rows) == 9 and rows[1]["answer"] == "The five year's term, I think." and rows[1]["dataset"] == "leases"
     assert rows[1]["truth"] == "The term of this Agreement is five years"
@@ -60,7 +60,7 @@ def test_a_run_has_the_files_that_evaltools_wants(runs):
 
 
 @pytest.mark.data
-def test_evaltools_summary_and_diff_read_a_results_folder_as_it_is(runs, peers, monkeypatch):
+def test_evaltools_summary_and_diff_read_results_folder(runs, peers, monkeypatch):
     monkeypatch.syspath_prepend(peers / "evaltools" / "src")
     review = [import_module(f"evaltools.review.{name}") for name in ("summary_markdown", "diff_markdown", "utils")]
     summary, diff, utils = review
@@ -104,19 +104,19 @@ SQUAD = [
 
 
 @pytest.mark.parametrize(("answer", "golds", "impossible", "exact", "overlap"), SQUAD)
-def test_parity_with_squad(answer, golds, impossible, exact, overlap):
+def test_squad_parity_gives_hand_computed_exact_match_and_f1(answer, golds, impossible, exact, overlap):
     case = _case(answer, *golds, impossible=impossible)
     values = measure([case], Options(parity="squad"), names=["answer_exact_match", "answer_f1"])
     assert values == {"answer_exact_match": [exact], "answer_f1": [pytest.approx(overlap)]}
 
 
-def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_failures_out():
+def test_squad_parity_uses_truth_without_quotes_and_excludes_failures():
     cases = [_case("the Norway", truth="Norway"), Case(2, "?", "Norway", reply=Reply(error="HTTP 500"))]
     assert measure(cases, Options(parity="squad"), names=["answer_f1"]) == {"answer_f1": [1.0, None]}
 
 
 @pytest.mark.interop
-def test_the_table_is_what_squad_v2_computes():
+def test_squad_parity_table_equals_transformers_squad_metrics():
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
     for answer, golds, _, exact, overlap in SQUAD:
@@ -130,7 +130,7 @@ def test_the_table_is_what_squad_v2_computes():
 
 
 @pytest.mark.interop
-def test_ragas_takes_a_run(runs):
+def test_ragas_dataset_builds_ragas_samples_from_run(runs):
     dataset = ragas_dataset(runs / "poor")
     assert len(dataset) == 8, "the failed one is left out"
     sample = dataset[1]
@@ -139,7 +139,7 @@ def test_ragas_takes_a_run(runs):
     assert sample.reference == sample.retrieved_contexts[0] == sample.reference_contexts[0]
 
 
-def test_a_run_is_given_to_ragas_without_failed_questions(runs, tmp_path, monkeypatch):
+def test_ragas_dataset_leaves_out_failed_questions(runs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ragas", SimpleNamespace(EvaluationDataset=SimpleNamespace(from_list=list)))
     samples = ragas_dataset(runs / "poor")
     assert len(samples) == 8 and samples[0]["response"] == "The five year's term, I think."
@@ -152,7 +152,7 @@ def test_a_run_is_given_to_ragas_without_failed_questions(runs, tmp_path, monkey
 
 
 @pytest.mark.data
-def test_requests_and_imitated_replies_are_those_of_the_blueprint_s_openapi(tmp_path, peers):
+def test_nvidia_target_requests_and_imitated_replies_match_openapi_schemas(tmp_path, peers):
     [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
     docs = peers / "nvidia-rag" / "docs" / "api_reference"
     rag, ingestor = (

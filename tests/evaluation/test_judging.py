@@ -27,7 +27,7 @@ def decide(question: str, expected: str, reply: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["judging_pairs.jsonl", "judging_campaign.jsonl"])
-def test_pairs_written_before_the_rules_are_never_decided_the_other_way(name):
+def test_judge_answer_never_reverses_verdict_of_labelled_pairs(name):
     allowed = {
         "wrong": {"wrong", "not judged", "refused"},
         "undecided": {"right", "not judged"},
@@ -42,7 +42,7 @@ def test_pairs_written_before_the_rules_are_never_decided_the_other_way(name):
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_near_misses_are_almost_never_called_right(held_out):
+def test_judge_answer_errs_on_at_most_2_percent_of_near_miss_pairs(held_out):
     rows = [row for row in read_lines("answer_pairs.jsonl") if row["held_out"] is held_out]
     wrong = [decide(row["question"], row["expected"], reply) for row in rows for reply in row["wrong"]]
     right = [decide(row["question"], row["expected"], reply) for row in rows for reply in row["right"]]
@@ -71,7 +71,7 @@ def test_near_misses_are_almost_never_called_right(held_out):
         ("30%", "30 days"),
     ],
 )
-def test_another_value_of_the_same_kind_is_wrong(expected, reply):
+def test_judge_answer_rejects_other_value_of_same_kind(expected, reply):
     assert decide("What is agreed?", expected, reply) in {"wrong"} | ({"not judged"} if expected == "30%" else set())
 
 
@@ -90,7 +90,7 @@ def test_another_value_of_the_same_kind_is_wrong(expected, reply):
         ("What is due?", "The licensor must give notice.", "The licensee must give notice."),
     ],
 )
-def test_candidates_exceptions_and_echoes_are_never_right(question, expected, reply):
+def test_judge_answer_never_accepts_candidate_lists_exceptions_or_echoes(question, expected, reply):
     assert decide(question, expected, reply) != "right"
 
 
@@ -107,7 +107,7 @@ def test_candidates_exceptions_and_echoes_are_never_right(question, expected, re
         ("Section 4.2", "That is section 4.2."),
     ],
 )
-def test_the_same_value_in_another_form_is_right(expected, reply):
+def test_judge_answer_accepts_same_value_in_other_format(expected, reply):
     assert decide("What is agreed?", expected, reply) == "right"
 
 
@@ -132,12 +132,12 @@ GOLD = (
         ("What is the fee?", "USD 900", "USD 900 for the Guarantor"),
     ],
 )
-def test_words_of_the_gold_in_another_order_are_never_right(question, expected, reply):
+def test_judge_answer_never_accepts_reordered_gold_words(question, expected, reply):
     assert judge_answer(question, expected, reply, (GOLD,)).right is None
     assert judge_answer(question, expected, expected, (GOLD,)).right
 
 
-def test_a_sentence_of_the_gold_with_the_expected_words_is_right():
+def test_judge_answer_accepts_gold_sentence_with_expected_words():
     reply = "Notice must be given to the Agent, and a copy to the Trustee."
     assert judge_answer("How must notice be given?", "to the Agent", GOLD.partition("insolvent. ")[2], (GOLD,)).right
     assert (
@@ -145,7 +145,7 @@ def test_a_sentence_of_the_gold_with_the_expected_words_is_right():
     )
 
 
-def test_a_quoted_sentence_of_the_gold_with_a_long_expected_answer_in_order_is_right():
+def test_judge_answer_accepts_quoted_gold_sentence_with_long_expected_answer():
     gold = "Subject to clause 9, the Carrier shall, at its cost, insure the whole cargo from the quay to the old mill."
     expected = "The Carrier shall insure the whole cargo from the quay to the old mill."
     assert judge_answer("Who insures the cargo?", expected, f"“{gold}” [1]", (gold,)).right
@@ -154,7 +154,7 @@ def test_a_quoted_sentence_of_the_gold_with_a_long_expected_answer_in_order_is_r
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_refusals_are_recognised(held_out):
+def test_is_refusal_recognises_97_percent_of_labelled_replies(held_out):
     rows = [row for row in read_lines("refusals.jsonl") if row["held_out"] is held_out]
     assert sum(is_refusal(row["text"]) == row["refusal"] for row in rows) >= 0.97 * len(rows)
 
@@ -175,7 +175,7 @@ def test_refusals_are_recognised(held_out):
         ("Nothing contained in this Agreement shall require a payment.", False),
     ],
 )
-def test_a_no_before_a_refusal_and_a_statement_after_it(text, refused):
+def test_is_refusal_handles_leading_no_and_following_statement(text, refused):
     assert is_refusal(text) is refused
 
 
@@ -195,11 +195,11 @@ def test_a_no_before_a_refusal_and_a_statement_after_it(text, refused):
         ("I like it.", None),
     ],
 )
-def test_marks_are_read_in_the_forms_that_models_write(text, mark):
+def test_read_mark_reads_common_mark_formats(text, mark):
     assert read_mark(text) == mark
 
 
-def test_failures_of_the_judge_are_counted_by_their_message():
+def test_ask_marks_counts_judge_failures_by_message():
     class Judge:
         name = "judge"
 

@@ -53,12 +53,12 @@ def make_case(answer: str | None, *passages: Passage, **fields) -> Case:
         ("invented", make_case("Yes", is_impossible=True, choices=("Yes", "NotMentioned"), label="NotMentioned"), {}),
     ],
 )  # fmt: skip
-def test_each_question_has_one_outcome(outcome, case, given):
+def test_find_outcome_returns_expected_outcome_with_reason(outcome, case, given):
     finding = find_outcome(case, **given)
     assert finding.outcome == outcome and finding.reason
 
 
-def test_reason_names_judge_error_and_first_passage_with_gold():
+def test_find_outcome_reason_names_judge_mark_error_or_first_gold_passage():
     assert find_outcome(make_case("x", HIT), mark=5.0).reason == "The judge gave 5 of 5."
     assert find_outcome(make_case("x", error="HTTP 500")).reason == "HTTP 500"
     found = find_outcome(make_case(None, OFF, HIT), answers=False)
@@ -78,11 +78,11 @@ def test_reason_names_judge_error_and_first_passage_with_gold():
         (None, make_case("Soon.", HIT, is_impossible=True)),
     ],
 )  # fmt: skip
-def test_support_is_a_cited_passage_with_gold(supported, case):
+def test_find_support_looks_for_gold_in_cited_passages_or_in_all_without_citation(supported, case):
     assert find_support(case) is supported
 
 
-def test_headline_denominator_has_refused_failed_and_unjudged_questions():
+def test_outcome_columns_count_refused_failed_and_unjudged_questions_in_denominator():
     outcomes = [Outcome.RIGHT, Outcome.WRONG, Outcome.NOT_JUDGED, Outcome.WRONGLY_REFUSED, Outcome.FAILED,
                 Outcome.FAILED, Outcome.RIGHTLY_REFUSED, Outcome.INVENTED]  # fmt: skip
     columns = make_outcome_columns(outcomes, [False] * 5 + [True] * 3)
@@ -106,6 +106,6 @@ R, N, W, FOUND, MISSED = Outcome.RIGHT, Outcome.NOT_JUDGED, Outcome.WRONG, Outco
         ([Outcome.INVENTED], "no question was answered"),
     ],
 )
-def test_result_in_words(outcomes, words):
+def test_describe_result_states_counts_and_percentages(outcomes, words):
     ids = list(range(len(outcomes)))
     assert describe_result([Table("d", ids, ["a.pdf"] * len(ids), {}, outcomes=outcomes)]) == words

@@ -63,20 +63,20 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
         (dict.fromkeys(range(1, 7), True), [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
     ],
 )
-def test_what_has_no_reply_is_asked_first_then_what_failed_and_conversations_whole(failed, left, tried):
+def test_list_left_to_ask_puts_unanswered_before_failed_and_repeats_whole_conversations(failed, left, tried):
     some = SimpleNamespace(cases=CASES, refused={})
     assert [one.id for one in list_left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
 
 
-def test_a_question_that_no_system_can_answer_is_neither_asked_nor_a_probe():
+def test_list_left_to_ask_and_to_probe_skip_refused_questions():
     some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
     assert [one.id for one in to_probe(some, {})] == [one.id for one in list_left_to_ask(some, {})] == [2, 3, 5, 6]
     complete = dict.fromkeys([2, 3, 5, 6], False)
     assert to_probe(some, complete) == [] and list_left_to_ask(some, complete) == [], "nor its conversation again"
 
 
-def test_a_journal_keeps_words_or_the_places_of_words(tmp_path):
+def test_journal_reads_back_replies_and_rejects_changed_or_damaged_data(tmp_path):
     passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
     question = case(1)
     for texts, kept in ((True, "The rent"), (False, "THE RENT")):
@@ -102,7 +102,7 @@ def test_a_journal_keeps_words_or_the_places_of_words(tmp_path):
         list(Journal(tmp_path / "bad.jsonl", lambda name: None, texts=True).scan({}))
 
 
-def test_a_dataset_whose_replies_have_no_passages_is_not_measured_for_retrieval(dataset, tmp_path):
+def test_measure_rounds_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
     def scored(*replies):
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
@@ -123,7 +123,7 @@ def test_a_dataset_whose_replies_have_no_passages_is_not_measured_for_retrieval(
 # ---------------------------------------------------------------- questions asked at once
 
 
-def test_a_fault_of_the_code_is_raised_and_a_failure_is_a_reply():
+def test_ask_all_raises_code_errors_and_returns_server_failures_as_replies():
     def broken(one, deadline):
         raise KeyError("bug")
 
@@ -141,7 +141,7 @@ def test_a_fault_of_the_code_is_raised_and_a_failure_is_a_reply():
     assert once.error == "busy"
 
 
-def test_the_settings_about_a_word_are_printed_by_group(capsys):
+def test_settings_command_prints_matching_settings_by_group(capsys):
     assert settings_command(["chunk_size"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
@@ -168,11 +168,11 @@ def test_the_settings_about_a_word_are_printed_by_group(capsys):
         (7, []),
     ],
 )
-def test_what_was_said_before_is_read(label, turns):
+def test_read_history_skips_invalid_turns(label, turns):
     assert [tuple(turn) for turn in read_history(label)] == turns
 
 
-def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
+def test_find_datasets_names_fetched_folder_after_its_address(tmp_path):
     folder = tmp_path / "abc123"
     folder.mkdir()
     folders, notes, problems = find_datasets([folder], {str(folder): "hf://owner/leases@abc123"})
@@ -199,7 +199,7 @@ def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
         (["a", "b", "c"], {"context": []}, []),
     ],
 )
-def test_the_passages_that_an_answer_was_made_from(texts, reply, read):
+def test_list_passages_read_uses_context_or_selected_count(texts, reply, read):
     recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
     row = RunQuestion(id=1, question="?", truth="", reply=recorded, outcome=Outcome.RIGHT)
     assert [one.text for one in list_passages_read(row)] == read
@@ -220,7 +220,7 @@ def answered(question):
 # ---------------------------------------------------------------- what is written of a question
 
 
-def test_ten_passages_are_written_with_their_words_and_where_the_system_says_they_are(dataset, tmp_path):
+def test_eval_results_stores_text_of_first_ten_passages_and_given_file_and_page(dataset, tmp_path):
     many = [{"filename": "alder.txt", "text": f"words {n}"} for n in range(9)]
     odd = [{"filename": "Alder.TXT", "text": "the law of Norway", "page": 3, "box": [1, 2, 3, 4]}, *many, *many]
 
@@ -238,13 +238,13 @@ def test_ten_passages_are_written_with_their_words_and_where_the_system_says_the
     assert "repeats" not in row and row["id"] == 0
 
 
-def test_a_later_passage_that_the_answer_was_made_from_is_written_with_its_words():
+def test_format_reply_stores_text_of_later_context_passages():
     passages = tuple(Passage(f"words {n}", "alder.txt") for n in range(14))
     fields = format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
     assert [("text" in one) for one in fields["passages"]] == [True] * 10 + [False, False, True, False]
 
 
-def test_a_run_in_which_all_failed_writes_empty_predictions_and_minus_one_where_asked(dataset, tmp_path):
+def test_evaluate_writes_empty_predictions_and_minus_1_when_all_questions_fail(dataset, tmp_path):
     down = {"on": False}
 
     def answer(question):
@@ -263,7 +263,7 @@ def test_a_run_in_which_all_failed_writes_empty_predictions_and_minus_one_where_
     assert list(table.values["answer_length"]) == [None, None] and list(table.failed) == [1, 1]
 
 
-def test_gold_names_its_file_in_any_spelling(tmp_path):
+def test_load_datasets_matches_gold_file_names_in_other_spellings(tmp_path):
     rows = [
         row("a", "q", "a", {"filename": unicodedata.normalize("NFD", "Élan.txt"), "text": "the law of Chile."}),
         row("b", "q", "a", {"filename": "alder", "text": "is governed by the law of Norway."}),

@@ -82,13 +82,13 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("clause", range(len(CLAUSES)))
-def test_no_form_of_a_chunk_changes_a_figure(documents, form, clause):
+def test_chunk_formatting_does_not_change_metrics(documents, form, clause):
     case = asked(documents, CLAUSES[clause], FORMS[form](CLAUSES[clause]))
     assert figures(case) == figures(asked(documents, CLAUSES[clause], CLAUSES[clause]))
     assert figures(case)["char_recall@8"] == figures(case)["char_precision@8"] == 1.0
 
 
-def test_what_a_passage_adds_is_named_and_counts_where_it_is_asked_for(documents):
+def test_added_text_in_passage_is_noted_and_lowers_precision_with_count_added(documents):
     context = "This chunk is from a lease of a water mill and deals with its money."
     case = asked(documents, RENT, f"{context}\n\n{RENT}")
     [passage] = case.reply.passages
@@ -100,7 +100,7 @@ def test_what_a_passage_adds_is_named_and_counts_where_it_is_asked_for(documents
     assert counted["char_recall@1"] == [1.0]
 
 
-def test_two_chunks_that_are_joined_are_two_places(documents):
+def test_joined_chunks_are_located_as_two_spans(documents):
     text = documents.get("mill.txt").text
     case = asked(documents, NOTICE, f"{RENT}\n\n{NOTICE}")
     [passage] = case.reply.passages
@@ -110,7 +110,7 @@ def test_two_chunks_that_are_joined_are_two_places(documents):
     assert figures(asked(documents, REPAIR, f"{RENT}\n\n{NOTICE}"))["char_recall@8"] == 0.0, "nothing between them"
 
 
-def test_words_of_another_document_are_its_own_and_the_name_is_wrong(documents):
+def test_passage_text_of_other_document_is_assigned_to_that_document_and_marked_misnamed(documents):
     smith = "The smith keeps the anvil, the bellows and all other tools of the forge at his own cost and risk."
     case = asked(documents, RENT, Passage(smith, "mill.txt"))
     [passage] = case.reply.passages
@@ -121,7 +121,7 @@ def test_words_of_another_document_are_its_own_and_the_name_is_wrong(documents):
     assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
 
 
-def test_words_that_no_document_has_are_unknown_and_beside_known_ones_count_for_nothing(documents):
+def test_passage_text_in_no_document_is_unknown_alone_and_ignored_beside_known_text(documents):
     own_words = "Rent is owed by whoever holds the mill, monthly, and comes to a good deal of money in a year."
     alone = asked(documents, RENT, own_words)
     assert {figures(alone)[name] for name in ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10")} == {None}
@@ -131,7 +131,7 @@ def test_words_that_no_document_has_are_unknown_and_beside_known_ones_count_for_
     assert elsewhere["char_recall@8"] == elsewhere["recall@10"] == 0.0, "a file that the corpus lacks is wrong"
 
 
-def test_one_passage_or_gold_that_is_listed_three_times_counts_once(documents):
+def test_repeated_passages_and_golds_count_once(documents):
     once, thrice = asked(documents, RENT, RENT, REPAIR), asked(documents, RENT, RENT, RENT, RENT, REPAIR)
     assert figures(once) | {"chunk_essential@10": 0.75} == figures(thrice)
     half = asked(documents, RENT, RENT)
@@ -142,7 +142,7 @@ def test_one_passage_or_gold_that_is_listed_three_times_counts_once(documents):
     assert figures(several)["char_recall@8"] == pytest.approx(lengths[0] / sum(lengths))
 
 
-def test_of_equal_places_the_one_on_the_page_that_the_system_gives_counts(monkeypatch):
+def test_repeated_text_is_located_on_page_given_by_system(monkeypatch):
     words = "Each party shall keep the terms of this Lease secret for three years after its end."
     text, pages = "", []
     for number, matter in enumerate(("water", "grain", "rent"), 1):

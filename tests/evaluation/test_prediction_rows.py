@@ -58,11 +58,11 @@ ROWS = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]
         ("p.jsonl", '\ufeff{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": "b"}\n'),
     ],
 )
-def test_rows_are_read_from_lists_lines_and_columns(tmp_path, name, content):
+def test_read_rows_accepts_lists_lines_and_columns(tmp_path, name, content):
     assert read_rows(written(tmp_path / name, content)) == ROWS
 
 
-def test_cells_of_a_table_are_text_or_passages(tmp_path):
+def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
     table = 'id,answer,passages\n1,"[1] says so","[""x"", ""y""]"\n2,,"[{\'text\': \'z\'}]"\n3,[,{\n'
     rows = list(read_rows(written(tmp_path / "p.csv", table)))
     assert rows[0] == {"id": "1", "answer": "[1] says so", "passages": ["x", "y"]}
@@ -81,17 +81,17 @@ def test_cells_of_a_table_are_text_or_passages(tmp_path):
         ("p.jsonl", '{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": \n', "line 3: Expecting value"),
     ],
 )
-def test_invalid_file_of_predictions_is_rejected(tmp_path, name, content, words):
+def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, words):
     with pytest.raises(ToolkitError, match=words):
         read_rows(written(tmp_path / name, content))
 
 
-def test_predictions_need_a_file():
+def test_predictions_target_requires_file():
     with pytest.raises(ToolkitError, match="needs a file: --target predictions:FILE"):
         open_predictions(None, TargetOptions())
 
 
-def test_id_and_question_of_a_row():
+def test_id_of_and_question_of_return_none_for_unusable_values():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " a\n b "}) == "a b" and question_of({"question": 3}) is None
 
@@ -110,11 +110,11 @@ def test_id_and_question_of_a_row():
         ({"answer": "a", "seconds": 0}, "seconds", 0.0),
     ],
 )
-def test_row_is_a_reply_or_an_error(row, field, value):
+def test_read_reply_reads_error_confidence_selected_and_seconds(row, field, value):
     assert getattr(read_reply(row, lambda name: name), field) == value
 
 
-def test_rows_are_matched_by_id_then_question(predictions, dataset):
+def test_predictions_match_rows_by_id_then_question(predictions, dataset):
     first, second, *_ = dataset.cases
     target = predictions([{"id": first.id, "answer": "a"}, {"question": second.question, "answer": "b"}])
     replies = [reply for _, reply in target.ask(dataset, dataset.cases[:3])]
@@ -124,13 +124,13 @@ def test_rows_are_matched_by_id_then_question(predictions, dataset):
     assert len(target.probe(dataset, dataset.cases[:2])) == 1
 
 
-def test_file_for_another_bundle_is_rejected(predictions, dataset):
+def test_predictions_reject_file_for_other_bundle(predictions, dataset):
     long = replace(dataset.cases[0], question="q" * 90)
     with pytest.raises(ToolkitError, match=r"no row answers .* question 0 \(q{80}\); is the file for another"):
         predictions([{"id": "none", "answer": "a"}]).probe(dataset, [long])
 
 
-def test_two_rows_for_one_question_are_rejected(predictions, dataset):
+def test_predictions_reject_two_rows_for_same_question(predictions, dataset):
     with pytest.raises(ToolkitError, match="rows 1 and 3 are both for 'x'"):
         predictions([{"id": id, "answer": "a"} for id in "xyx"])
     question = dataset.cases[0].question
@@ -138,7 +138,7 @@ def test_two_rows_for_one_question_are_rejected(predictions, dataset):
         predictions([{"question": question, "answer": answer} for answer in "ab"]).probe(dataset, dataset.cases)
 
 
-def test_file_of_expected_answers_is_rejected(predictions, dataset):
+def test_predictions_reject_file_of_expected_answers(predictions, dataset):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     with pytest.raises(ToolkitError, match="questions with expected answers"):
         predictions(truths)
@@ -150,19 +150,19 @@ def test_file_of_expected_answers_is_rejected(predictions, dataset):
 
 
 @pytest.mark.parametrize("rows", [[{"id": 1, "odd": 3}], [{"id": 1, "truth": "t", "is_impossible": False}]])
-def test_rows_unlike_a_reply_are_shown(predictions, rows):
+def test_predictions_reject_rows_without_reply_fields(predictions, rows):
     with pytest.raises(ToolkitError, match="not recognised as replies: {id: number"):
         predictions(rows)
 
 
-def test_notes_state_which_fields_are_read(predictions, dataset):
+def test_predictions_probe_notes_which_fields_are_read(predictions, dataset):
     rows = [{"id": case.id, "answer": "a", "passages": ["x"], "truth": "t"} for case in dataset.cases[:2]]
     [note] = predictions(rows).probe(dataset, dataset.cases[:2])
     assert note == ("p.json: the answer is answer, the passages are passages; truth is the expected answer: not read")
     assert "the passages are not given" in predictions([{"id": 0, "answer": "a"}]).probe(dataset, dataset.cases[:1])[0]
 
 
-def test_row_of_the_dataset_is_preferred_and_a_failed_row_names_its_file(predictions, dataset):
+def test_predictions_prefer_row_of_dataset_and_name_file_of_failed_row(predictions, dataset):
     first, second, *_ = dataset.cases
     rows = [
         {"id": first.id, "dataset": "other", "answer": "o"}, {"id": first.id, "dataset": "leases", "answer": "mine"},
@@ -188,7 +188,7 @@ def documents(tmp_path):
     return Documents({name: tmp_path / name for name in ("a.txt", "b.txt", "gone.txt")})
 
 
-def test_a_passage_is_placed_by_its_span_or_by_its_words(documents):
+def test_documents_locate_passage_by_span_or_text(documents):
     def placed(*given, golds=(), **fields):
         one = documents.place(Passage(*given, **fields), golds)
         return one.filename, one.span, one.also_in
@@ -212,7 +212,7 @@ def test_a_passage_is_placed_by_its_span_or_by_its_words(documents):
     assert [document.filename for document in documents.all()] == ["a.txt", "b.txt"]
 
 
-def test_words_are_found_where_a_piece_of_them_stands(documents):
+def test_find_matches_locates_repeated_and_partial_text(documents):
     cut = LEASE.strip() + " And nothing else was ever agreed between them."
     assert {name for name, _ in documents.find_matches(LEASE.strip())} == {"a.txt", "b.txt"}
     assert documents.find_matches(LEASE.strip(), "gone.txt") == [] and documents.find_matches("") == []
@@ -220,14 +220,14 @@ def test_words_are_found_where_a_piece_of_them_stands(documents):
     assert {name for name, _ in documents.find_matches(cut[:100])} <= {"a.txt", "b.txt"}
 
 
-def test_spans_that_touch_share_a_character():
+def test_touches_requires_shared_character():
     gold = GoldPassage("a", "x", ((Span(5, 10),), (Span(20, 30), Span(40, 50))))
     assert [touches(Span(*span), gold) for span in ((0, 5), (0, 6), (9, 12), (10, 12), (45, 46))] == [
         False, True, True, False, True,
     ]  # fmt: skip
 
 
-def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questions(tmp_path):
+def test_check_questions_refuses_gold_beyond_document_end_and_missing_files(tmp_path):
     bundle = open_bundle(write_bundle(tmp_path / "leases"))
     files = check_files(bundle, bundle.files, allow_changed=False)
     assert sorted(files.used) == sorted(bundle.files) and files.stray == files.changed == ()
@@ -265,7 +265,7 @@ def line(id, filename, **labels):
     return Gold.model_validate({**given, "labels": labels})
 
 
-def test_of_several_grades_of_a_file_the_best_counts():
+def test_read_grades_uses_best_of_several_grades_and_rejects_invalid_grades():
     grades = read_grades(
         [line(1, "a", grade=2), line(1, "a", grade=4), line(1, "b", grade=0, grades='{"b": 3, "c": 1}'),
          line(2, "d", grade=5), line(2, "e", grade=True)],
@@ -277,7 +277,7 @@ def test_of_several_grades_of_a_file_the_best_counts():
             read_grades([line(1, "a", grades=bad)], where="x")
 
 
-def test_labels_sort_questions_into_kinds_where_they_have_few_values():
+def test_kinds_of_selects_labels_with_few_values():
     rows = [{"kind": n % 2, "same": 1, "own": n, "none": None, "some": n % 4 or None} for n in range(8)]
     assert kinds_of(rows) == ["kind", "some"] and kinds_of(rows, most=2) == ["kind"]
     assert kinds_of(rows[:3]) == ["kind", "some"] and kinds_of([{"kind": 1}]) == []
@@ -287,7 +287,7 @@ def git(folder, *words):
     return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True).stdout
 
 
-def test_the_commit_is_what_ci_names_or_what_is_checked_out(tmp_path):
+def test_commit_of_reads_ci_variable_or_git_head(tmp_path):
     assert commit_of(tmp_path, {"GITHUB_SHA": "abc", "CI_COMMIT_SHA": "x"}) == {"commit": "abc", "changed_files": None}
     assert commit_of(tmp_path, {"GITHUB_SHA": ""}) == {"commit": None, "changed_files": None}
     git(tmp_path, "init", "-q")

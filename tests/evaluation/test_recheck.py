@@ -130,13 +130,13 @@ def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, w
     ("name", "content"),
     [("a.json", "{"), ("b.json", '{"x": 1}'), ("c.csv", "a,b\n1,2\n"), ("d.eval", "no archive"), ("e.parquet", "PAR1")],
 )
-def test_read_finished_run_names_a_file_that_is_none(tmp_path, name, content):
+def test_read_finished_run_rejects_unrecognised_file(tmp_path, name, content):
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(ToolkitError, match=name):
         read_finished_run(tmp_path / name)
 
 
-def test_match_rows_by_text_by_prompt_and_never_by_a_repeated_question(tmp_path):
+def test_match_rows_uses_text_or_prompt_and_skips_repeated_questions(tmp_path):
     path = write_json(
         tmp_path / "rows.json",
         [
@@ -196,7 +196,7 @@ def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsy
     assert run.rows[0].scores["recall@10"] == 1.0, "passages are placed as those of any system"
 
 
-def test_recheck_without_bundle_makes_one_from_the_reference_answers(tmp_path, monkeypatch, capsys):
+def test_recheck_without_bundle_builds_bundle_from_reference_answers(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "lease.txt").write_text(
@@ -223,6 +223,6 @@ def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):
     assert "--documents" in capsys.readouterr().err
 
 
-def test_recheck_of_another_bundle_is_an_error(tmp_path, bundle, capsys):
+def test_recheck_rejects_run_of_other_bundle(tmp_path, bundle, capsys):
     assert evaluate_rag.main([str(bundle), "--recheck", str(write_ragas_csv(tmp_path))]) == 1
     assert "none has a question of leases" in capsys.readouterr().err

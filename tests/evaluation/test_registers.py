@@ -90,14 +90,14 @@ def only(text: str) -> Reference:
         ("PD 53B para 2.1", "uncovered"),
     ],
 )
-def test_what_becomes_of_a_reference(tmp_path, registers, text, outcome):
+def test_register_check_returns_found_absent_or_uncovered(tmp_path, registers, text, outcome):
     checked = register(tmp_path, registers).check(only(text))
     assert checked.outcome == outcome, checked
     assert checked.url.startswith(registers.url) or outcome == "uncovered"
     assert outcome != "uncovered" or checked.detail
 
 
-def test_addresses_are_made_from_the_reference_alone():
+def test_register_paths_are_built_from_reference():
     assert find_case_path(only("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
     assert find_case_path(only("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
     assert find_case_path(only("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
@@ -113,7 +113,7 @@ def test_addresses_are_made_from_the_reference_alone():
     assert list_provision_paths(only("Annex III to Directive 2014/24/EU")) == ["annex/III"]
 
 
-def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
+def test_register_lookups_are_cached_within_and_between_runs(tmp_path, registers):
     found = find_references("section 33 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
     once = register(tmp_path, registers)
     first = {reference: once.check(reference) for reference in found}
@@ -124,14 +124,14 @@ def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
     assert registers.asked == asked, "the second run asked anew"
 
 
-def test_absent_reference_is_asked_again_by_the_next_run(tmp_path, registers, monkeypatch):
+def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, registers, monkeypatch):
     reference = only("[2024] EWCA Civ 124")
     assert register(tmp_path, registers).check(reference).outcome == "absent"
     monkeypatch.setattr(loopback, "JUDGMENTS", loopback.JUDGMENTS | {"ewca/civ/2024/124"})
     assert register(tmp_path, registers).check(reference).outcome == "found"
 
 
-def test_there_is_a_pause_between_requests_and_a_name_on_each(tmp_path, registers):
+def test_client_pauses_between_requests_and_sends_user_agent(tmp_path, registers):
     clock = Clock()
     register(tmp_path, registers, clock).check(only("section 33 of the Limitation Act 1980"))
     # robots.txt, the title, the identifier, the section
@@ -147,7 +147,7 @@ def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers,
     assert registers.asked.count("/uksc/2021/1/data.xml") == 4
 
 
-def test_robots_txt_is_obeyed_with_its_delay(tmp_path, registers):
+def test_client_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
     clock = Clock()
     registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
     checked = register(tmp_path, registers, clock).check(only("[2021] UKSC 1"))
@@ -157,14 +157,14 @@ def test_robots_txt_is_obeyed_with_its_delay(tmp_path, registers):
     assert 7 in clock.pauses
 
 
-def test_a_busy_register_is_left_alone_for_as_long_as_it_asks(tmp_path, registers):
+def test_client_waits_as_long_as_busy_register_asks(tmp_path, registers):
     clock = Clock()
     registers.busy = 1
     assert register(tmp_path, registers, clock).check(only("[2021] UKSC 1")).outcome == "found"
     assert clock.pauses[-1] == pytest.approx(3, abs=0.1)
 
 
-def test_a_reply_without_end_is_cut_off(tmp_path, registers, monkeypatch):
+def test_client_rejects_reply_over_size_limit(tmp_path, registers, monkeypatch):
     monkeypatch.setattr("exhibit.evaluation.registers._LARGEST", 100)
     monkeypatch.setattr(loopback, "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
     checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
@@ -205,13 +205,13 @@ class Table:
         (None, None),
     ],
 )
-def test_the_share_is_of_what_was_decided(answer, share):
+def test_references_official_is_share_of_decided_references(answer, share):
     case = Case(0, "?", "", reply=Reply(answer))
     values = measure([case], Options(officials=Table()), names=["references_official"])
     assert values == {"references_official": [share]}
 
 
-def test_without_the_registers_it_does_not_apply():
+def test_references_official_is_none_without_registers():
     cases = [Case(0, "?", "", reply=Reply("[2021] UKSC 1"))]
     assert measure(cases, Options(), names=["references_official"]) == {"references_official": [None]}
     assert "registers" in describe_metric("references_official").needs
@@ -244,7 +244,7 @@ def flags(tmp_path, url: str) -> list[str]:
     ]  # fmt: skip
 
 
-def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch):
+def test_check_references_writes_scores_and_lookup_results(tmp_path, registers, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("exhibit.evaluation.registers.DELAY_SECONDS", 0.0)
     assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
@@ -261,7 +261,7 @@ def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch
     ]
 
 
-def test_a_run_that_was_not_asked_to_asks_nobody(tmp_path, registers, capsys):
+def test_evaluate_without_check_references_sends_no_register_requests(tmp_path, registers, capsys):
     mirror = flags(tmp_path, registers.url)
     assert evaluate_rag.main(mirror) == 1
     assert "registers_url has no effect without check_references" in capsys.readouterr().err
@@ -270,7 +270,7 @@ def test_a_run_that_was_not_asked_to_asks_nobody(tmp_path, registers, capsys):
     assert "references_official" not in summary
 
 
-def test_offline_a_run_says_so_in_one_line_and_ends_well(tmp_path, monkeypatch, capsys):
+def test_check_references_offline_notes_unchecked_references_in_single_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     with loopback.serve() as gone:
         url = gone.url

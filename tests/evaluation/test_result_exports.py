@@ -36,7 +36,7 @@ def export(run, form, *flags):
     return code, out
 
 
-def test_eval_results_has_the_value_over_all_answerable_questions(run):
+def test_eval_results_export_gives_share_over_all_answerable_questions(run):
     code, out = export(run, "eval-results", "--dataset", "me/leases-rag")
     [entry] = yaml.safe_load((out / ".eval_results" / "leases.yaml").read_text(encoding="utf-8"))
     assert code == 0 and entry["dataset"] == {"id": "me/leases-rag", "task_id": "questions"}
@@ -45,14 +45,14 @@ def test_eval_results_has_the_value_over_all_answerable_questions(run):
     assert set(entry) == {"dataset", "value", "date", "source", "notes"} and "answered correctly" in entry["notes"]
 
 
-def test_eval_results_needs_the_repository_and_a_model(run, capsys):
+def test_eval_results_export_requires_dataset_and_model_names(run, capsys):
     assert export(run, "eval-results")[0] == 1
     assert "--dataset OWNER/NAME" in capsys.readouterr().err
     assert results.main(["export", str(run), "--to", "eval-results", "--model", "nameless"]) == 1
     assert "OWNER/NAME" in capsys.readouterr().err
 
 
-def test_every_eval_ever_has_every_metric_and_question(run):
+def test_every_eval_ever_export_has_every_metric_and_question(run):
     code, out = export(run, "every-eval-ever")
     folder = out / "data" / "exhibit-leases" / "my-firm" / "contract-rag"
     [record] = [path for path in folder.iterdir() if path.suffix == ".json"]

@@ -61,7 +61,7 @@ def write_summary(run):
     (run / "leases" / "summary.json").write_text(json.dumps(make_summary_json(summarise(tables[0]))))
 
 
-def test_report_diff_trend_and_agreement_show_the_same_counts_for_one_run(folder, tmp_path, capsys):
+def test_report_diff_trend_and_agreement_show_same_outcome_counts_for_run(folder, tmp_path, capsys):
     write_summary(folder)
     run, counts = RunResults(folder), Counter(map(str, OUTCOMES))
     assert count_outcomes(list(run.tables.values())) == counts
@@ -90,7 +90,7 @@ def test_report_diff_trend_and_agreement_show_the_same_counts_for_one_run(folder
     assert (agreement.same, agreement.n) == (good, good + bad), "an answer that is not judged agrees with nobody"
 
 
-def test_opening_a_run_draws_no_bootstrap_and_shows_the_stored_intervals(folder, monkeypatch):
+def test_run_results_reads_stored_intervals_without_bootstrap(folder, monkeypatch):
     write_summary(folder)
     before = RunResults(folder).means["recall@10"]
     assert before.ci95 is not None
@@ -102,7 +102,7 @@ def test_opening_a_run_draws_no_bootstrap_and_shows_the_stored_intervals(folder,
     assert RunResults(folder).means["recall@10"] == before
 
 
-def test_a_summary_that_the_rows_do_not_give_is_an_error(folder):
+def test_run_results_rejects_summary_that_differs_from_rows(folder):
     write_summary(folder)
     write_rows(folder, **{"recall@10": 1.0})
     with pytest.raises(BundleError, match="does not match the rows of the run: recall@10"):
@@ -110,7 +110,7 @@ def test_a_summary_that_the_rows_do_not_give_is_an_error(folder):
 
 
 @pytest.mark.parametrize("value", [2.0, -0.5])
-def test_a_share_outside_its_range_is_an_error(folder, value):
+def test_run_results_rejects_share_outside_0_to_1(folder, value):
     write_rows(folder, **{"recall@10": value})
     with pytest.raises(BundleError, match=r"recall@10 is .* not from 0 to 1"):
         RunResults(folder).tables  # noqa: B018

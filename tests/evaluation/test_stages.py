@@ -46,7 +46,7 @@ def passage(words: str) -> Passage:
 # ---------------------------------------------------------------- the page and the text
 
 
-def test_gold_that_is_not_in_its_document_is_lost_on_the_page() -> None:
+def test_follow_gold_reports_loss_on_page_when_gold_is_absent_from_document() -> None:
     absent = GoldPassage("harbour.txt", "No such words stand in these rules at all.", absent=True)
     assert follow_gold(absent).lost_at == "page"
     assert follow_gold(gold(LIGHTS)).lost_at is None
@@ -62,14 +62,14 @@ def test_gold_that_is_not_in_its_document_is_lost_on_the_page() -> None:
         "Another parser puts this line in front.\n" + PORT,
     ],
 )
-def test_a_text_has_a_gold_whole_whatever_its_markup_and_line_breaks(form: str) -> None:
+def test_find_in_text_ignores_markup_and_line_breaks(form: str) -> None:
     found = find_in_text(gold(LIGHTS), DOCUMENT, parsed(form))
     assert (found.how, found.share, found.missing) == ("whole", 1.0, ())
     assert follow_gold(gold(LIGHTS), text=found).lost_at is None
 
 
 @pytest.mark.parametrize("dropped", ["both", "each evening", "640", "closed by ice"])
-def test_words_that_a_parser_dropped_are_named(dropped: str) -> None:
+def test_find_in_text_lists_words_dropped_by_parser(dropped: str) -> None:
     clause = LIGHTS if dropped in LIGHTS else BERTH + PROVISO
     found = find_in_text(gold(clause), DOCUMENT, parsed(PORT.replace(f" {dropped}", "")))
     assert found.how == "part"
@@ -78,13 +78,13 @@ def test_words_that_a_parser_dropped_are_named(dropped: str) -> None:
     assert follow_gold(gold(clause), text=found).lost_at is None  # most of it is there
 
 
-def test_a_gold_whose_clause_was_dropped_is_absent() -> None:
+def test_find_in_text_is_absent_when_clause_is_dropped() -> None:
     found = find_in_text(gold(LIGHTS), DOCUMENT, parsed(PORT.replace(LIGHTS, "")))
     assert found == InText("absent", 0.0, (LIGHTS,))
     assert follow_gold(gold(LIGHTS), text=found).lost_at == "text"
 
 
-def test_a_few_words_are_known_by_their_neighbours() -> None:
+def test_find_in_text_identifies_short_gold_by_neighbouring_text() -> None:
     short = gold("north quay")
     twice = PORT + "\n\nThe north quay is of stone."
     assert find_in_text(short, DOCUMENT, parsed(twice)).how == "whole"  # type: ignore[union-attr]
@@ -93,7 +93,7 @@ def test_a_few_words_are_known_by_their_neighbours() -> None:
     assert find_in_text(short, DOCUMENT, parsed(LIGHTS)).how == "absent"  # type: ignore[union-attr]
 
 
-def test_of_equal_clauses_the_one_at_the_same_height_is_meant() -> None:
+def test_find_in_text_chooses_repeated_clause_at_same_position() -> None:
     text = "\n\n".join((LIGHTS, BERTH, "x " * 900, LIGHTS, "The end."))
     second = text.rindex(LIGHTS)
     last = GoldPassage("harbour.txt", LIGHTS, ((Span(second, second + len(LIGHTS)),),))
@@ -111,7 +111,7 @@ def halves(words: str, text: str = PORT) -> list[tuple[Span, ...]]:
 
 
 @pytest.mark.parametrize("words", [LIGHTS, BERTH + PROVISO, TOLL])
-def test_a_gold_that_every_chunk_cuts_is_lost_at_the_chunker(words: str) -> None:
+def test_find_in_chunks_reports_gold_cut_by_every_chunk(words: str) -> None:
     found = find_in_chunks(gold(words).places, halves(words), PORT)
     assert found.how == "cut"
     assert found.share == pytest.approx(0.5, abs=0.06)
@@ -123,19 +123,19 @@ def test_a_gold_that_every_chunk_cuts_is_lost_at_the_chunker(words: str) -> None
     assert follow_gold(gold(words), chunks=whole).lost_at is None
 
 
-def test_a_gold_that_no_chunk_has_is_lost_at_the_chunker() -> None:
+def test_find_in_chunks_reports_gold_in_no_chunk() -> None:
     found = find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT)
     assert found == InChunks("none", 0.0)
     assert follow_gold(gold(LIGHTS), chunks=found).lost_at == "chunks"
 
 
-def test_white_space_and_signs_at_an_edge_cut_nothing_off() -> None:
+def test_find_in_chunks_ignores_missing_punctuation_at_edge() -> None:
     start, end = gold(LIGHTS).places[0][0]
     found = find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT)
     assert found.how == "whole"
 
 
-def test_a_passage_in_two_spans_is_whole_in_a_chunk_that_has_both() -> None:
+def test_find_in_chunks_requires_both_spans_of_gold_in_same_chunk() -> None:
     place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
     both = find_in_chunks([place], [place], PORT)
     one = find_in_chunks([place], [place[:1]], PORT)
@@ -149,7 +149,7 @@ def test_a_passage_in_two_spans_is_whole_in_a_chunk_that_has_both() -> None:
 LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LIGHTS), passage(TOLL)]
 
 
-def test_the_first_stage_that_loses_it_is_named_and_no_later_one() -> None:
+def test_follow_gold_names_first_stage_that_loses_gold() -> None:
     one = gold(LIGHTS)
     assert follow_gold(one, SystemLists(LIST[:2], LIST[:2], LIST[:1])).lost_at == "retrieved"
     assert follow_gold(one, SystemLists([], None, [])).lost_at == "retrieved"
@@ -159,7 +159,7 @@ def test_the_first_stage_that_loses_it_is_named_and_no_later_one() -> None:
     assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[2:3]), answered="right").lost_at is None
 
 
-def test_what_is_found_later_was_not_lost_before() -> None:
+def test_follow_gold_ignores_earlier_loss_when_gold_is_retrieved() -> None:
     cut = find_in_chunks(gold(LIGHTS).places, halves(LIGHTS), PORT)
     middle = len(LIGHTS) // 2
     both = [passage(LIGHTS[:middle]), passage(LIGHTS[middle:])]
@@ -169,14 +169,14 @@ def test_what_is_found_later_was_not_lost_before() -> None:
     assert follow_gold(gold(LIGHTS), SystemLists(LIST[:2]), answered="right").lost_at == "retrieved"
 
 
-def test_what_a_system_does_not_tell_is_unknown() -> None:
+def test_follow_gold_leaves_unreported_stages_unknown() -> None:
     stages = follow_gold(gold(LIGHTS), SystemLists(LIST))
     assert [stage for stage in GOLD_STAGES if stages.is_kept(stage) is not None] == ["page", "retrieved"]
     unplaced = replace(Passage("words of nobody knows where"), unplaced=True)
     assert follow_gold(gold(LIGHTS), SystemLists([unplaced])).retrieved is None
 
 
-def test_the_ceiling_falls_from_stage_to_stage_and_is_none_where_nothing_is_known() -> None:
+def test_compute_gold_left_falls_from_stage_to_stage() -> None:
     stages = [
         follow_gold(gold(LIGHTS), SystemLists(LIST, LIST)),
         follow_gold(gold(TOLL), SystemLists(LIST, LIST[:3])),
@@ -188,7 +188,7 @@ def test_the_ceiling_falls_from_stage_to_stage_and_is_none_where_nothing_is_know
     assert compute_gold_left(stages, "reranked") == pytest.approx(1 / 3)
 
 
-def test_a_row_has_the_stages_that_are_known() -> None:
+def test_gold_stages_row_omits_unknown_stages() -> None:
     cut = find_in_chunks(gold(BERTH + PROVISO).places, halves(BERTH + PROVISO), PORT)
     row = follow_gold(gold(BERTH + PROVISO), SystemLists(LIST[1:3]), chunks=cut, answered="wrong").as_row()
     assert row["lost_at"] == "chunks"

@@ -62,7 +62,7 @@ def parsed(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def test_a_parsed_folder_without_its_table_says_which_gold_is_gone(run: Run, parsed: Callable[[str], Path]) -> None:
+def test_parsed_folder_without_table_loses_its_gold_at_text_stage(run: Run, parsed: Callable[[str], Path]) -> None:
     # the passages are unknown: else a list that has the table proves that the parser did not lose it
     done = run(function=lambda question: {"answer": honest(question)["answer"]}, parsed=parsed(TEXT.replace(FARES, "")))
     assert losses(done) == [None, "text", None, None]
@@ -75,7 +75,7 @@ def test_a_parsed_folder_without_its_table_says_which_gold_is_gone(run: Run, par
     assert done.summary["ceiling_text"].mean == 0.75
 
 
-def test_a_folder_of_another_bundle_stops_the_run_before_it_begins(run: Run, tmp_path: Path) -> None:
+def test_parsed_folder_of_other_bundle_stops_run_before_start(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "lease.md").write_text("A lease.", encoding="utf-8")
     with pytest.raises(ToolkitError, match="has the name of a document of the bundle"):
@@ -86,7 +86,7 @@ def test_a_folder_of_another_bundle_stops_the_run_before_it_begins(run: Run, tmp
 # ---------------------------------------------------------------- the chunker
 
 
-def test_chunks_that_cut_every_gold_lose_all_of_it(run: Run, tmp_path: Path) -> None:
+def test_chunks_that_cut_every_gold_lose_all_gold_at_chunks_stage(run: Run, tmp_path: Path) -> None:
     chunks = write_chunks(tmp_path / "chunks.jsonl", *(half for clause in CLAUSES for half in halves(clause)))
     done = run(function=nothing_told, chunks=chunks)
     assert losses(done) == ["chunks"] * 4
@@ -96,7 +96,7 @@ def test_chunks_that_cut_every_gold_lose_all_of_it(run: Run, tmp_path: Path) -> 
     assert done.summary["ceiling_chunks"].mean == 0.0
 
 
-def test_a_chunk_that_is_missing_is_the_chunker_s_loss_and_strange_chunks_are_counted(run: Run, tmp_path: Path) -> None:
+def test_missing_chunk_loses_its_gold_and_unknown_chunk_is_noted(run: Run, tmp_path: Path) -> None:
     notes: list[str] = []
     strange = "Nobody in any tack has ever written a sentence about the tariffs of balloons over Vienna."
     chunks = write_chunks(tmp_path / "chunks.jsonl", *CLAUSES[:3], strange)
@@ -106,7 +106,7 @@ def test_a_chunk_that_is_missing_is_the_chunker_s_loss_and_strange_chunks_are_co
     assert any("1 of 4 chunks" in note for note in notes)
 
 
-def test_chunks_are_cut_from_the_parsed_text_where_both_are_given(
+def test_chunks_are_matched_to_parsed_text_when_both_are_given(
     run: Run, tmp_path: Path, parsed: Callable[[str], Path]
 ) -> None:
     short = TEXT.replace(" of not less than twenty feet", "")
@@ -129,7 +129,7 @@ def told(**fields: Any) -> Callable[[str], Reply]:
     return lambda question: {**honest(question), "answer": ANSWERS[QUESTIONS.index(question)], **fields}
 
 
-def test_a_reranker_s_ranks_before_and_after_are_told(run: Run) -> None:
+def test_gold_stages_record_rank_before_and_after_reranking(run: Run) -> None:
     before = [passage(one) for one in reversed(CLAUSES)]
     stages = rows(run(function=told(retrieved=before)))[2]["gold_stages"][0]
     assert stages["retrieved"] == {"rank": 2}
@@ -139,7 +139,7 @@ def test_a_reranker_s_ranks_before_and_after_are_told(run: Run) -> None:
 # ---------------------------------------------------------------- the built-in pipeline
 
 
-def test_the_built_in_pipeline_tells_every_stage_itself(run: Run) -> None:
+def test_builtin_pipeline_reports_every_gold_stage(run: Run) -> None:
     done = run(function=None, preset="routed", reranker="legal")
     known = {stage for row in rows(done) for gold in row["gold_stages"] for stage in gold}
     assert {"page", "text", "chunks", "retrieved", "reranked", "context", "cited"} <= known
@@ -153,7 +153,7 @@ def test_the_built_in_pipeline_tells_every_stage_itself(run: Run) -> None:
     )
 
 
-def test_a_budget_that_ends_the_context_is_named(run: Run) -> None:
+def test_context_budget_is_named_as_reason_for_lost_gold(run: Run) -> None:
     done = run(function=None, preset="naive", chunk_size=160, budget_tokens=40, embedder="hashing:256")
     cut = [gold["reason"] for row in rows(done) for gold in row["gold_stages"] if gold["lost_at"] == "context"]
     assert cut and set(cut) == {"cut by the budget"}
@@ -164,7 +164,7 @@ def test_a_budget_that_ends_the_context_is_named(run: Run) -> None:
 # ---------------------------------------------------------------- two runs
 
 
-def test_a_stage_that_keeps_less_is_a_regression(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_reports_regression_when_stage_keeps_less_gold(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     before = run("before", function=told(reranked=[1, 2, 3, 4]))
     after = run("after", function=told(reranked=[1, 2]))
     folders = [str(before.folder), str(after.folder)]

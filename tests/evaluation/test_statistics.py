@@ -45,24 +45,24 @@ def estimate(*tables):
     return summarise_run(tables)["recall@10"]
 
 
-def test_a_mean_leaves_out_what_does_not_apply_and_counts_errors():
+def test_estimate_excludes_none_values_and_counts_errors():
     found = estimate(table([1.0, 0.0, None, None, 0.5], failed=[False, False, True, False, False]))
     assert (found.mean, found.n, found.errors) == (0.5, 3, 1)
     low, high = found.ci95
     assert 0 <= low < 0.5 < high <= 1
 
 
-def test_a_summary_is_written_as_the_results_have_it():
+def test_estimate_as_json_has_mean_count_errors_interval_and_deviation():
     found = estimate(table([1.0, 1.0, 1.0])).as_json()
     assert json.loads(json.dumps(found)) == {"mean": 1.0, "n": 3, "errors": 0, "ci95": [1.0, 1.0], "std": 0.0}
     assert Estimate(None, 0, 2).as_json() == {"mean": None, "n": 0, "errors": 2, "ci95": [None, None]}
 
 
-def test_one_document_has_no_interval():
+def test_estimate_has_no_interval_for_single_document():
     assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5)
 
 
-def test_rows_of_one_document_are_drawn_together():
+def test_bootstrap_draws_rows_of_same_document_together():
     """Forty rows with ten distinct values are as uncertain as ten rows, and much more uncertain than forty."""
     values = [float(number % 2) for number in range(10)]
     ten = estimate(table(values))
@@ -72,7 +72,7 @@ def test_rows_of_one_document_are_drawn_together():
     assert apart.ci95[1] - apart.ci95[0] < 0.6 * (ten.ci95[1] - ten.ci95[0])
 
 
-def test_an_interval_holds_the_truth_about_as_often_as_it_says():
+def test_bootstrap_interval_contains_true_mean_at_nominal_rate():
     chance = random.Random(3)
     held = 0
     for _ in range(100):
@@ -92,7 +92,7 @@ rows = st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.sampled_from
 
 
 @given(rows, st.randoms())
-def test_the_order_of_rows_does_not_matter_and_a_mean_lies_within(rows, chance):
+def test_estimate_is_independent_of_row_order_and_within_0_to_1(rows, chance):
     def found(rows):
         labels = [{"benchmark": group} for _, _, group in rows]
         return estimate(table([v for v, _, _ in rows], [d for _, d, _ in rows], labels=labels, groups="benchmark"))
@@ -109,20 +109,20 @@ def test_the_order_of_rows_does_not_matter_and_a_mean_lies_within(rows, chance):
 LABELS = [{"benchmark": "maud"}] * 4 + [{"benchmark": "cuad"}] * 2
 
 
-def test_where_there_are_groups_the_mean_is_that_of_their_means():
+def test_estimate_with_groups_is_mean_of_group_means():
     values = [1.0, 1.0, 1.0, 0.0, 0.0, None]
     assert estimate(table(values, labels=LABELS)).mean == 0.6
     assert estimate(table(values, labels=LABELS, groups="benchmark")).mean == (0.75 + 0.0) / 2
 
 
-def test_documents_are_drawn_within_their_group():
+def test_bootstrap_draws_documents_within_their_group():
     """If each group is constant in itself, the interval has no width, even if the groups differ."""
     found = estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS, groups="benchmark"))
     assert found.ci95 == (0.5, 0.5)
     assert estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS)).ci95 != (0.5, 0.5)
 
 
-def test_a_run_is_the_mean_of_its_datasets():
+def test_summarise_run_is_mean_over_datasets():
     cuad = table([1.0, 0.0, 1.0, 1.0], failed=[False] * 4)
     maud = table([0.25, 0.25, None], name="maud", failed=[False, False, True])
     found = estimate(cuad, maud)
@@ -132,7 +132,7 @@ def test_a_run_is_the_mean_of_its_datasets():
     assert estimate(cuad, table([None, None], name="nli")).mean == 0.75
 
 
-def test_a_breakdown_by_label():
+def test_summarise_by_groups_metrics_by_label_value():
     labels = [{"court": "TCC"}, {"court": "Patents"}, {"court": "TCC"}, {"part": 36}, {"court": 7}]
     found = summarise_by(table([1.0, 0.0, 0.0, 0.25, None], labels=labels, failed=[False] * 4 + [True]), "court")
     assert {value: (e["recall@10"].mean, e["recall@10"].n, e["recall@10"].errors) for value, e in found.items()} == {
@@ -143,7 +143,7 @@ def test_a_breakdown_by_label():
     }
 
 
-def test_a_table_of_cases():
+def test_table_of_takes_documents_errors_and_labels_from_cases():
     cases = [
         Case(1, "?", "", filename="a.pdf", labels={"clause": "Term"}),
         Case(2, "?", "", (GoldPassage("b.pdf", "rent"),), reply=Reply(error="no reply")),
@@ -157,7 +157,7 @@ def test_a_table_of_cases():
     assert cases[0].document == "a.pdf"
 
 
-def test_macro():
+def test_compute_macro_mean_averages_group_means():
     assert compute_macro_mean([1.0, 0.0, None, 0.0, None], ["a", "a", "a", "b", "c"]) == 0.25
 
 
@@ -168,14 +168,14 @@ def difference(first, second):
     return compare([first], [second])["recall@10"]
 
 
-def test_runs_are_paired_by_id():
+def test_compare_pairs_rows_by_id():
     first = table([1.0, 0.0, 0.5, None], ids=[1, 2, 3, 4])
     second = table([1.0, 1.0, None, 0.0, 0.5], ids=[3, 2, 1, 4, 9])
     found = difference(first, second)
     assert (found.first, found.second, found.mean, found.n) == (0.25, 1.0, 0.75, 2)
 
 
-def test_a_small_steady_gain_is_seen_where_intervals_overlap():
+def test_compare_detects_small_steady_gain_despite_overlapping_intervals():
     chance = random.Random(1)
     before = [chance.random() for _ in range(60)]
     after = [value + 0.02 + chance.uniform(-0.02, 0.02) for value in before]
@@ -186,7 +186,7 @@ def test_a_small_steady_gain_is_seen_where_intervals_overlap():
     assert difference(table(after), table(before)).ci95 == pytest.approx((-found.ci95[1], -found.ci95[0]), abs=2e-3)
 
 
-def test_noise_is_not_a_change():
+def test_compare_finds_no_change_in_noise_or_equal_runs():
     chance = random.Random(2)
     before, after = ([chance.random() for _ in range(60)] for _ in range(2))
     assert not difference(table(before), table(after)).beyond_chance
@@ -196,7 +196,7 @@ def test_noise_is_not_a_change():
     assert not difference(table(before), table(before)).beyond_chance
 
 
-def test_only_what_both_runs_have_is_compared():
+def test_compare_uses_only_datasets_and_questions_in_both_runs():
     first = [table([0.0, 0.0]), table([0.5, 0.5], name="maud")]
     second = [table([1.0, 1.0], name="maud"), table([1.0, 1.0], name="nli")]
     found = compare(first, second)["recall@10"]
@@ -208,7 +208,7 @@ def test_only_what_both_runs_have_is_compared():
 # ---------------------------------------------------------------- edges
 
 
-def test_an_interval_is_the_same_on_every_machine():
+def test_bootstrap_interval_is_reproducible_with_fixed_seed():
     """A thousand resamples are drawn from a fixed seed; these are their 2.5th and 97.5th percentiles."""
     found = estimate(table([0.0, 1.0, 0.25, 0.5], ["a", "b", "c", "d"]))
     assert found.ci95 == (0.125, 0.8125)
@@ -216,7 +216,7 @@ def test_an_interval_is_the_same_on_every_machine():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
-def test_repeats_are_averaged_question_by_question_and_their_means_spread():
+def test_of_repeats_averages_questions_and_computes_spread_of_means():
     first, second, third = (table(values) for values in ([1.0, None], [0.0, 1.0], [0.5, None]))
     assert Table.of_repeats([first]) is first
     joined = Table.of_repeats([first, second, third])
@@ -229,7 +229,7 @@ def test_repeats_are_averaged_question_by_question_and_their_means_spread():
     assert joined.only([1]).repeats[1] == {"recall@10": [1.0]}
 
 
-def test_two_runs_share_what_both_were_asked():
+def test_count_overlap_counts_questions_asked_in_both_runs():
     before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
     after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]
     found = count_overlap(before, after)
@@ -238,7 +238,7 @@ def test_two_runs_share_what_both_were_asked():
     assert count_overlap(after, before).failed_after == 1 and count_overlap(after, before).answered == 2
 
 
-def test_two_repeats_have_a_spread_and_count_questions_that_failed():
+def test_of_repeats_sums_failures_and_computes_spread_of_two_rounds():
     first, second = table([1.0, None], failed=[0, 1]), table([None, 0.0], failed=[1, 1])
     joined = Table.of_repeats([first, second])
     assert (joined.failed, joined.errors) == ([1, 2], 2)

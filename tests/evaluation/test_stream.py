@@ -79,7 +79,7 @@ def alive():
 @pytest.mark.parametrize(
     ("repeat", "many"), [(1, 30), *(pytest.param(repeat, 60, marks=pytest.mark.slow) for repeat in (1, 2))]
 )
-def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monkeypatch, repeat, many):
+def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path, monkeypatch, repeat, many):
     most: dict[int, int] = {}
     for times in (15, many):
         counts = []
@@ -110,7 +110,7 @@ def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monk
     assert 0 < most[many] <= most[15] <= 2 * repeat * BATCH * PASSAGES
 
 
-def test_asking_keeps_no_reply(tmp_path):
+def test_journal_add_does_not_hold_replies_in_memory(tmp_path):
     kept = []
     out = Journal(tmp_path / "j", str, texts=True)
     for number in range(30):
@@ -123,7 +123,7 @@ def test_asking_keeps_no_reply(tmp_path):
     assert [out.read(places[number]).answer for number in (29, 0, 7)] == ["answer 29", "answer 0", "answer 7"]
 
 
-def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path):
+def test_journal_scan_keeps_whole_lines_after_cut_at_any_byte(tmp_path):
     path = tmp_path / "j"
     whole = Journal(path, str, texts=True)
     for number in range(3):

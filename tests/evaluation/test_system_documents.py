@@ -50,7 +50,7 @@ LLAMAPARSE = {
 
 
 @pytest.mark.parametrize("form", [MINERU, UNSTRUCTURED, MARKER, LLAMAPARSE])
-def test_json_of_parsers_gives_words_in_order_and_by_page(form: object, tmp_path: Path) -> None:
+def test_read_parsed_reads_parser_json_in_order_with_pages(form: object, tmp_path: Path) -> None:
     path = tmp_path / "ferry.json"
     path.write_text(json.dumps(form), encoding="utf-8")
     document = read_parsed(path, "ferry.pdf")
@@ -62,7 +62,7 @@ def test_json_of_parsers_gives_words_in_order_and_by_page(form: object, tmp_path
     assert document.pages_of(Span(at[-1], at[-1] + 3)) == [2]
 
 
-def test_form_feed_of_a_text_ends_a_page(tmp_path: Path) -> None:
+def test_read_parsed_splits_text_into_pages_at_form_feed(tmp_path: Path) -> None:
     (tmp_path / "ferry.txt").write_text(f"{WORDS}\fSigned at the jetty.", encoding="utf-8")
     assert len(read_parsed(tmp_path / "ferry.txt", "ferry.pdf").pages) == 2
     (tmp_path / "ferry.md").write_text(f"# Ferry\n\n<!-- image -->\n\n{WORDS}", encoding="utf-8")
@@ -72,7 +72,7 @@ def test_form_feed_of_a_text_ends_a_page(tmp_path: Path) -> None:
     assert WORDS in document.text
 
 
-def test_json_without_text_is_rejected(tmp_path: Path) -> None:
+def test_read_parsed_rejects_json_without_text_or_nested_too_deep(tmp_path: Path) -> None:
     (tmp_path / "ferry.json").write_text('{"version": 3, "pages": []}', encoding="utf-8")
     with pytest.raises(ToolkitError, match="markdown"):
         read_parsed(tmp_path / "ferry.json", "ferry.pdf")
@@ -81,7 +81,7 @@ def test_json_without_text_is_rejected(tmp_path: Path) -> None:
         read_parsed(tmp_path / "ferry.json", "ferry.pdf")
 
 
-def test_folder_of_texts_reports_other_files_and_rejects_two_texts_of_a_document(tmp_path: Path) -> None:
+def test_read_parsed_folder_lists_other_files_and_rejects_two_texts_of_document(tmp_path: Path) -> None:
     (tmp_path / "ferry").mkdir()
     (tmp_path / "ferry" / "ferry.md").write_text(WORDS, encoding="utf-8")
     (tmp_path / "lighthouse.md").write_text("Lamps.", encoding="utf-8")
@@ -104,7 +104,9 @@ ROWS: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
-def test_chunks_are_read_by_known_keys(row: dict[str, object], ending: str, tmp_path: Path) -> None:
+def test_read_chunks_finds_text_file_and_span_by_known_keys(
+    row: dict[str, object], ending: str, tmp_path: Path
+) -> None:
     path = tmp_path / f"chunks.{ending}"
     if ending == "parquet":
         parquet.write_table(pa.Table.from_pylist([row]), path)
@@ -117,7 +119,7 @@ def test_chunks_are_read_by_known_keys(row: dict[str, object], ending: str, tmp_
 
 
 @pytest.mark.parametrize(("text", "why"), [('{"text": ""}', "no chunk has text"), ("not JSON", "not JSON")])
-def test_file_without_chunks_is_rejected(text: str, why: str, tmp_path: Path) -> None:
+def test_read_chunks_rejects_missing_file_and_file_without_chunks(text: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "chunks.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(ToolkitError, match=why):
         read_chunks(tmp_path / "chunks.jsonl", named)

@@ -56,7 +56,7 @@ def imitation(dataset):
 
 
 @pytest.mark.parametrize(("name", "stream"), KINDS, ids=[f"{n}{', streamed' if s else ''}" for n, s in KINDS])
-def test_gold_answers_score_one_though_requests_fail(imitation, dataset, tmp_path, name, stream):
+def test_system_targets_score_1_with_gold_answers_despite_failing_requests(imitation, dataset, tmp_path, name, stream):
     half = "half" if stream else "break"
     with imitation(name, stream) as system:
         system.exists = True
@@ -77,7 +77,7 @@ def test_gold_answers_score_one_though_requests_fail(imitation, dataset, tmp_pat
         assert usage == {(("tokens_in", 20.0), ("tokens_out", 10.0))}
 
 
-def test_nvidia_citations_are_the_context_and_a_table_has_its_description(imitation, dataset):
+def test_nvidia_target_uses_citations_as_context_and_table_description_as_text(imitation, dataset):
     with imitation("nvidia", True) as system:
         [(_, first), (_, table)] = sorted(opened("nvidia", system.url).ask(dataset, dataset.cases[:2]))
     assert (first.selected, first.passages[0].filename, first.passages[0].told_page) == (1, "alder.txt", 1)
@@ -85,7 +85,7 @@ def test_nvidia_citations_are_the_context_and_a_table_has_its_description(imitat
 
 
 @pytest.mark.parametrize("name", ["nvidia", "azure chat", "openai responses"])
-def test_history_is_sent(imitation, dataset, name):
+def test_system_targets_send_history_before_question(imitation, dataset, name):
     turns = (Turn("user", "Who are you?"), Turn("assistant", "A contract's reader."))
     with imitation(name) as system:
         [(_, reply)] = opened(name, system.url).ask(dataset, [replace(dataset.cases[0], history=turns)])
@@ -99,7 +99,7 @@ def test_history_is_sent(imitation, dataset, name):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_error_has_the_servers_own_words(imitation, dataset, name):
+def test_system_target_error_includes_server_message(imitation, dataset, name):
     with imitation(name) as system:
         system.faults = (400,)
         [(_, reply)] = opened(name, system.url).ask(dataset, dataset.cases[:1])
@@ -117,14 +117,14 @@ STREAM_ERRORS = {
 
 
 @pytest.mark.parametrize("name", STREAM_ERRORS)
-def test_error_inside_a_stream_is_no_answer(dataset, name):
+def test_system_target_error_inside_stream_gives_no_answer(dataset, name):
     with imitating(lambda system, asked: systems.Stream(STREAM_ERRORS[name], SSE), dataset.cases) as system:
         target = opened(name, system.url, retries=1)
         [(_, reply)] = target.ask(dataset, dataset.cases[:1])
     assert reply.answer is None and "the server reports an error: " in reply.error
 
 
-def test_reply_of_another_form_is_explained_without_settings_that_the_system_lacks(dataset):
+def test_nvidia_target_explains_unknown_reply_form_without_jmespath_settings(dataset):
     with (
         imitating(lambda system, asked: {"weather": "fine today"}, dataset.cases) as system,
         pytest.raises(ToolkitError, match=r"Sent: .* Came back: no answer in the reply.*; its form is ") as caught,
@@ -147,7 +147,7 @@ def uploads(system):
 
 
 @pytest.mark.parametrize("name", UPLOADS)
-def test_corpus_is_uploaded_and_checked(imitation, dataset, name):
+def test_ingest_auto_uploads_whole_corpus(imitation, dataset, name):
     with imitation(name) as system:
         target = opened(name, system.url, ingest="auto")
         assert target.probe(dataset, dataset.cases) == [] and not system.files
@@ -161,7 +161,7 @@ def test_corpus_is_uploaded_and_checked(imitation, dataset, name):
 
 
 @pytest.mark.parametrize("name", UPLOADS)
-def test_missing_files_alone_are_uploaded(imitation, dataset, name):
+def test_ingest_auto_uploads_only_missing_files(imitation, dataset, name):
     with imitation(name) as system:
         system.exists, system.files = True, {"alder.txt": "read", "other.txt": "read"}
         opened(name, system.url, ingest="auto").ingest(dataset)
@@ -175,7 +175,7 @@ def test_missing_files_alone_are_uploaded(imitation, dataset, name):
 
 
 @pytest.mark.parametrize("name", UPLOADS)
-def test_unreadable_file_is_set_aside(imitation, dataset, name):
+def test_ingest_sets_aside_unreadable_file(imitation, dataset, name):
     with imitation(name) as system:
         system.unreadable = ("birch.txt",)
         ingestion = opened(name, system.url, ingest="auto", retries=1).ingest(dataset)
@@ -185,7 +185,7 @@ def test_unreadable_file_is_set_aside(imitation, dataset, name):
             opened(name, system.url, ingest="auto", retries=1).ingest(dataset)
 
 
-def test_ingest_never_lists_missing_files(imitation, dataset):
+def test_ingest_set_to_never_reports_missing_files(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
         ingestion = opened("nvidia", system.url, ingest="never").ingest(dataset)
@@ -194,14 +194,14 @@ def test_ingest_never_lists_missing_files(imitation, dataset):
 
 
 @pytest.mark.parametrize("flags", [{"ingest": "auto"}, {"ingest": "fresh"}, {"delete_collection": True}])
-def test_system_without_uploads_is_reported(imitation, dataset, flags):
+def test_ingest_flags_are_rejected_for_system_without_uploads(imitation, dataset, flags):
     with imitation("azure index") as system:
         with pytest.raises(ToolkitError, match="it has no interface for documents; remove --ingest"):
             opened("azure index", system.url, **flags).probe(dataset, dataset.cases)
         assert not system.asked
 
 
-def test_replies_without_passages_are_reported_after_ingestion(imitation, dataset):
+def test_ingest_notes_replies_without_passages(imitation, dataset):
     def without_citations(system, asked):
         reply = systems.nvidia(system, asked)
         return {**reply, "citations": {}} if asked.path == "/v1/generate" else reply
@@ -212,7 +212,7 @@ def test_replies_without_passages_are_reported_after_ingestion(imitation, datase
     assert "the reply has no passages" in note
 
 
-def test_command_ingests_asks_and_deletes(imitation, dataset, tmp_path, capsys):
+def test_evaluate_rag_uploads_corpus_asks_questions_and_deletes_collection(imitation, dataset, tmp_path, capsys):
     with imitation("nvidia", True) as system:
         flags = ["--target", "nvidia", "--target-url", system.url, "--target-ingestor", system.url]
         common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "run"]
@@ -233,6 +233,6 @@ def test_command_ingests_asks_and_deletes(imitation, dataset, tmp_path, capsys):
         ("http", {}, "'' is not an address; an example is http://localhost:8000/ask"),
     ],
 )
-def test_missing_setting_is_named(target, settings, message):
+def test_open_target_names_missing_setting(target, settings, message):
     with pytest.raises(ToolkitError, match=message):
         open_target(target, TargetOptions(), settings)

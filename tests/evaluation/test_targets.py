@@ -51,7 +51,7 @@ def builtin(tmp_path):
     return make
 
 
-def test_the_pipeline_answers_and_cites_passages_by_rank(builtin, dataset):
+def test_builtin_target_answers_and_cites_passages_by_rank(builtin, dataset):
     target = builtin()
     ingestion = target.ingest(dataset)
     assert (ingestion.files, ingestion.set_aside) == (3, []) and ingestion.chunks > 6
@@ -65,14 +65,14 @@ def test_the_pipeline_answers_and_cites_passages_by_rank(builtin, dataset):
     assert reply.passages[0].text == text[span.start : span.end]
 
 
-def test_retrieval_alone(builtin, dataset):
+def test_builtin_target_without_answers_returns_only_passages(builtin, dataset):
     target = builtin(answers=False)
     target.ingest(dataset)
     replies = ask(target, dataset)
     assert all(reply.answer is None and reply.passages and not reply.error for reply in replies)
 
 
-def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_path):
+def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin, dataset, tmp_path):
     first = builtin()
     told = first.ingest(dataset)
     folder = first.index_folder(dataset)
@@ -91,7 +91,7 @@ def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_pa
         builtin(ingest="never").ingest(dataset)
 
 
-def test_a_document_that_a_limit_stopped_is_tried_again_when_the_index_is_opened(builtin, dataset, monkeypatch):
+def test_builtin_target_retries_document_stopped_by_limit_when_index_is_opened(builtin, dataset, monkeypatch):
     read = Preparation.__call__
 
     def busy(preparation, path):
@@ -110,20 +110,20 @@ def test_a_document_that_a_limit_stopped_is_tried_again_when_the_index_is_opened
     assert not builtin(ingest="never").ingest(dataset).set_aside
 
 
-def test_a_document_that_cannot_be_read_is_set_aside_by_name_alone(builtin, dataset, tmp_path):
+def test_builtin_target_sets_aside_unreadable_document_by_name_without_path(builtin, dataset, tmp_path):
     dataset.files["birch.txt"].write_text("  ")
     [reason] = builtin().ingest(dataset).set_aside
     assert reason.startswith("birch.txt: no words in it") and str(tmp_path) not in reason
 
 
-def test_citations_become_ranks():
+def test_renumber_replaces_citation_numbers_with_ranks():
     assert renumber("So it is [1][2]. And so [3], as clause 2 says.", {1: 1, 2: 3, 3: 4}) == (
         "So it is [1][3]. And so [4], as clause 2 says."
     )
     assert renumber("So [1].", {1: 1}) == "So [1]."
 
 
-def test_parts_that_are_not_there_are_named_together():
+def test_open_target_names_all_unknown_parts_together():
     config = Config(splitter="axe", embedder="crystal", store="attic")
     with pytest.raises(ToolkitError) as caught:
         open_target("builtin", TargetOptions(config=config))
@@ -131,7 +131,7 @@ def test_parts_that_are_not_there_are_named_together():
         assert part in str(caught.value)
 
 
-def test_there_is_no_such_target():
+def test_open_target_rejects_unknown_target_and_lists_targets():
     with pytest.raises(
         ToolkitError, match="no target 'oracle'; the targets are azure, azure-search, builtin, http, nvidia, openai"
     ):
@@ -175,7 +175,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_is_a_failed_question_and_no_more(http, server, dataset, fault):
+def test_http_target_fault_fails_only_its_question(http, server, dataset, fault):
     wrong, told = FAULTS[fault]
     bad = dataset.cases[1].question
     server.reply = lambda question: wrong if question == bad else chat("fine", [])
@@ -189,7 +189,7 @@ def test_every_fault_is_a_failed_question_and_no_more(http, server, dataset, fau
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, "cut"])
-def test_a_busy_server_is_asked_again_and_the_wait_is_not_latency(http, server, dataset, status):
+def test_http_target_retries_busy_server_and_excludes_wait_from_latency(http, server, dataset, status):
     question = dataset.cases[0].question
     server.reply = lambda asked: status if server.questions.count(question) < 3 else chat("at last", [])
     server.retry_after = "0.2"
@@ -199,7 +199,7 @@ def test_a_busy_server_is_asked_again_and_the_wait_is_not_latency(http, server, 
     assert reply.seconds < time.monotonic() - began - 0.3, "0.2 + 0.2, or 0.1 + 0.2, were waited for"
 
 
-def test_a_server_that_stays_busy_is_a_failed_question(http, server, dataset):
+def test_http_target_fails_question_when_server_stays_busy(http, server, dataset):
     server.reply = lambda asked: 429
     [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
     assert reply.error == "HTTP 429 Too Many Requests (asked 3 times)" and len(server.bodies) == 3
@@ -208,7 +208,7 @@ def test_a_server_that_stays_busy_is_a_failed_question(http, server, dataset):
     assert reply.error == "HTTP 429 Too Many Requests" and len(server.bodies) == 4, "longer than the question may take"
 
 
-def test_a_server_that_is_busy_for_everybody_is_not_waited_for_each_time(http, server, dataset):
+def test_http_target_stops_retrying_after_several_busy_questions(http, server, dataset):
     server.reply = lambda asked: 503
     target = http(retries=1, backoff=0.01, threads=1)
     assert all(reply.error.startswith("HTTP 503") for reply in ask(target, dataset, dataset.cases[:6]))
@@ -217,7 +217,7 @@ def test_a_server_that_is_busy_for_everybody_is_not_waited_for_each_time(http, s
     assert [reply.answer for reply in ask(target, dataset, dataset.cases[:1])] == ["back"]
 
 
-def test_nobody_there(http, dataset):
+def test_http_target_reports_unreachable_server_without_query_string(http, dataset):
     target = http(url="http://127.0.0.1:9/ask?code=planted-4f9a1c77", retries=1)
     [reply] = ask(target, dataset, dataset.cases[:1])
     assert reply.error.startswith("no server answers at http://127.0.0.1:9/ask: ") and "planted" not in reply.error
@@ -226,7 +226,7 @@ def test_nobody_there(http, dataset):
         target.probe(dataset, dataset.cases)
 
 
-def test_headers_come_from_the_environment(http, server, dataset, monkeypatch):
+def test_http_target_reads_headers_from_environment(http, server, dataset, monkeypatch):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     ask(http(header={"Authorization": "THEIR_TOKEN"}), dataset, dataset.cases[:1])
     assert server.headers[0]["Authorization"] == SECRET
@@ -238,7 +238,7 @@ def test_headers_come_from_the_environment(http, server, dataset, monkeypatch):
     assert SECRET not in str(caught.value)
 
 
-def test_what_cannot_work_is_said_at_once(http):
+def test_http_target_rejects_invalid_address_and_jmespath(http):
     for url in ("", "ftp://x", "localhost:1/ask", "http://[::1"):
         with pytest.raises(ToolkitError, match="is not an address"):
             http(url=url)
@@ -250,7 +250,7 @@ def test_what_cannot_work_is_said_at_once(http):
 # ---------------------------------------------------------------- passages and their places
 
 
-def test_names_are_read_as_systems_write_them(tmp_path):
+def test_documents_named_matches_file_names_as_systems_write_them(tmp_path):
     for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
         (tmp_path / name).touch()
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

@@ -82,7 +82,7 @@ def evals(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_config_of_the_legal_framework_runs_as_it_stands(evals, tmp_path, capsys, name):
+def test_legal_framework_config_runs_unchanged(evals, tmp_path, capsys, name):
     folder, system = evals
     assert evaluate_rag.main(["--config", str(folder / name), "--run-name", "r"]) == 0
     err = capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_a_config_of_the_legal_framework_runs_as_it_stands(evals, tmp_path, caps
     assert sent and all(body["context"]["overrides"]["semantic_ranker"] is True for body in sent)
 
 
-def test_the_figures_of_that_run_are_the_hand_counted_ones(evals, tmp_path):
+def test_legal_framework_config_gives_hand_counted_metrics(evals, tmp_path):
     folder, _ = evals
     assert evaluate_rag.main(["--config", str(folder / "evaluate_config_legal.json"), "--run-name", "r"]) == 0
     rows = rows_of(tmp_path / "results" / "legal-domain" / "r" / "ground_truth_cpr" / "eval_results.jsonl")
@@ -106,7 +106,7 @@ def test_the_figures_of_that_run_are_the_hand_counted_ones(evals, tmp_path):
     assert rows[0]["scores"]["precedent_matching"] == 1.0
 
 
-def test_its_command_line_options_work_too(evals, tmp_path):
+def test_legal_framework_command_line_options_are_accepted(evals, tmp_path):
     folder, system = evals
     config = str(folder / "evaluate_config_legal.json")
     flags = ["--targeturl", f"{system.url}/ask", "--numquestions", "2", "--resultsdir", str(tmp_path / "elsewhere")]
@@ -114,14 +114,14 @@ def test_its_command_line_options_work_too(evals, tmp_path):
     assert len(rows_of(tmp_path / "elsewhere" / "r" / "ground_truth_cpr" / "eval_results.jsonl")) == 2
 
 
-def test_questions_without_documents_are_not_for_the_pipeline(evals, capsys):
+def test_builtin_target_rejects_testdata_without_documents(evals, capsys):
     folder, _ = evals
     (folder / "own.json").write_text('{"testdata_path": "ground_truth_cpr.jsonl"}', encoding="utf-8")
     assert evaluate_rag.main(["--config", str(folder / "own.json")]) == 1
     assert "no readable file in corpus/" in capsys.readouterr().err
 
 
-def test_the_same_file_gives_the_same_folder_and_another_one_another(evals):
+def test_write_testdata_reuses_folder_only_for_same_file_content(evals):
     folder, _ = evals
     path = folder / "ground_truth_cpr.jsonl"
     first = write_testdata(path)
@@ -140,7 +140,7 @@ def test_the_same_file_gives_the_same_folder_and_another_one_another(evals):
         ("\n", "has no questions"),
     ],
 )
-def test_a_line_that_asks_nothing_is_named(tmp_path, monkeypatch, content, told):
+def test_write_testdata_names_line_without_question_or_truth(tmp_path, monkeypatch, content, told):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "t.jsonl").write_text(content, encoding="utf-8")
     with pytest.raises(SourceError, match=told):
@@ -150,7 +150,7 @@ def test_a_line_that_asks_nothing_is_named(tmp_path, monkeypatch, content, told)
 # ---------------------------------------------------------------- sampling and cost
 
 
-def test_top_p_is_sent_and_written_down_and_each_question_has_its_cost(tmp_path, monkeypatch):
+def test_top_p_is_sent_and_recorded_and_each_question_has_cost(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     write_bundle(tmp_path / "leases")
     flags = ["--dataset-paths", tmp_path / "leases", "--output-dir", tmp_path / "results", "--report-cases", "0"]

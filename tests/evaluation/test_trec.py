@@ -24,14 +24,14 @@ def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 
-def test_graded_files_are_the_units_where_there_are_grades(tmp_path):
+def test_trec_files_rank_graded_files_when_case_has_grades(tmp_path):
     passages = [Passage("x", name) for name in ("b c.pdf", "unjudged.pdf", "a.pdf", "b c.pdf")]
     run, qrels = written(tmp_path, [case([], passages, id="q 1", grades={"a.pdf": 4, "b c.pdf": 1, "d.pdf": 0})])
     assert run == ["q%201 Q0 b%20c.pdf 1 2 my%20run", "q%201 Q0 a.pdf 2 1 my%20run"]
     assert qrels == ["q%201 0 a.pdf 4", "q%201 0 b%20c.pdf 1", "q%201 0 d.pdf 0"]
 
 
-def test_gold_passages_are_the_units_elsewhere_at_the_ranks_at_which_they_are_found(tmp_path):
+def test_trec_files_rank_gold_passages_when_case_has_no_grades(tmp_path):
     row = case([gold((0, 100)), gold((200, 300))], [at(0, 30), at(400, 500), at(30, 60)], id=7)
     run, qrels = written(tmp_path, [row])
     assert [line.split()[2:5] for line in run] == [
@@ -42,14 +42,14 @@ def test_gold_passages_are_the_units_elsewhere_at_the_ranks_at_which_they_are_fo
     assert qrels == ["7 0 gold-0 1", "7 0 gold-1 1"]
 
 
-def test_failed_and_impossible_questions_and_those_without_a_quote_are_in_neither_file(tmp_path):
+def test_trec_files_omit_failed_impossible_and_unquoted_questions(tmp_path):
     assert written(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])]) == ([], [])
     failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
     impossible = case([], [at(0, 9)], is_impossible=True)
     assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
 
 
-def test_a_question_whose_first_round_failed_is_ranked_by_the_first_reply_that_is_no_error(tmp_path):
+def test_trec_files_use_first_successful_round_of_question(tmp_path):
     failed, good = (case([gold((0, 9))], [at(0, 9)], id=7, error=error) for error in ("timed out", ""))
     write_rows(
         tmp_path,
@@ -105,7 +105,7 @@ def write_seeded(folder: Path, make, seed: int) -> tuple[dict[str, float | None]
 @pytest.mark.extra
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="ir-measures needs trec_eval, which has no wheel for ARM")
 @EACH
-def test_ir_measures_gives_our_figures(make, least, seed, tmp_path):
+def test_ir_measures_computes_same_metrics_from_trec_files(make, least, seed, tmp_path):
     import ir_measures
 
     ours, qrels, run = write_seeded(tmp_path, make, seed)
@@ -125,7 +125,7 @@ def test_ir_measures_gives_our_figures(make, least, seed, tmp_path):
 
 @pytest.mark.extra
 @EACH
-def test_ranx_gives_our_figures(make, least, seed, tmp_path):
+def test_ranx_computes_same_metrics_from_trec_files(make, least, seed, tmp_path):
     import ranx
 
     ours, qrels, run = write_seeded(tmp_path, make, seed)

@@ -92,14 +92,14 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_how_a_name_is_spelt_changes_no_figure_on_fifteen_templates(dataset, spelling):
+def test_file_name_spelling_does_not_change_metrics(dataset, spelling):
     plain, _ = figures(dataset, passages_of)
     assert set(plain["char_recall@8"]) == set(plain["document_hit@1"]) == {1.0}
     assert plain["drm@8"] == pytest.approx([1 / 3] * 15)
     assert figures(dataset, passages_of, SPELLINGS[spelling])[0] == plain
 
 
-def test_without_names_a_template_s_words_are_ambiguous_and_the_gold_counts_where_it_has_them(dataset):
+def test_passages_without_file_names_are_ambiguous_and_count_for_gold(dataset):
     values, cases = figures(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
@@ -108,7 +108,7 @@ def test_without_names_a_template_s_words_are_ambiguous_and_the_gold_counts_wher
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
 
-def test_a_run_without_names_says_so_at_its_end_and_above_the_report_s_figures(folder, dataset, tmp_path, capsys):
+def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, dataset, tmp_path, capsys):
     lines = [
         {
             "id": case.id,
@@ -138,7 +138,7 @@ def test_a_run_without_names_says_so_at_its_end_and_above_the_report_s_figures(f
 # ---------------------------------------------------------------- gold that is not located
 
 
-def test_a_row_whose_gold_is_not_located_changes_no_mean(dataset):
+def test_measure_gives_none_to_passage_metrics_when_gold_is_not_located(dataset):
     _, cases = figures(dataset, passages_of)
     lost = replace(cases[0], gold=(GoldPassage(cases[0].filename, "words of another edition", absent=True),))
     values = {name: column[0] for name, column in measure([lost]).items()}
@@ -148,7 +148,7 @@ def test_a_row_whose_gold_is_not_located_changes_no_mean(dataset):
     assert not [name for name, value in values.items() if name.startswith(passage_metrics) and value is not None]
 
 
-def test_a_row_is_judged_on_the_gold_that_is_located_and_says_so(dataset):
+def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
     _, cases = figures(dataset, passages_of)
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
     values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr", "map"])
@@ -186,7 +186,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("lack", LACKS)
-def test_each_thing_that_a_reply_lacks_has_its_value_and_its_note(dataset, lack):
+def test_measure_gives_expected_values_and_note_for_incomplete_reply(dataset, lack):
     given, expected, note = LACKS[lack]
     case = dataset.cases[0]
     read = read_passages(given, names=dataset.documents.named)
@@ -215,7 +215,7 @@ TRUTHS = {
 
 
 @pytest.mark.parametrize("lack", TRUTHS)
-def test_each_thing_that_a_row_lacks_is_none_and_not_zero(dataset, lack):
+def test_measure_gives_none_for_metrics_that_incomplete_row_cannot_support(dataset, lack):
     fields, reply, expected, note = TRUTHS[lack]
     case = replace(dataset.cases[0], reply=reply, **fields)
     values = measure([case], names=list(expected))
@@ -226,7 +226,7 @@ def test_each_thing_that_a_row_lacks_is_none_and_not_zero(dataset, lack):
 # ---------------------------------------------------------------- names
 
 
-def test_an_exact_name_wins_and_words_that_stand_twice_in_a_file_count_where_the_gold_is(tmp_path):
+def test_documents_prefer_exact_file_name_and_repeated_text_at_gold(tmp_path):
     for name, text in (("Case.txt", "Rent is due."), ("case.txt", "Rent is due. Fees too. Rent is due.")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     documents = Documents({path.name: path for path in tmp_path.iterdir()})
@@ -237,7 +237,7 @@ def test_an_exact_name_wins_and_words_that_stand_twice_in_a_file_count_where_the
     assert placed.span == Span(23, 35) and documents.place(Passage("Rent is due.", "case.txt")).span == Span(0, 12)
 
 
-def test_predictions_without_ids_refuse_a_bundle_that_asks_a_question_twice(dataset, tmp_path):
+def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, tmp_path):
     first = dataset.cases[0]
     row_of = {"question": first.question, "answer": "x", "passages": [NOTICE]}
 
@@ -266,7 +266,7 @@ def append(path, text=" "):
     path.write_bytes(path.read_bytes() + text.encode())
 
 
-def test_questions_gold_and_documents_must_be_those_that_bundle_json_records(converted, tmp_path):
+def test_load_datasets_checks_files_against_bundle_json(converted, tmp_path):
     bundle = converted("cuad")
     for name in ("gold.jsonl", "train.json"):
         with pytest.raises(ToolkitError, match=rf"{name}: not the file that bundle.json records"):
@@ -280,7 +280,7 @@ def test_questions_gold_and_documents_must_be_those_that_bundle_json_records(con
     assert all("not in corpus/" in reason for reason in dataset.refused.values())
 
 
-def test_a_run_is_resumed_only_on_the_files_that_it_was_started_on(folder, dataset, tmp_path, capsys):
+def test_resume_refuses_run_when_files_have_changed(folder, dataset, tmp_path, capsys):
     data = shutil.copytree(folder, tmp_path / "templates")
     path = tmp_path / "replies.jsonl"
     lines = [json.dumps({"id": case.id, "answer": "x", "passages": [NOTICE]}) for case in dataset.cases]
@@ -297,7 +297,7 @@ def test_a_run_is_resumed_only_on_the_files_that_it_was_started_on(folder, datas
     assert "other files (templates/corpus/Alder Freight.txt)" in capsys.readouterr().err
 
 
-def test_two_ways_to_write_a_letter_are_one_name(folder, tmp_path):
+def test_load_datasets_matches_file_names_across_unicode_normal_forms(folder, tmp_path):
     data = shutil.copytree(folder, tmp_path / "templates")
     rows = json.loads((data / "train.json").read_text(encoding="utf-8"))
     for one in rows:

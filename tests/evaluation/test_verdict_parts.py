@@ -27,7 +27,7 @@ def answered(answer: str | None, *passages: Passage, question: str = "?", truth:
 # ---------------------------------------------------------------- what is lacking
 
 
-def test_evidence_is_counted_over_questions_and_told_where_it_is_much():
+def test_evidence_counts_gaps_over_questions_and_reports_frequent_gaps():
     evidence = Evidence()
     foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
     evidence.add([answered("a", *foreign), answered("a"), Case(0, "?", "", reply=Reply(error="x"))])
@@ -47,7 +47,7 @@ def test_evidence_is_counted_over_questions_and_told_where_it_is_much():
     assert notes_on(Case(0, "?", "", reply=Reply(error="x"))) == []
 
 
-def test_passages_are_cited_by_numbers_that_there_are():
+def test_find_cited_returns_only_existing_passage_numbers():
     case = answered("Norway [2][1]. And so [2, 3] it is [0].", Passage("a"), Passage("b"))
     assert find_cited(case) == [2, 1]
 
@@ -59,14 +59,14 @@ def test_passages_are_cited_by_numbers_that_there_are():
     ("text", "value", "holds"),
     [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
 )
-def test_a_bound_holds_on_its_side(text, value, holds):
+def test_bound_holds_on_correct_side_and_parse_rejects_invalid_text(text, value, holds):
     assert Bound.parse(text, where="x").holds(value) is holds
     for wrong in ("0.8", "=> 1", 3, "> .8"):
         with pytest.raises(ToolkitError, match="is not a bound"):
             Bound.parse(wrong, where="x")
 
 
-def test_bands_and_scales(tmp_path):
+def test_bands_rate_values_and_read_scale_rejects_invalid_files(tmp_path):
     bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
     assert [bands.band(value) for value in (0.9, 0.8, 0.5, 0.4)] == ["Good", "Acceptable", "Acceptable", "Poor"]
     own = Bands(Bound(">", 0.1), Bound("<", 0.05))
@@ -85,7 +85,7 @@ def test_bands_and_scales(tmp_path):
     assert str(read_scale(path).own["cuad"]["answer_f1"].good) == ">= 0.8" and read_scale().general
 
 
-def test_a_cell_has_a_mean_and_what_it_is_taken_over():
+def test_format_cell_shows_mean_interval_counts_and_band():
     bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
     assert (
         format_cell("answer_f1", None) == "–" and format_cell("answer_f1", Estimate(None, 0, errors=3)) == "–, 3 failed"
@@ -94,7 +94,7 @@ def test_a_cell_has_a_mean_and_what_it_is_taken_over():
     assert format_cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
 
 
-def test_worse_is_what_is_beyond_chance():
+def test_is_worse_requires_drop_beyond_chance():
     worse = Difference(0.7, 0.5, 9, (-0.3, -0.1))
     assert is_worse("answer_f1", worse)
     for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):

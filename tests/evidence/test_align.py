@@ -21,12 +21,12 @@ def textbook(one: str, other: str) -> int:
 
 
 @given(WORDS, WORDS)
-def test_distance_is_the_textbooks(one, other):
+def test_edit_distance_equals_textbook_distance(one, other):
     assert edit_distance(one, other) == textbook(one, other)
 
 
 @given(WORDS.filter(bool), WORDS)
-def test_the_place_is_the_nearest_of_all(pattern, text):
+def test_align_finds_the_substring_with_the_smallest_distance(pattern, text):
     places = [(textbook(pattern, text[i:j])) for i in range(len(text)) for j in range(i + 1, len(text) + 1)]
     nearest = min(places, default=len(pattern))
     found = align(pattern, text, most=len(pattern))
@@ -36,7 +36,7 @@ def test_the_place_is_the_nearest_of_all(pattern, text):
         assert found.distance == nearest == textbook(pattern, text[found.start : found.end])
 
 
-def test_too_many_edits_are_no_match():
+def test_align_returns_no_match_above_the_edit_limit():
     assert align("confidential", "xxconfidntialxx", most=1) == (1, 2, 13)
     assert align("confidential", "something else altogether", most=3) is None
     assert align("a" * 200, "b" * 500, most=10) is None

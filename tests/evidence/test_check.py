@@ -19,7 +19,7 @@ from exhibit.schemas.errors import LimitError
 from exhibit.schemas.models import Gold
 
 
-def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):
+def test_check_gold_accepts_a_converted_sample_and_reports_planted_faults(converted, tmp_path, capsys):
     bundle = shutil.copytree(converted("cuad", "--keep-ambiguous"), tmp_path / "bundle")
     count, wrong = check_gold(bundle)
     assert count > 150 and wrong == []
@@ -49,7 +49,7 @@ def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):
     ("command", "step", "more"),
     [(check, "check_gold", []), (show, "draw_row", ["1"])],
 )
-def test_the_flags_hold_for_every_document_that_a_command_reads(monkeypatch, tmp_path, command, step, more):
+def test_commands_apply_item_limits_to_every_document(monkeypatch, tmp_path, command, step, more):
     held: list[Limits] = []
 
     def look(*_, **__):
@@ -62,7 +62,7 @@ def test_the_flags_hold_for_every_document_that_a_command_reads(monkeypatch, tmp
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
-def test_what_holds_for_a_command_holds_for_a_single_call_of_it():
+def test_run_in_worker_applies_the_memory_limit_of_apply_limits():
     with (
         apply_limits(Limits(memory=64 << 20)),
         pytest.raises(LimitError, match="needs more than 64 MiB of memory"),
@@ -70,7 +70,7 @@ def test_what_holds_for_a_command_holds_for_a_single_call_of_it():
         run_in_worker(bytearray, 1 << 30)
 
 
-def test_similarity_takes_pieces_in_any_order():
+def test_compute_similarity_ignores_the_order_of_pieces():
     assert compute_similarity(["abc", "def"], "abcdef") == 1
     assert compute_similarity(["abc", "def"], "defabc") == 1
     assert compute_similarity(["abcdefghij"], "abcdefghix") == 0.9
@@ -78,7 +78,7 @@ def test_similarity_takes_pieces_in_any_order():
     assert compute_similarity(["abc"], "") == 0
 
 
-def test_show_draws_a_rows_gold(converted, tmp_path, capsys):
+def test_show_draws_gold_of_a_row_and_reports_an_unknown_row(converted, tmp_path, capsys):
     bundle = converted("cuad")
     assert show([str(bundle), "0", "--out", str(tmp_path / "page.png")]) == 0
     assert (tmp_path / "page.png").stat().st_size > 10_000
@@ -87,7 +87,7 @@ def test_show_draws_a_rows_gold(converted, tmp_path, capsys):
     assert "no row with id 999999" in capsys.readouterr().err
 
 
-def test_provisions_without_heading_and_acceptable_provisions_are_right():
+def test_faults_of_accepts_provisions_without_heading_and_alternative_provisions():
     text = "§ 535 Inhalt\nDer Vermieter gewährt den Gebrauch.\n§ 536 Mangel\nDie Miete ist gemindert.\n"
     quote = "§ 535 Inhalt\nDer Vermieter gewährt den Gebrauch."
     question = Question(0, "Was schuldet der Vermieter?", quote, False, (LooseContext("bgb.txt", quote),))

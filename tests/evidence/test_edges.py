@@ -29,7 +29,7 @@ def document(text: str, *pages: str) -> Document:
 FORTY = "abcdefghijklmnopqrstuvwxyz0123456789QRST"
 
 
-def test_alike_places_apart_are_all_found_and_the_best_of_those_that_overlap():
+def test_locate_returns_all_separate_fuzzy_matches_and_the_best_of_overlapping_matches():
     quote = FORTY[:20] + "!" + FORTY[21:]
     text = f"{FORTY} and {FORTY[:30]}?{FORTY[31:]}"
     found = locate(quote, document(text))
@@ -54,7 +54,7 @@ def faults(line: Gold, text: str = "rent is due", quote: str = "rent") -> list[s
     return list(faults_of(line, question(quote), Document("a.txt", text)))
 
 
-def test_each_fault_of_a_line_is_told():
+def test_faults_of_reports_each_fault_of_a_gold_line():
     assert faults(gold()) == []
     assert faults(gold(context=1)) == ["there is no context 1 in train.json"]
     assert faults(gold(spans=[[5, 12]])) == ["span (5, 12) is beyond the end of the text (11)"]
@@ -66,14 +66,14 @@ def test_each_fault_of_a_line_is_told():
     assert len(faults(gold(alternatives=[[[5, 7]]]))) == 1
 
 
-def test_exact_words_are_exact_and_others_nearly_so():
+def test_faults_of_requires_equal_words_for_exact_gold_and_similar_words_for_fuzzy_gold():
     text = "x" * 39 + "y"
     assert len(faults(gold(spans=[[0, 40]]), text, "x" * 40)) == 1
     assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.975), text, "x" * 40) == []
     assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.9), "x" * 37 + "yyy", "x" * 40) != []
 
 
-def test_a_section_begins_with_its_heading():
+def test_faults_of_requires_a_section_to_begin_with_its_heading():
     told = {"how": "section", "spans": [[0, 11]], "labels": {"heading": "Rent"}}
     assert faults(gold(**told), quote="rent is due") == []
     assert "does not begin with the heading" in faults(gold(**{**told, "spans": [[5, 11]]}), quote="is due")[0]
@@ -88,7 +88,7 @@ def test_a_section_begins_with_its_heading():
 # ---------------------------------------------------------------- scans
 
 
-def test_the_flags_of_scans(capsys):
+def test_ocr_flags_have_defaults_and_refuse_an_invalid_language(capsys):
     parser = argparse.ArgumentParser()
     add_ocr_arguments(parser)
     assert read_ocr_flags(parser.parse_args([])) is None

@@ -33,28 +33,28 @@ TEXT = st.text(alphabet=st.one_of(st.sampled_from(ODD), st.characters(codec="utf
         ("① and ½", "1 and 1⁄2"),
     ],
 )
-def test_two_renderings_of_the_same_words_fold_alike(one, other):
+def test_fold_is_equal_for_two_renderings_of_the_same_words(one, other):
     assert fold(one) == fold(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("Company", "company"), ("non-exclusive", "nonexclusive")])
-def test_case_and_hyphens_count_unless_loose(one, other):
+def test_fold_keeps_case_and_hyphens_unless_loose(one, other):
     assert fold(one) != fold(other)
     assert fold(one, loose=True) == fold(other, loose=True)
 
 
-def test_different_words_stay_different():
+def test_fold_keeps_different_words_different():
     assert len({fold(word) for word in ("10,000", "10.000", "1O,000", "(a)", "[a]", "résumé", "resume")}) == 7
 
 
 @given(TEXT, st.booleans())
-def test_folding_twice_is_folding_once(text, loose):
+def test_fold_is_idempotent(text, loose):
     once = fold(text, loose=loose)
     assert fold(once, loose=loose) == once
 
 
 @given(TEXT)
-def test_all_unicode_normal_forms_fold_alike(text):
+def test_fold_is_equal_for_all_unicode_normal_forms(text):
     # the order of several marks on one letter is not folded
     marks = [unicodedata.combining(character) > 0 for character in unicodedata.normalize("NFKD", text)]
     assume(not any(one and following for one, following in pairwise(marks)))
@@ -62,7 +62,7 @@ def test_all_unicode_normal_forms_fold_alike(text):
 
 
 @given(TEXT, st.booleans())
-def test_offsets_point_to_the_character_that_was_folded(text, loose):
+def test_fold_offsets_point_to_the_original_characters(text, loose):
     folded = Fold.of(text, loose=loose)
     assert len(folded.offsets) == len(folded.text)
     assert all(a <= b for a, b in zip(folded.offsets, folded.offsets[1:], strict=False))
@@ -71,7 +71,7 @@ def test_offsets_point_to_the_character_that_was_folded(text, loose):
 
 
 @given(TEXT, st.data())
-def test_a_range_there_and_back_covers_the_same_characters(text, data):
+def test_fold_range_round_trip_covers_the_same_characters(text, data):
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     folded = Fold.of(text)
@@ -82,20 +82,20 @@ def test_a_range_there_and_back_covers_the_same_characters(text, data):
         assert fold(text[slice(*back)]) == fold(text[start:end])
 
 
-def test_ranges_can_be_left_out():
+def test_fold_leaves_out_given_ranges():
     text = "the parties\n3\nSource: X\nagree"
     folded = Fold.of(text, without=[(12, 24)])
     assert folded.text == "thepartiesagree"
     assert folded.span(10, 15) == (24, 29)
 
 
-def test_a_cut_inside_a_ligature_is_known():
+def test_fold_cuts_reports_a_range_that_splits_a_ligature():
     folded = Fold.of("oﬃce")
     assert folded.text == "office"
     assert folded.cuts(0, 2) and folded.cuts(2, 6) and not folded.cuts(0, 6) and not folded.cuts(1, 4)
 
 
-def test_only_words_that_mix_scripts_get_latin_letters():
+def test_with_latin_letters_changes_only_words_that_mix_scripts():
     assert with_latin_letters("The rеnt of а Ρrague flat") == "The rent of a Prague flat", "no other word is Cyrillic"
     assert (
         with_latin_letters("The rеnt under Закон о корпорациях, Άρθρο 5")

@@ -15,7 +15,7 @@ def found(*pages: str) -> list[str]:
     return [text[slice(*line)].strip() for line in find_furniture(text, spans)]
 
 
-def test_recurring_lines_at_the_edges_with_changing_numbers():
+def test_furniture_includes_recurring_edge_lines_with_changing_numbers():
     pages = [f"ACME Inc. / Supply\nbody text {word}\n- {n} -" for n, word in enumerate(("aa", "bb", "cc"), 1)]
     assert found(*pages) == [
         "ACME Inc. / Supply",
@@ -27,22 +27,22 @@ def test_recurring_lines_at_the_edges_with_changing_numbers():
     ]
 
 
-def test_page_numbers_of_every_style():
+def test_furniture_includes_page_numbers_of_every_style():
     for number in ("3", "- 3 -", "Page 3", "Page 3 of 9", "3/9", "iv", "[3]", "A-3", "xii"):
         assert found(f"one\n{number}", "two\nand a sentence here") == [number], number
 
 
-def test_headings_that_differ_in_their_number_are_text():
+def test_furniture_excludes_headings_that_differ_in_number():
     pages = ["ARTICLE 4\nterm one\nx a", "more words here\nx b", "ARTICLE 5\nterm two\nx c", "ARTICLE 6\nend\nx d"]
     assert found(*pages) == []
 
 
-def test_a_number_that_goes_up_with_the_page_may_start_anywhere():
+def test_furniture_includes_page_numbers_that_start_above_1():
     pages = [f"words {word}\nAnnex B, sheet {number} of 60" for number, word in ((41, "a"), (42, "b"), (43, "c"))]
     assert found(*pages) == [f"Annex B, sheet {number} of 60" for number in (41, 42, 43)]
 
 
-def test_a_line_inside_the_page_is_text_even_if_it_recurs():
+def test_furniture_excludes_recurring_lines_inside_the_page():
     assert (
         found(
             "first\nsecond\nthird\nfourth\nBy: ____\nfifth\nsixth\nseventh\neighth", "a\nb\nc\nd\nBy: ____\ne\nf\ng\nh"
@@ -51,10 +51,10 @@ def test_a_line_inside_the_page_is_text_even_if_it_recurs():
     )
 
 
-def test_a_running_line_must_reach_the_edge():
+def test_furniture_excludes_recurring_lines_separated_from_the_edge_by_text():
     # the same words recur, but a line of text stands between them and the page's edge
     assert found("text one\nNotice", "text two\nNotice", "intro\nNotice\ntext three") == ["Notice", "Notice"]
 
 
-def test_one_page_has_no_furniture():
+def test_furniture_is_empty_for_a_single_page():
     assert found("Title\nbody\n1") == []

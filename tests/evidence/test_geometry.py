@@ -56,7 +56,7 @@ def page(tmp_path) -> Path:
     return tmp_path / "a.pdf"
 
 
-def test_text_and_pages(page):
+def test_read_document_returns_text_and_pages_of_a_pdf(page):
     document = read_document(page)
     assert document.text == "First line here\nSecond one apart\nNext page"
     assert [(p.number, p.span, p.width, p.height) for p in document.pages] == [
@@ -72,7 +72,7 @@ def marked(page: Path, quote: str) -> list[tuple[int, float, float, float, float
     return [tuple(round(value) for value in box) for box in find_boxes(document, Span(start, start + len(quote)))]  # type: ignore[misc]
 
 
-def test_a_line_has_one_box_and_words_far_apart_have_two(page):
+def test_find_boxes_gives_a_box_per_line_and_separate_boxes_for_distant_words(page):
     [first] = marked(page, "First line here")
     assert first[0] == 1 and 49 <= first[1] <= 52 and 110 <= first[3] <= 140 and 38 <= first[2] < first[4] <= 54
     [word] = marked(page, "line")
@@ -84,7 +84,7 @@ def test_a_line_has_one_box_and_words_far_apart_have_two(page):
     assert second[3] < 130 and 299 <= apart[1] <= 302
 
 
-def test_white_space_at_the_end_has_no_box(page):
+def test_find_boxes_ignores_white_space_at_the_end(page):
     assert marked(page, "here\n") == marked(page, "here")
     document = read_document(page)
     assert find_boxes(document, Span(15, 16)) == [] and find_boxes(document, Span(3, 3)) == []
@@ -102,7 +102,7 @@ def test_white_space_at_the_end_has_no_box(page):
         (180, [(400, 0), (0, 0), (400, 200), (390, 20)]),
     ],
 )
-def test_points_from_the_top_left_in_the_pdfs_own_coordinates(page, tmp_path, turned, expected):
+def test_to_user_space_converts_points_of_a_rotated_page(page, tmp_path, turned, expected):
     writer = PdfWriter()
     writer.add_page(PdfReader(page).pages[0]).rotate(turned)
     writer.write(tmp_path / "turned.pdf")
@@ -111,7 +111,7 @@ def test_points_from_the_top_left_in_the_pdfs_own_coordinates(page, tmp_path, tu
     assert [(round(x, 1), round(y, 1)) for x, y in points] == expected
 
 
-def test_a_picture_has_no_more_than_fifty_million_pixels(page, monkeypatch):
+def test_render_refuses_a_page_above_the_pixel_limit(page, monkeypatch):
     assert render(page, 1, scale=0.5).size == (200, 100)
     monkeypatch.setattr(pdf, "_MOST_PIXELS", 400 * 200)
     assert render(page, 2, scale=1.0).size == (400, 200)
@@ -119,7 +119,7 @@ def test_a_picture_has_no_more_than_fifty_million_pixels(page, monkeypatch):
         render(page, 2, scale=1.01)
 
 
-def test_a_pdf_has_no_more_than_fifty_thousand_pages(page, monkeypatch):
+def test_read_document_refuses_a_pdf_above_the_page_limit(page, monkeypatch):
     monkeypatch.setattr(pdf, "_MOST_PAGES", 2)
     assert len(read_document(page).pages) == 2
     monkeypatch.setattr(pdf, "_MOST_PAGES", 1)

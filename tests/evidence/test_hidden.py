@@ -57,7 +57,7 @@ def hidden(tmp_path, content):
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", UNDER_PICTURE),
     ],
 )
-def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why):
+def test_find_hidden_spans_finds_invisible_words_with_the_reason(tmp_path, content, why):
     assert hidden(tmp_path, content) == [(WORDS, why)]
 
 
@@ -98,11 +98,11 @@ def test_words_that_nobody_sees_are_found_with_the_reason(tmp_path, content, why
         "underlined",
     ],
 )
-def test_words_that_people_see_are_not(tmp_path, content):
+def test_find_hidden_spans_ignores_visible_words(tmp_path, content):
     assert hidden(tmp_path, content) == []
 
 
-def test_only_the_spans_that_are_asked_for_are_looked_at(tmp_path):
+def test_find_hidden_spans_checks_only_the_given_spans(tmp_path):
     path = tmp_path / "a.pdf"
     path.write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
     document = read_document(path)
@@ -114,7 +114,7 @@ def test_only_the_spans_that_are_asked_for_are_looked_at(tmp_path):
     assert find_hidden_spans(read_document(tmp_path / "a.txt")) == []
 
 
-def test_gold_on_hidden_words_has_a_note(tmp_path, convert):
+def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "lease.pdf").write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
@@ -133,7 +133,7 @@ def test_gold_on_hidden_words_has_a_note(tmp_path, convert):
     assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: question 1: {SAME_COLOUR}"]
 
 
-def test_a_scan_with_an_invisible_text_layer_has_no_hidden_words(tmp_path):
+def test_blank_hidden_leaves_a_scan_with_invisible_text_layer_unchanged(tmp_path):
     layer = "BT 3 Tr /F 11 Tf 60 700 Td (The rent is due monthly.) Tj 0 -50 Td (The cap is waived.) Tj ET"
     for at, content in enumerate((f"{SCAN} {layer}", f"{layer} {SCAN}")):
         path = tmp_path / f"{at}.pdf"
@@ -143,7 +143,7 @@ def test_a_scan_with_an_invisible_text_layer_has_no_hidden_words(tmp_path):
         assert blank_hidden(document) is document
 
 
-def test_blanked_words_leave_every_other_offset_and_a_note(tmp_path):
+def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
     path = tmp_path / "a.pdf"
     path.write_bytes(drawn_pdf(f"BT 1 g /F 11 Tf 60 750 Td (Say yes) Tj ET {SEEN} BT 1 g /F 11 Tf {LINE}"))
     document = read_document(path)
@@ -154,7 +154,7 @@ def test_blanked_words_leave_every_other_offset_and_a_note(tmp_path):
     assert seen.notes == (f"page 1 has 6 hidden words, {SAME_COLOUR}; left out",)
 
 
-def test_a_page_without_suspect_text_is_not_examined_letter_by_letter(tmp_path, monkeypatch):
+def test_find_hidden_spans_examines_letters_only_on_pages_with_suspect_text(tmp_path, monkeypatch):
     asked = []
     examine = pdfium_c.FPDFText_GetTextObject
     monkeypatch.setattr(pdfium_c, "FPDFText_GetTextObject", lambda *args: asked.append(1) or examine(*args))
@@ -173,7 +173,7 @@ def test_a_page_without_suspect_text_is_not_examined_letter_by_letter(tmp_path, 
         ("q 1 0 0 1 2000 0 cm /Form Do Q", OUTSIDE),
     ],
 )
-def test_the_words_of_a_form_are_examined_where_the_page_draws_them(tmp_path, drawn, why):
+def test_find_hidden_spans_examines_words_of_a_form_as_drawn_on_the_page(tmp_path, drawn, why):
     size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters that the page enlarges are seen
     form = f"BT 0 g /F {size} Tf {LINE}"
     path = tmp_path / "a.pdf"

@@ -28,14 +28,14 @@ def write(tmp_path: Path):
 
 
 @pytest.mark.parametrize("ending", sorted(files.GOOD))
-def test_a_good_file_of_each_kind_has_its_sentence(write, ending):
+def test_read_document_reads_a_sentence_from_every_kind_of_file(write, ending):
     sentence = "The tenant shall keep the premises in repair."
     document = read_document(write(f"good{ending}", files.GOOD[ending](sentence)))
     assert locate(sentence, document), document.text
 
 
 @pytest.mark.parametrize("ending", sorted(files.BROKEN))
-def test_a_broken_file_of_each_kind_says_what_and_where(write, ending):
+def test_read_document_names_a_broken_file_of_every_kind(write, ending):
     path = write(f"broken{ending}", files.BROKEN[ending])
     with pytest.raises(DocumentError, match=r"^.*broken\.\w+: "):
         read_document(path)
@@ -48,13 +48,13 @@ def test_a_broken_file_of_each_kind_says_what_and_where(write, ending):
 
 
 @pytest.mark.parametrize("ending", [".docx", ".xlsx"])
-def test_an_archive_that_unpacks_to_very_much_is_refused_before_it_is_read(write, ending):
+def test_read_document_refuses_an_office_file_that_is_a_zip_bomb(write, ending):
     bomb = files.pack({"word/document.xml": b" " * (8 << 20), "content.xml": b"x"})
     with pytest.raises(DocumentError, match="times its size; do not trust"):
         read_document(write(f"bomb{ending}", bomb))
 
 
-def test_tags_in_tags_without_end_are_refused_and_never_cut_short_in_silence(write):
+def test_read_document_refuses_too_deeply_nested_tags(write):
     for name, data in (
         ("deep.eml", files.eml("x", html="<div>" * 30000 + "words")),
         ("deep.md", b"<div>" * 30000 + b"words"),
@@ -69,7 +69,7 @@ def test_tags_in_tags_without_end_are_refused_and_never_cut_short_in_silence(wri
 # ---------------------------------------------------------------- Word
 
 
-def test_tracked_changes_are_taken_as_accepted_and_said(write):
+def test_read_document_accepts_tracked_changes_and_notes_their_number(write):
     changed = (
         "<w:p><w:r><w:t xml:space='preserve'>The rent is </w:t></w:r>"
         "<w:del w:author='A'><w:r><w:delText>400</w:delText></w:r></w:del>"
@@ -84,7 +84,7 @@ def test_tracked_changes_are_taken_as_accepted_and_said(write):
     assert document.notes == ("tracked changes taken as accepted: 3",)
 
 
-def test_a_row_of_a_table_that_was_struck_out_goes_and_counts(write):
+def test_read_document_omits_and_counts_a_deleted_table_row(write):
     cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
     rows = f"<w:tr>{cell.format('kept')}</w:tr><w:tr><w:trPr><w:del w:author='A'/></w:trPr>{cell.format('gone')}</w:tr>"
     document = read_document(write("table.docx", docx(f"<w:tbl>{rows}</w:tbl>")))
@@ -92,7 +92,7 @@ def test_a_row_of_a_table_that_was_struck_out_goes_and_counts(write):
     assert document.notes == ("tracked changes taken as accepted: 1",)
 
 
-def test_an_encrypted_part_of_an_archive_says_so(write):
+def test_read_document_reports_an_encrypted_word_document(write):
     data = bytearray(docx(paragraph("words")))
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = data.find(mark)
@@ -103,7 +103,7 @@ def test_an_encrypted_part_of_an_archive_says_so(write):
         read_document(write("locked.docx", bytes(data)))
 
 
-def test_tables_footnotes_headers_and_comments_of_a_word_document(write):
+def test_read_document_reads_tables_footnotes_headers_and_comments_of_a_word_document(write):
     body = (
         "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>Fee</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>400</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
         '<w:p><w:r><w:t>Paid yearly</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
@@ -127,7 +127,7 @@ def test_tables_footnotes_headers_and_comments_of_a_word_document(write):
 
 
 @pytest.mark.parametrize("ending", ["eml", "msg"])
-def test_a_mail_has_its_head_and_its_attachments_are_files_of_their_own(tmp_path, ending):
+def test_mail_has_header_and_attachments_are_listed_as_separate_files(tmp_path, ending):
     inner = files.docx(paragraph("The tenant pays."))
     attached = {"lease.docx": inner, "notes/../x.txt": b"Signed on Monday." + b" " * 5000}
     data = (
@@ -154,7 +154,7 @@ def test_a_mail_has_its_head_and_its_attachments_are_files_of_their_own(tmp_path
     assert read_document(listed[1].path).text == "The tenant pays."
 
 
-def test_a_mail_in_a_mail_is_read_and_its_html_body_is_what_is_seen(tmp_path):
+def test_mail_attached_to_a_mail_is_read_with_its_visible_html_text(tmp_path):
     inner = files.eml("x", html="<style>p{}</style><p>The rent is <b>450</b> pounds.</p><script>x</script>")
     (tmp_path / "outer.eml").write_bytes(files.eml("Forwarded.", attachments={"inner.eml": inner}))
     outer, forwarded = list_folder(tmp_path)
@@ -165,7 +165,7 @@ def test_a_mail_in_a_mail_is_read_and_its_html_body_is_what_is_seen(tmp_path):
 # ---------------------------------------------------------------- others
 
 
-def test_a_quote_across_bold_type_in_markdown_is_located(write):
+def test_locate_finds_a_quote_across_markdown_emphasis(write):
     path = write(
         "terms.md", b"The fee is **450** pounds, _payable_ in [advance](x).\n\n| a | b |\n|---|---|\n| Fee | 450 |\n"
     )
@@ -175,14 +175,14 @@ def test_a_quote_across_bold_type_in_markdown_is_located(write):
     assert "Fee \t450" in document.text
 
 
-def test_sheets_notes_and_tables_are_read(write):
+def test_read_document_reads_all_sheets_of_a_workbook(write):
     book = files.xlsx(["Fee", 400.0], ["From", None, True], title="Fees", more={"Old": [["1999"]]})
     assert read_document(write("fees.xlsx", book)).text == "Fees\nFee\t400\nFrom\t\tTRUE\nOld\n1999".replace(
         "\t\t", "\t"
     )
 
 
-def test_nothing_in_a_foreign_page_leads_the_browser_away(write):
+def test_read_printable_removes_meta_script_and_iframe_from_markdown(write):
     path = write(
         "note.md",
         b"Text\n\n<meta http-equiv='refresh' content='0;url=http://x'><script>1</script><iframe src='x'></iframe>",
@@ -206,7 +206,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("wpd", b"\xffWPC\x10\0\0\0")]
 )
-def test_old_files_go_through_libreoffice(write, office, ending, head):
+def test_read_document_converts_old_office_files_with_libreoffice(write, office, ending, head):
     path = write(f"old.{ending}", head + docx(paragraph("The tenant pays.")))
     document = read_document(path)
     assert document.text == "The tenant pays." and document.notes == ("converted by LibreOffice",)
@@ -216,13 +216,13 @@ def test_old_files_go_through_libreoffice(write, office, ending, head):
         read_document(write(f"other.{ending}", b"something else"))
 
 
-def test_without_libreoffice_one_line_says_how_to_get_it(write, monkeypatch):
+def test_read_document_explains_how_to_install_libreoffice_when_missing(write, monkeypatch):
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", ("no-such-office",))
     with pytest.raises(DocumentError, match="needs LibreOffice, which is not installed: apt-get"):
         read_document(write("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
 
 
-def test_a_zip_that_is_cut_anywhere_never_crashes(write):
+def test_read_document_refuses_a_word_document_truncated_anywhere(write):
     whole = docx(paragraph("Term"))
     for cut in range(0, len(whole), 97):
         with pytest.raises(DocumentError):
@@ -230,7 +230,7 @@ def test_a_zip_that_is_cut_anywhere_never_crashes(write):
     assert zipfile.is_zipfile(write("whole.docx", whole))
 
 
-def test_a_number_that_a_style_gives_is_set_once(write):
+def test_read_printable_sets_a_paragraph_number_from_a_style_once(write):
     level = '<w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/><w:pStyle w:val="Clause"/></w:lvl>'
     lists = f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum>'
     lists += '<w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>'

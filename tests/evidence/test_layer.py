@@ -41,7 +41,7 @@ def streams(page: Any) -> list[str]:
     return [item.get_object().get_data().decode("ascii") for item in page["/Contents"].get_object()]
 
 
-def test_each_word_stands_where_the_widths_of_the_letters_before_it_end(tmp_path):
+def test_text_layer_positions_each_word_by_the_widths_of_preceding_letters(tmp_path):
     # R 1.2, e n 1, t 0.55, a space 0.55: 4.3 of 9.6 for the first word, and so on; a size of 20 stands 5 above the foot
     before, after = streams(written(tmp_path, Layer(UPRIGHT, 0.0, LINES)))
     assert before == "q\n"
@@ -65,13 +65,13 @@ def test_each_word_stands_where_the_widths_of_the_letters_before_it_end(tmp_path
         (2.0, "q 0.99939 0.0349 -0.0349 0.99939 1.80589 -3.45949 cm\n"),
     ],
 )
-def test_the_pages_own_drawing_is_turned_around_its_middle(tmp_path, turn, begin):
+def test_text_layer_rotates_the_page_drawing_around_its_centre(tmp_path, turn, begin):
     own = [b"0 0 m 9 9 l S"]
     first, middle, _ = streams(written(tmp_path, Layer(UPRIGHT, turn, LINES), drawings=own))
     assert first == begin and middle == own[0].decode()
 
 
-def test_a_page_of_several_drawings_keeps_all_of_them(tmp_path):
+def test_text_layer_keeps_all_content_streams_of_a_page(tmp_path):
     own = [b"0 0 m", b"9 9 l S"]
     found = streams(written(tmp_path, Layer(UPRIGHT, 0.0, LINES), drawings=own))
     assert found[1:-1] == [data.decode() for data in own]

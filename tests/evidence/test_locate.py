@@ -31,7 +31,7 @@ def words(match, doc) -> list[str]:
 
 
 @given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
-def test_any_slice_of_a_document_is_found_at_that_slice(text, data):
+def test_locate_finds_any_slice_of_a_document_at_its_offsets(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     quote = text[start:end]
@@ -41,7 +41,7 @@ def test_any_slice_of_a_document_is_found_at_that_slice(text, data):
 
 
 @given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
-def test_a_located_span_folds_to_the_folded_quote(text, data):
+def test_locate_returns_spans_that_fold_to_the_folded_quote(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     # the quote as another program would have rendered it
@@ -52,20 +52,20 @@ def test_a_located_span_folds_to_the_folded_quote(text, data):
             assert found == fold(quote, loose=True)
 
 
-def test_a_quote_that_is_found_by_its_letters_alone_is_fuzzy():
+def test_locate_marks_a_match_by_letters_only_as_fuzzy():
     marked = "The **Buyer** pays the price within thirty days of the invoice."
     [match] = locate(marked, document(f"1. {marked.replace('**', '')} 2. Title passes then."))
     assert (match.span, match.how, match.score) == ((3, 62), "fuzzy", 1.0)
 
 
-def test_exact_and_folded_places_are_alternatives_of_each_other():
+def test_locate_returns_exact_and_folded_matches_together():
     doc = document("The term is five years. Again: the\nterm is five  years. And the term is five years.")
     found = locate("the term is five years", doc)
     assert [match.how for match in found] == ["exact", "folded"]
     assert [match.span.start for match in found] == [60, 31]
 
 
-def test_a_word_inside_a_longer_word_comes_last_and_is_not_gold():
+def test_locate_ranks_a_match_inside_a_longer_word_last_and_prefer_whole_words_drops_that_match():
     doc = document("MAY 8: the affiliate (MA) may. MA signs. 1MA")
     found = locate("MA", doc)
     assert [match.whole for match in found] == [True, True, True, False]
@@ -74,18 +74,18 @@ def test_a_word_inside_a_longer_word_comes_last_and_is_not_gold():
 
 
 @pytest.mark.parametrize("quote", ["", "  \n", "\u00a0"])
-def test_a_blank_quote_is_nowhere(quote):
+def test_locate_finds_no_match_for_a_blank_quote(quote):
     assert locate(quote, document("some text")) == []
 
 
-def test_hyphens_and_case_are_given_up_only_when_all_else_fails():
+def test_locate_ignores_hyphens_and_case_only_without_a_stricter_match():
     doc = document("A NON-\nEXCLUSIVE license. A non-exclusive licence.")
     assert [m.span.start for m in locate("non-exclusive licen", doc)] == [28]
     assert locate("nonexclusive license", doc)[0].how == "folded"
     assert words(locate("nonexclusive license", doc)[0], doc) == ["NON-\nEXCLUSIVE license"]
 
 
-def test_omissions_are_found_in_order_and_close_together():
+def test_locate_finds_parts_around_omissions_in_order_and_close_together():
     doc = document("Notice. Either party may end it. Notice. On 30 days' notice, for cause, either party may end it.")
     [match] = locate("On 30 days' notice<omitted>either party may end it", doc)
     assert match.how == "parts" and match.score == 1.0
@@ -95,17 +95,17 @@ def test_omissions_are_found_in_order_and_close_together():
     assert match.spans[0].start == 33
 
 
-def test_pieces_in_another_order_are_still_found():
+def test_locate_finds_parts_in_another_order():
     doc = document("November 24, 2009. This Agreement takes effect on signature.")
     [match] = locate("This Agreement takes effect on signature.<omitted>November 24, 2009", doc)
     assert words(match, doc) == ["November 24, 2009", "This Agreement takes effect on signature."]
 
 
-def test_one_missing_piece_means_the_quote_is_not_there():
+def test_locate_finds_no_match_when_a_part_is_missing():
     assert locate("takes effect<omitted>on a Tuesday", document("It takes effect at once.")) == []
 
 
-def test_a_quote_runs_over_a_page_end():
+def test_locate_finds_a_quote_across_a_page_break():
     pages = [
         "ACME - CONFIDENTIAL\nThe Supplier shall keep all\nPage 1 of 3\nSource: ACME, 10-K, 2/3/2011",
         "ACME - CONFIDENTIAL\nrecords for five years.\nPage 2 of 3\nSource: ACME, 10-K, 2/3/2011",
@@ -118,12 +118,12 @@ def test_a_quote_runs_over_a_page_end():
     assert [doc.pages_of(span) for span in match.spans] == [[1], [2]]
 
 
-def test_a_quote_that_is_furniture_is_found_as_it_stands():
+def test_locate_finds_a_quote_that_is_page_furniture():
     doc = document("", "Head\nbody one\n1", "Head\nbody two\n2")
     assert [match.how for match in locate("Head", doc)] == ["exact", "exact"]
 
 
-def test_a_typo_is_found_and_its_likeness_stated():
+def test_locate_finds_a_quote_with_a_typo_and_gives_its_score():
     text = "Distributor shall not, and shall cause its Affiliates not to, sell any Competing Product in the Territory."
     doc = document(f"Preamble. {text} Afterwords.")
     [match] = locate(text.replace("Affiliates", "Afiliates").replace("sell any", "sell  an"), doc)
@@ -138,23 +138,23 @@ def test_a_typo_is_found_and_its_likeness_stated():
         "Distributor will never ever, under any circumstances at all, purchase a single Competing Product anywhere.",
     ],
 )
-def test_what_is_not_alike_is_absent(quote):
+def test_locate_finds_no_match_for_a_different_quote(quote):
     text = "Distributor shall not, and shall cause its Affiliates not to, sell any Competing Product in the Territory."
     assert locate(quote, document(text)) == []
 
 
-def test_paragraphs_that_the_page_parts_are_found():
+def test_locate_finds_paragraphs_separated_by_other_text():
     doc = document("This Agreement may be ended as follows:\n7.3 Effect of the end.\n(a) by either party, at any time.")
     [match] = locate("This Agreement may be ended as follows:\n\n(a) by either party, at any time.", doc)
     assert match.how == "parts"
     assert words(match, doc) == ["This Agreement may be ended as follows:", "(a) by either party, at any time."]
 
 
-def test_quote_that_ends_inside_a_ligature_is_no_match():
+def test_locate_refuses_a_match_that_ends_inside_a_ligature():
     assert locate("of", document("an oﬃce and a staﬀ")) == []
 
 
-def test_a_paragraph_of_twenty_characters_has_to_be_there_and_a_shorter_one_has_not():
+def test_locate_requires_paragraphs_of_20_characters_but_not_shorter_paragraphs():
     clauses = [f"The tenant shall repair the {part} of the house at its own cost and in good time." for part in PARTS]
     doc = document("\nFIGURE 7\n".join(clauses))
     quote = "\n".join([*clauses[:5], "{}", *clauses[5:]])
@@ -166,7 +166,7 @@ def test_a_paragraph_of_twenty_characters_has_to_be_there_and_a_shorter_one_has_
 PARTS = ("roof", "porch", "floor", "stairs", "fence", "gutter", "chimney", "cellar", "windows", "doors")
 
 
-def test_forty_characters_may_differ_in_two_and_fewer_in_none():
+def test_locate_allows_2_differences_in_40_characters_and_none_in_39():
     sentence = "abcdefghij" * 4
     wrong = sentence[:10] + "X" + sentence[11:30] + "Y" + sentence[31:]
     [match] = locate(wrong, document(f"so {sentence} it ends"))

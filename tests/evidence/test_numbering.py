@@ -53,7 +53,7 @@ def labels(root: Any, *depths: int, styles: Any = None) -> list[str]:
 THREE = (level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter"))
 
 
-def test_a_deeper_level_begins_anew_below_the_next_of_a_higher_one():
+def test_numbering_restarts_a_lower_level_after_the_next_higher_number():
     assert labels(numbering(*THREE), 0, 1, 1, 2, 2, 1, 2, 0, 1, 2) == [
         "1.", "1.1", "1.2", "(a)", "(b)", "1.3", "(a)", "2.", "2.1", "(a)",
     ]  # fmt: skip
@@ -68,18 +68,18 @@ def test_a_deeper_level_begins_anew_below_the_next_of_a_higher_one():
         ('<w:lvlRestart w:val="2"/>', ["1.", "1.1", "(a)", "1.2", "(a)", "2.", "2.1", "(a)"]),
     ],
 )
-def test_what_starts_a_level_anew_can_be_said(restart, expected):
+def test_numbering_follows_the_restart_setting_of_a_level(restart, expected):
     levels = (level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter", restart))
     assert labels(numbering(*levels), 0, 1, 2, 1, 2, 0, 1, 2) == expected
 
 
-def test_legal_numbers_are_all_digits_and_others_keep_their_forms():
+def test_numbering_uses_digits_for_legal_levels_and_the_given_form_otherwise():
     roman = level(0, "%1", "upperRoman")
     assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter")), 0, 0, 1) == ["I", "II", "II.a"]
     assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter", "<w:isLgl/>")), 0, 0, 1) == ["I", "II", "2.1"]
 
 
-def test_two_lists_of_one_count_go_on_unless_the_second_says_where_it_begins():
+def test_numbering_continues_a_shared_list_unless_a_start_override_is_given():
     num = '<w:num w:numId="{}"><w:abstractNumId w:val="9"/>{}</w:num>'
     override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{}"/></w:lvlOverride>'
 
@@ -104,7 +104,7 @@ def styles(*rows: tuple[str, str, str]) -> Any:
     return etree.fromstring(f'<w:styles xmlns:w="{NAMESPACE}">{inner}</w:styles>')
 
 
-def test_a_paragraph_has_the_number_of_its_style_or_of_the_style_below_that():
+def test_numbering_uses_the_style_of_a_paragraph_or_the_base_style():
     told = styles(
         ("Clause", "Base", ""),
         ("Base", "", '<w:numId w:val="1"/>'),

@@ -42,7 +42,7 @@ def part(size: int, packed: int, name: str = "a"):
         ([part((200 << 16) + 1, 1 << 16)], "unpacks to 200 times its size"),
     ],
 )
-def test_archive_above_a_limit_is_refused(parts, message):
+def test_check_sizes_refuses_an_archive_above_a_limit(parts, message):
     def check() -> None:
         shared.check_sizes(Path("a.docx"), parts, most_bytes=512 << 20, most_parts=20_000)
 
@@ -63,7 +63,7 @@ def test_archive_above_a_limit_is_refused(parts, message):
         (ToolkitError("as it is"), "^as it is$"),
     ],
 )
-def test_whatever_a_parser_raises_is_a_clear_error(error, message):
+def test_convert_parser_errors_turns_any_exception_into_a_toolkit_error(error, message):
     with pytest.raises(ToolkitError, match=message), shared.convert_parser_errors(Path("a.x"), "thing"):
         raise error
 
@@ -79,11 +79,11 @@ def test_whatever_a_parser_raises_is_a_clear_error(error, message):
         (date(2021, 5, 3), "2021-05-03"), (time(9, 30), "09:30:00"), ("x", "x"), (7, "7"),
     ],
 )  # fmt: skip
-def test_cells_as_a_sheet_shows_them(value, shown):
+def test_format_cell_returns_a_value_as_displayed_in_the_sheet(value, shown):
     assert excel.format_cell(value) == shown
 
 
-def test_a_sheet_of_too_many_cells_is_refused(tmp_path, monkeypatch):
+def test_excel_refuses_a_sheet_with_too_many_cells(tmp_path, monkeypatch):
     monkeypatch.setattr(excel, "_MOST_CELLS", 4)
     (tmp_path / "a.xlsx").write_bytes(files.xlsx(["a", "b", None], [None], ["c"]))
     assert excel.page(tmp_path / "a.xlsx").html.count("<td>") == 4 - 1
@@ -92,7 +92,7 @@ def test_a_sheet_of_too_many_cells_is_refused(tmp_path, monkeypatch):
         excel.page(tmp_path / "a.xlsx")
 
 
-def test_a_foreign_page_is_set_into_another():
+def test_cut_fragment_returns_the_safe_body_of_an_html_page():
     assert cut_fragment(" \n") == "" and cut_fragment("a & b") == "a &amp; b"
     assert cut_fragment("\ufeff<?xml version='1.0' encoding='x'?><p>a</p>") == "<p>a</p>"
     assert cut_fragment("<body>a<script>x</script>b<!-- c --><p>d</p></body>") == "ab<p>d</p>"
@@ -116,7 +116,7 @@ def test_a_foreign_page_is_set_into_another():
         (" <p> a </p> ", "a"),
     ],
 )
-def test_html_as_a_browser_breaks_it(html, text):
+def test_extract_text_breaks_html_lines_like_a_browser(html, text):
     assert extract_text(html) == text
 
 
@@ -137,7 +137,7 @@ def fixed(tag: int, minutes: int, *, head: int = 32) -> bytes:
     return bytes(head) + struct.pack("<HHIQ", 0x0040, tag, 6, ticks)
 
 
-def test_an_outlook_mail_field_by_field(tmp_path):
+def test_outlook_mail_page_shows_sender_date_and_html_body(tmp_path):
     tree: dict[str, object] = {
         "__properties_version1.0": fixed(0x0E06, 61),
         "__substg1.0_0C1A001F": wide("Ines"),
@@ -156,7 +156,7 @@ def test_an_outlook_mail_field_by_field(tmp_path):
     assert "<td>/o=EX</td>" in mails.page(mail(nobody, tmp_path)).html
 
 
-def test_attachments_without_a_name_and_mails_inside(tmp_path):
+def test_outlook_attachments_without_name_get_a_number_and_embedded_mail_becomes_html(tmp_path):
     inner = {"__properties_version1.0": fixed(0x0039, 5, head=24), "__substg1.0_0037001F": wide("Inner")}
     tree: dict[str, object] = {
         "__properties_version1.0": bytes(32),
@@ -168,7 +168,7 @@ def test_attachments_without_a_name_and_mails_inside(tmp_path):
     assert two.name == "fwd.html" and b"Inner" in two.data and b"1601-01-01 00:05 UTC" in two.data
 
 
-def test_a_mail_as_a_file(tmp_path):
+def test_eml_mail_page_and_attachments_are_read_with_unknown_charset(tmp_path):
     message = email.message.EmailMessage()
     message["Subject"] = "Notice"
     message.set_content("plain")
@@ -191,7 +191,7 @@ def test_a_mail_as_a_file(tmp_path):
     ("name", "plain"),
     [("a/b:c.txt", "a_b_c.txt"), (" . ", "attachment"), ("", "attachment"), ("a." + "e" * 30, "a." + "e" * 19)],
 )
-def test_make_safe_name_replaces_what_file_systems_refuse(name, plain):
+def test_make_safe_name_replaces_characters_that_file_systems_refuse(name, plain):
     assert folder.make_safe_name(name) == plain
 
 
@@ -204,7 +204,7 @@ def with_attached(*names: str) -> bytes:
     return message.as_bytes()
 
 
-def test_names_of_attachments_are_told_apart_and_cut_to_what_a_disk_takes(tmp_path):
+def test_list_folder_makes_attachment_names_unique_and_short_enough(tmp_path):
     (tmp_path / "a.eml").write_bytes(with_attached("same.txt", "same.txt", "SAME.txt"))
     (tmp_path / "b.eml").write_bytes(with_attached("3 x.txt", "x.txt", "x.txt", "2 x.txt"))
     names = [file.name for file in list_folder(tmp_path)]
@@ -222,7 +222,7 @@ def test_names_of_attachments_are_told_apart_and_cut_to_what_a_disk_takes(tmp_pa
 # ---------------------------------------------------------------- hostile parts of office files
 
 
-def test_a_word_document_whose_main_part_has_another_name_is_read(tmp_path):
+def test_read_document_reads_a_word_document_with_a_renamed_main_part(tmp_path):
     whole = files.docx(files.paragraph("Rent is due."), header1=f"<w:hdr {files.W}>{files.paragraph('Secret')}</w:hdr>")
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
@@ -247,7 +247,7 @@ ENTITY = '<!DOCTYPE x [<!ENTITY e "expanded">]>'
         (".docx", lambda: files.docx(files.paragraph("x")), "word/document.xml"),
     ],
 )
-def test_a_part_that_declares_entities_is_refused(tmp_path, suffix, whole, name, encoding):
+def test_read_document_refuses_a_part_that_declares_xml_entities(tmp_path, suffix, whole, name, encoding):
     with zipfile.ZipFile(io.BytesIO(whole())) as archive:
         parts = {part: archive.read(part) for part in archive.namelist()}
     text = re.sub(r"^<\?xml[^>]*>", "", parts[name].decode("utf-8")).lstrip()

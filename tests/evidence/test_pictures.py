@@ -19,7 +19,7 @@ def contract(samples):
     return read_document(next((samples / "cuad").rglob("*.[pP][dD][fF]")))
 
 
-def test_the_words_of_a_page_are_those_of_its_text_each_in_its_boxes(contract):
+def test_read_words_returns_the_words_of_the_page_text_with_their_boxes(contract):
     words = read_words(contract, 2)
     page = contract.pages[1]
     assert [contract.text[span.start : span.end] for span, _ in words] == contract.text[
@@ -31,7 +31,7 @@ def test_the_words_of_a_page_are_those_of_its_text_each_in_its_boxes(contract):
         assert boxes and all(0 <= box.left < box.right <= page.width and box.page == 2 for box in boxes)
 
 
-def test_print_is_grey_and_colour_stays_colour(contract, tmp_path):
+def test_draw_page_uri_draws_print_in_grey_png_and_colour_in_webp(contract, tmp_path):
     kind, picture = opened(draw_page_uri(contract.path, contract.pages[0], width=400))
     assert (kind, picture.width) == ("png", 400)
     path = tmp_path / "red.pdf"

@@ -58,7 +58,7 @@ RENDERINGS = {
 
 
 @pytest.mark.parametrize("rendering", RENDERINGS)
-def test_a_clause_is_found_through_each_parser_s_markup(rendering):
+def test_locate_finds_a_clause_in_the_markup_of_each_parser(rendering):
     [match] = locate(RENDERINGS[rendering], DOCUMENT)
     assert words(match).startswith("The Licensee shall pay") and words(match).rstrip(").”").endswith("Fee")
     assert len(words(match)) >= len(FEE) - 3
@@ -80,20 +80,20 @@ TABLES = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_table_is_found_by_its_cells(table):
+def test_locate_finds_a_table_row_by_its_cells(table):
     quote, row = TABLES[table]
     [match, *_] = locate(quote, DOCUMENT)
     assert words(match).split() == row.split()
 
 
-def test_a_table_is_found_where_the_page_has_it_column_by_column():
+def test_locate_finds_a_table_that_the_page_prints_by_columns():
     quote = "| Service | Price |\n|---|---|\n| Salvage tow | £1,900 |\n| Berth, per night | £37.20 |"
     [match] = locate(quote, DOCUMENT)
     assert set(words(match).split()) >= {"Salvage", "Berth,", "1,900", "37.20"} or "£1,900" in words(match)
     assert "Leith" not in words(match) and "Fresh water" not in words(match)
 
 
-def test_a_missing_cell_is_said_and_a_row_of_another_table_is_absent():
+def test_pieces_of_a_table_row_report_a_missing_cell_and_a_row_with_another_number_is_absent():
     placement = place_pieces("CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa", DOCUMENT)
     text = "CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa"
     assert [text[slice(*span)] for span in placement.added] == ["renewed to 2031 in Ottawa"]
@@ -102,13 +102,13 @@ def test_a_missing_cell_is_said_and_a_row_of_another_table_is_absent():
 
 
 @given(st.sampled_from(["**{}**", "<b>{}</b>", "$ {} $", "| {} |", "# {}"]), st.data())
-def test_what_a_document_lacks_is_not_found_through_markup(frame, data):
+def test_locate_finds_no_match_for_foreign_words_in_markup(frame, data):
     stranger = data.draw(st.permutations("barge ferry lighter tender cutter ketch yawl sloop smack hooker".split()))
     assert locate(frame.format(" ".join(stranger)), DOCUMENT) == []
 
 
 @given(st.integers(0, len(FEE) - 30), st.integers(30, 90), st.sampled_from(["**", "_", "$", "`"]))
-def test_markup_between_words_changes_no_place(start, length, sign):
+def test_locate_returns_the_same_span_with_markup_between_words(start, length, sign):
     piece = FEE[start : start + length].strip()
     plain, marked = locate(piece, DOCUMENT), locate(piece.replace(" ", f" {sign} "), DOCUMENT)
     kept = [char for char in piece if char.isalnum()]
@@ -116,13 +116,13 @@ def test_markup_between_words_changes_no_place(start, length, sign):
         assert abs(marked[0].span.start - plain[0].span.start) <= 3 and abs(marked[0].span.end - plain[0].span.end) <= 3
 
 
-def test_cells_and_letters_of_markup():
+def test_cells_of_and_letters_of_remove_markup():
     text = "A & \\multicolumn{2}{l}{B} \\\\ [C](u) &amp; D"
     assert letters_of(text).text == "abcd"
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []
 
 
-def test_pieces_apart_stay_apart_and_a_word_that_stands_everywhere_has_no_place():
+def test_text_pieces_stay_separate_when_distant_and_a_frequent_word_is_not_located():
     placement = place_text(TEXT[:40] + "\n" + TEXT[-40:], DOCUMENT)
     assert sum(span.end - span.start for piece in placement.pieces for span in piece.places[0]) <= 80
     everywhere = Document("a.txt", "The Licensee shall pay. " * 9)
@@ -144,7 +144,7 @@ def paged(*bodies: str) -> Document:
 SECRET = "Each party keeps the terms of this deed secret."
 
 
-def test_a_stated_page_chooses_between_equal_places_and_never_overrules_the_words():
+def test_locate_uses_the_stated_page_only_to_choose_between_equal_matches():
     document = paged(f"Water. {SECRET}", "Grain and its price.", f"Rent. {SECRET}")
     assert [document.pages_of(match.span) for match in locate(SECRET, document, page=3)] == [[3], [1]]
     assert document.pages_of(locate(SECRET, document, page=2)[0].span) == [1]

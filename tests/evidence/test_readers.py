@@ -20,7 +20,7 @@ def contract(samples):
     return next((samples / "cuad").rglob("TESSALINE*.pdf"))
 
 
-def test_pages_tile_the_text(contract):
+def test_pages_of_a_pdf_cover_the_whole_text_in_order(contract):
     document = read_document(contract)
     assert [page.number for page in document.pages] == list(range(1, len(PdfReader(contract).pages) + 1))
     assert document.pages[0].span.start == 0 and document.pages[-1].span.end == len(document.text)
@@ -37,7 +37,7 @@ def test_read_title_returns_the_title_of_the_metadata(tmp_path):
     assert read_title(tmp_path / "guide.pdf") == "Guide to the Höfe"
 
 
-def test_pages_of_a_span(contract):
+def test_pages_of_returns_the_pages_of_a_span(contract):
     document = read_document(contract)
     second = document.pages[1].span
     assert document.pages_of(Span(second.start, second.start + 5)) == [2]
@@ -45,7 +45,7 @@ def test_pages_of_a_span(contract):
     assert document.pages_of(Span(0, len(document.text))) == [page.number for page in document.pages]
 
 
-def test_boxes_cover_the_words_and_nothing_else(contract):
+def test_find_boxes_covers_exactly_the_located_words(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
     [box, *_] = find_boxes(document, match.span)
@@ -62,13 +62,13 @@ def test_boxes_cover_the_words_and_nothing_else(contract):
     assert fold(under) and fold(under) in fold("SOFTWARE LICENSE AND HOSTING AGREEMENT")
 
 
-def test_boxes_of_a_passage_over_two_pages(contract):
+def test_find_boxes_returns_boxes_on_both_pages_of_a_passage(contract):
     document = read_document(contract)
     end = document.pages[0].span.end
     assert {box.page for box in find_boxes(document, Span(end - 60, end + 60))} == {1, 2}
 
 
-def test_drawing_marks_the_words_in_colour(contract):
+def test_draw_spans_marks_the_words_in_yellow(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
     picture = draw_spans(document, [match.span], scale=1.0)[1]
@@ -79,7 +79,7 @@ def test_drawing_marks_the_words_in_colour(contract):
     assert picture.getpixel((5, 5)) == (255, 255, 255)
 
 
-def test_boxes_follow_a_rotated_page(contract, tmp_path):
+def test_find_boxes_follows_a_rotated_page(contract, tmp_path):
     writer = PdfWriter()
     writer.add_page(PdfReader(contract).pages[0]).rotate(90)
     writer.write(tmp_path / "turned.pdf")
@@ -107,7 +107,7 @@ def pdf_bytes(writer: PdfWriter) -> bytes:
     return out.getvalue()
 
 
-def test_an_encrypted_pdf_says_so(contract, write):
+def test_read_document_reports_an_encrypted_pdf(contract, write):
     writer = PdfWriter(clone_from=contract)
     writer.encrypt("secret", algorithm="RC4-128")
     with pytest.raises(DocumentError, match="encrypted; remove the password"):
@@ -115,7 +115,7 @@ def test_an_encrypted_pdf_says_so(contract, write):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9])
-def test_a_truncated_pdf_is_an_error_or_what_is_left_of_it(contract, write, share):
+def test_read_document_reads_a_truncated_pdf_partly_or_reports_damage(contract, write, share):
     data = contract.read_bytes()
     try:
         document = read_document(write("cut.pdf", data[: int(len(data) * share)]))
@@ -138,18 +138,18 @@ def test_a_truncated_pdf_is_an_error_or_what_is_left_of_it(contract, write, shar
         ("film.mp4", b"ftyp", "no reader for .mp4; supported:"),
     ],
 )
-def test_bad_files_are_clear_errors(write, name, data, message):
+def test_read_document_reports_an_invalid_file(write, name, data, message):
     with pytest.raises(DocumentError, match=message):
         read_document(write(name, data))
 
 
-def test_a_missing_file_is_a_clear_error(tmp_path):
+def test_read_document_reports_a_missing_file(tmp_path):
     for name in ("no.pdf", "no.txt", "no"):
         with pytest.raises(DocumentError, match="cannot be read"):
             read_document(tmp_path / name)
 
 
-def test_a_scan_has_no_text(tmp_path):
+def test_read_document_finds_no_text_in_a_scan(tmp_path):
     Image.new("RGB", (200, 300), "white").save(tmp_path / "scan.pdf")
     document = read_document(tmp_path / "scan.pdf")
     assert not document.has_text and len(document.pages) == 1
@@ -157,7 +157,7 @@ def test_a_scan_has_no_text(tmp_path):
 
 
 @pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.slow)])
-def test_thousands_of_pages(write, count):
+def test_read_document_reads_a_pdf_with_thousands_of_pages(write, count):
     pages = (words(50, 150, f"Clause {number} binds the parties.") for number in range(1, count + 1))
     document = read_document(write("long.pdf", made(*pages)))
     assert len(document.pages) == count
@@ -166,7 +166,7 @@ def test_thousands_of_pages(write, count):
     assert find_boxes(document, match.span)[0].page == count - 13
 
 
-def test_text_is_kept_character_for_character(write):
+def test_read_document_keeps_every_character_of_a_text_file(write):
     text = "\ufeffARTICLE I\r\nDefinitions\x0c\n\ttab  and 𝒳"
     document = read_document(write("a.txt", text))
     assert document.text == text and document.pages == ()

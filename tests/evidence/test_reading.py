@@ -73,7 +73,7 @@ def located(document: Document) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("name", "lines"), [("agreement.txt", 24), ("skeleton.txt", 3), ("outline.txt", 40)])
-def test_quotes_are_located_as_ever(name, lines, golden):
+def test_located_quotes_match_golden_file(name, lines, golden):
     golden(f"evidence/located-{name}", "\n".join(located(paged(name, lines=lines))) + "\n")
 
 
@@ -95,7 +95,7 @@ NASTY = [
 ]
 
 
-def test_letters_are_folded_as_ever(golden):
+def test_folding_and_alignment_match_golden_file(golden):
     told = []
     for text in NASTY:
         for loose in (False, True):
@@ -154,7 +154,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_read_as_ever(name, tmp_path, golden):
+def test_read_printable_and_attachments_match_golden_file(name, tmp_path, golden):
     (tmp_path / name).write_bytes(FILES[name])
     page = read_printable(tmp_path / name)
     assert page is not None
@@ -163,5 +163,5 @@ def test_a_file_is_read_as_ever(name, tmp_path, golden):
     golden(f"evidence/{name}.txt", "\n".join(told).replace(str(tmp_path), "") + "\n")
 
 
-def test_html_gives_its_visible_text(golden):
+def test_extract_text_of_html_matches_golden_file(golden):
     golden("evidence/markup.txt", extract_text(HTML) + "\n")

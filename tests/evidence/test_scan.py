@@ -69,7 +69,7 @@ def scan(tmp_path: Path) -> Path:
     return tmp_path / "scan.pdf"
 
 
-def test_a_page_that_cannot_be_drawn_is_named_and_the_others_are_read(tmp_path, engine):
+def test_read_scan_names_a_page_that_cannot_be_drawn_and_reads_the_others(tmp_path, engine):
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>"
     tree = b"<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>"
     path = tmp_path / "half.pdf"
@@ -81,7 +81,7 @@ def test_a_page_that_cannot_be_drawn_is_named_and_the_others_are_read(tmp_path, 
     assert found.document.notes[-1].startswith("not read by OCR: page 2 is damaged and cannot be drawn")
 
 
-def test_the_words_are_in_the_pdf_for_every_reader_and_not_on_the_page(scan, tmp_path, engine):
+def test_read_scan_adds_an_invisible_text_layer_for_every_pdf_reader(scan, tmp_path, engine):
     before = read_document(scan)
     found = read_scan(before, tmp_path / "read.pdf", engine)
     assert found is not None and found.confidence == {"2": 0.9}
@@ -98,7 +98,7 @@ def test_the_words_are_in_the_pdf_for_every_reader_and_not_on_the_page(scan, tmp
 
 
 @pytest.mark.parametrize("turned", [90, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (0, 180, 270))])
-def test_boxes_stand_where_the_engine_saw_the_words(scan, tmp_path, engine, turned):
+def test_read_scan_text_layer_has_boxes_at_the_ocr_positions(scan, tmp_path, engine, turned):
     writer = pypdf.PdfWriter(clone_from=scan)
     writer.pages[1].rotate(turned)
     writer.pages[1].cropbox = pypdf.generic.RectangleObject((20, 30, 560, 800))
@@ -115,13 +115,13 @@ def test_boxes_stand_where_the_engine_saw_the_words(scan, tmp_path, engine, turn
     assert 350 * points < min(box.left for box in marked) < 600 * points
 
 
-def test_the_same_scan_gives_the_same_bytes(scan, tmp_path, engine):
+def test_read_scan_writes_the_same_bytes_for_the_same_scan(scan, tmp_path, engine):
     for name in ("one.pdf", "two.pdf"):
         read_scan(read_document(scan), tmp_path / name, engine)
     assert (tmp_path / "one.pdf").read_bytes() == (tmp_path / "two.pdf").read_bytes()
 
 
-def test_pages_with_text_are_left_alone_and_blank_pages_are_no_scan(tmp_path, engine, monkeypatch):
+def test_read_scan_skips_pages_with_text_and_blank_pages(tmp_path, engine, monkeypatch):
     (tmp_path / "text.pdf").write_bytes(files.pdf("A page with text."))
     assert read_scan(read_document(tmp_path / "text.pdf"), tmp_path / "out.pdf", engine) is None
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: [])
@@ -133,11 +133,11 @@ def test_pages_with_text_are_left_alone_and_blank_pages_are_no_scan(tmp_path, en
 @pytest.mark.parametrize(
     "angle", [pytest.param(-3.0, marks=pytest.mark.slow), 0.0]
 )  # tests of the details have the others
-def test_the_angle_of_a_page_is_found(angle):
+def test_measure_skew_returns_the_angle_of_a_page(angle):
     assert measure_skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
 
 
-def test_lines_are_read_from_top_to_bottom_and_left_to_right():
+def test_sort_lines_orders_lines_from_top_to_bottom_and_left_to_right():
     boxes = [(300, 10, 400, 30, "right"), (10, 12, 90, 32, "left"), (10, 50, 90, 70, "below")]
     assert [line.text for line in sort_lines([TextLine(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
 
@@ -145,7 +145,7 @@ def test_lines_are_read_from_top_to_bottom_and_left_to_right():
 # ---------------------------------------------------------------- engines
 
 
-def test_the_engine_is_chosen_by_language_and_by_what_is_there(monkeypatch):
+def test_choose_ocr_selects_an_installed_engine_for_the_languages(monkeypatch):
     monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.missing", lambda language: "")
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
     assert choose_ocr("cs-CZ") == Ocr("rapidocr", "cs")
@@ -164,7 +164,7 @@ def test_the_engine_is_chosen_by_language_and_by_what_is_there(monkeypatch):
         choose_ocr("en", "magic")
 
 
-def test_tesseract_s_table_becomes_lines():
+def test_tesseract_parse_table_joins_words_into_lines_with_confidence():
     head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
     rows = ["5\t1\t1\t1\t1\t1\t10\t20\t30\t10\t90\tThe", '5\t1\t1\t1\t1\t2\t50\t18\t30\t14\t80\t"fee"']
     rows += ["5\t1\t1\t1\t2\t1\t10\t40\t9\t9\t-1\t ", "4\t1\t1\t1\t2\t0\t10\t40\t9\t9\t-1\t"]
@@ -173,14 +173,14 @@ def test_tesseract_s_table_becomes_lines():
     assert line.confidence == pytest.approx((0.9 * 3 + 0.8 * 5) / 8)
 
 
-def test_without_tesseract_the_package_is_named(monkeypatch):
+def test_tesseract_missing_names_the_packages_to_install(monkeypatch):
     tesseract._list_installed.cache_clear()
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert tesseract.missing("cs") == "Tesseract is not installed: apt-get install tesseract-ocr tesseract-ocr-ces"
     tesseract._list_installed.cache_clear()
 
 
-def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
+def test_tesseract_receives_several_languages_at_once(tmp_path, monkeypatch):
     command = tmp_path / "tesseract"
     listed = 'if [ "$1" = --list-langs ]; then printf "List\\nces\\neng\\n"; exit; fi\n'
     command.write_text(f'#!/bin/sh\n{listed}echo "$*" > "$0.given"\necho level\n', encoding="utf-8")
@@ -195,7 +195,7 @@ def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
     tesseract.open.cache_clear()
 
 
-def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words(tmp_path, monkeypatch):
+def test_tesseract_receives_a_grey_png_and_its_error_message_is_reported(tmp_path, monkeypatch):
     command = tmp_path / "tesseract"
     listed = 'if [ "$1" = --list-langs ]; then echo "List of languages"; echo eng; exit; fi\n'
     command.write_text(f'#!/bin/sh\n{listed}cat > "$0.png"\necho "no such layout" >&2\nexit 1\n', encoding="utf-8")
@@ -211,7 +211,7 @@ def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words
     tesseract.open.cache_clear()
 
 
-def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine, monkeypatch):
+def test_read_scan_reports_a_pdf_that_cannot_take_a_text_layer(scan, tmp_path, engine, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise pypdf.errors.PdfReadError("broken")
 
@@ -222,7 +222,7 @@ def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine
 
 @pytest.mark.extra
 @pytest.mark.slow
-def test_rapidocr_reads_a_page_that_lies_askew(tmp_path):
+def test_rapidocr_reads_a_skewed_page(tmp_path):
     page = Image.new("L", (1240, 500), 255)
     pen = ImageDraw.Draw(page)
     for row, line in enumerate(["This Agreement is made between Alder Mills and Birch Foods.", "1. Term. Five years."]):

@@ -29,7 +29,7 @@ from tests.evidence.test_geometry import made, words
         ({"text": 5, "inner": {"text": "a"}}, "a"),
     ],
 )
-def test_the_text_of_an_export(tmp_path, data, text):
+def test_export_reader_returns_the_text_of_a_json_export(tmp_path, data, text):
     (tmp_path / "a.json").write_text("\ufeff" + json.dumps(data), encoding="utf-8")
     assert export.read(tmp_path / "a.json").text == text
 
@@ -47,7 +47,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (PermissionError(13, "Permission denied"), "does not start: Permission denied"),
     ],
 )
-def test_a_program_that_does_not_start_or_end(tmp_path, monkeypatch, raised, message):
+def test_libreoffice_reader_reports_a_program_that_fails_to_start_or_times_out(tmp_path, monkeypatch, raised, message):
     def run(*_: object, **options: object) -> None:
         assert options["seconds"] == 180
         raise raised
@@ -62,7 +62,7 @@ def test_a_program_that_does_not_start_or_end(tmp_path, monkeypatch, raised, mes
 @pytest.mark.parametrize(
     ("said", "shown"), [(b"", "cannot convert this file$"), (b"first\nlast " + b"x" * 200, r"\(last x{115}\)$")]
 )
-def test_a_program_that_makes_nothing_is_quoted(tmp_path, monkeypatch, said, shown):
+def test_libreoffice_reader_quotes_the_output_of_a_program_without_result(tmp_path, monkeypatch, said, shown):
     asked: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> SimpleNamespace:
@@ -83,7 +83,7 @@ def test_a_program_that_makes_nothing_is_quoted(tmp_path, monkeypatch, said, sho
 # ---------------------------------------------------------------- documents
 
 
-def test_what_can_be_read_is_known_by_its_ending(tmp_path):
+def test_is_readable_and_has_page_depend_on_the_file_suffix(tmp_path):
     assert is_readable(parse_location("a.PDF")) and not is_readable(parse_location("a.mp4"))
     assert (
         has_page(parse_location("a.docx"))
@@ -95,7 +95,7 @@ def test_what_can_be_read_is_known_by_its_ending(tmp_path):
     assert read_document(tmp_path / "No. 4").text == "Words"
 
 
-def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
+def test_read_document_names_the_file_when_a_reader_fails(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("x", encoding="utf-8")
 
     def fail(path: object) -> None:
@@ -115,11 +115,11 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
         ("é“", "é“"),
     ],
 )
-def test_spaces_and_hyphens_of_a_pdf_are_plain(raw, clean):
+def test_clean_text_replaces_special_spaces_and_hyphens_of_a_pdf(raw, clean):
     assert pdf.clean_text(raw) == clean
 
 
-def test_a_word_file_without_a_text_is_named(tmp_path):
+def test_word_reader_names_a_file_without_text(tmp_path):
     (tmp_path / "a.docx").write_bytes(files.pack({"word/styles.xml": f"<w:styles {files.W}/>"}))
     with pytest.raises(DocumentError, match=r"a\.docx: no text in it \(word/document\.xml\)"):
         word.page(tmp_path / "a.docx")

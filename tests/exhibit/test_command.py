@@ -36,12 +36,12 @@ def test_help_lists_verbs_and_exit_codes(capsys):
     assert main([]) == 2 and "usage: exhibit" in capsys.readouterr().err
 
 
-def test_version_is_that_of_the_package(monkeypatch, capsys):
+def test_version_flag_prints_package_version(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["exhibit", "--version"])
     assert main() == 0 and capsys.readouterr().out == f"exhibit {exhibit.__version__}\n"
 
 
-def test_own_flags_are_taken_out_before_the_verb_gets_its_arguments(monkeypatch):
+def test_global_flags_are_removed_before_verb_receives_arguments(monkeypatch):
     received: list[list[str]] = []
     monkeypatch.setattr(doctor, "main", lambda words: received.append(words) or 5)
     assert main(["--quiet", "doctor", "a", "--verbose", "--", "--quiet", "b"]) == 5
@@ -58,7 +58,7 @@ def test_own_flags_are_taken_out_before_the_verb_gets_its_arguments(monkeypatch)
         (["search", "--", "--inspect"], "exhibit.rag.__main__", ["search", "--", "--inspect"]),
     ],
 )
-def test_a_mode_of_a_verb_is_handled_by_its_own_function(argv, target, arguments, monkeypatch):
+def test_mode_flag_of_verb_calls_function_of_that_mode(argv, target, arguments, monkeypatch):
     received: list[list[str]] = []
     monkeypatch.setattr(f"{target}.main", lambda words: received.append(words) or 0)
     assert main(argv) == 0 and received == [arguments]
@@ -75,7 +75,7 @@ def test_a_mode_of_a_verb_is_handled_by_its_own_function(argv, target, arguments
         ),
     ],
 )
-def test_an_unknown_name_gets_a_suggestion(argv, lines, capsys):
+def test_unknown_verb_or_converter_gets_suggestion(argv, lines, capsys):
     assert main(argv) == 2
     assert capsys.readouterr().err.splitlines() == lines
 
@@ -90,7 +90,7 @@ def test_an_unknown_name_gets_a_suggestion(argv, lines, capsys):
         (["evaluate", "--limit", "ten"], "invalid int value: 'ten'", "usage: exhibit evaluate [flags] BUNDLE"),
     ],
 )
-def test_a_usage_error_is_three_lines(argv, error, nearest, capsys):
+def test_usage_error_prints_three_lines_with_hint(argv, error, nearest, capsys):
     with pytest.raises(SystemExit) as ended:
         main(argv)
     lines = capsys.readouterr().err.splitlines()
@@ -101,7 +101,7 @@ def test_a_usage_error_is_three_lines(argv, error, nearest, capsys):
 @pytest.mark.parametrize(
     "words", ["validate", "ask", "convert cuad", "evaluate", "index --inspect", "export", "doctor"]
 )
-def test_help_of_a_verb_names_commands_as_they_were_called(words, capsys):
+def test_help_of_verb_shows_exhibit_command_names(words, capsys):
     try:
         main([*words.split(), "--help"])
     except SystemExit as ended:
@@ -111,7 +111,7 @@ def test_help_of_a_verb_names_commands_as_they_were_called(words, capsys):
     assert "python -m" not in shown and "evaluate_rag.py" not in shown
 
 
-def test_commands_keep_their_names_outside_exhibit():
+def test_rename_commands_acts_only_inside_exhibit_invocation():
     assert rename_commands("python evaluate_rag.py --help") == "python evaluate_rag.py --help"
     with set_invocation(Invocation(list_spellings())):
         assert rename_commands("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
@@ -135,7 +135,7 @@ def test_convert_passes_arguments_to_the_converter(monkeypatch):
     assert main(["convert", "cuad", "--out", "y"]) == 0 and received[1:] == [(own, ["--out", "y"])]
 
 
-def test_user_modules_with_the_names_of_rooms_stay_importable(tmp_path):
+def test_user_modules_named_like_subpackages_stay_importable(tmp_path):
     names = ("schemas", "rag", "evaluation", "storage")
     for name in names:
         (tmp_path / f"{name}.py").write_text("OWNER = 'user'\n", encoding="utf-8")

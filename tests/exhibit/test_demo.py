@@ -9,7 +9,7 @@ import pytest
 from exhibit import demo
 
 
-def test_without_a_browser_one_sample_is_left_out_and_named(monkeypatch, capsys):
+def test_choose_samples_leaves_out_contractnli_without_browser(monkeypatch, capsys):
     monkeypatch.setattr(demo, "find_browser", lambda: None)
     assert demo.choose_samples(None) == [name for name in demo.SAMPLES if name != "contractnli"]
     assert "the sample of contractnli is left out" in capsys.readouterr().err
@@ -26,7 +26,7 @@ def test_without_a_browser_one_sample_is_left_out_and_named(monkeypatch, capsys)
         if name != "contractnli"
     ],
 )
-def test_the_other_samples_are_converted_without_one(name, samples, convert, monkeypatch, tmp_path):
+def test_demo_samples_convert_without_browser(name, samples, convert, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_BROWSER", str(tmp_path / "no-browser-here"))
     bundle = convert(name, "--source", samples / name)
     printing = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["printing"]
@@ -47,7 +47,7 @@ def steps(monkeypatch, tmp_path):
     return done, codes
 
 
-def test_every_step_of_a_demo_is_done_on_what_the_one_before_made(steps, samples, tmp_path, capsys):
+def test_demo_runs_each_step_on_output_of_previous_step(steps, samples, tmp_path, capsys):
     done, _ = steps
     bundle = tmp_path / "datasets_out" / "cuad"
     assert demo.main(["--only", "cuad", "--out", str(tmp_path), "--run-name", "first"]) == 0
@@ -72,7 +72,7 @@ def test_every_step_of_a_demo_is_done_on_what_the_one_before_made(steps, samples
     ("fails", "after"),
     [("validate", ["validate"]), ("check", ["validate", "check"]), ("show", ["validate", "check", "show"])],
 )
-def test_a_step_that_fails_ends_the_demo_with_its_code(fails, after, steps, tmp_path):
+def test_demo_stops_at_failing_step_with_its_exit_code(fails, after, steps, tmp_path):
     done, codes = steps
     codes[fails] = 3
     assert demo.main(["--only", "cuad", "--out", str(tmp_path)]) == 3

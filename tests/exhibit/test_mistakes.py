@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
     ],
 )
-def test_a_mistake_gets_one_line_with_its_remedy(words, line, folder, capsys):
+def test_common_mistake_prints_single_error_line_with_remedy(words, line, folder, capsys):
     assert main(words.split()) in (1, 2)
     shown = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
     assert len(shown) == 1 and line in shown[0]

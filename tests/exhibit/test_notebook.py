@@ -20,7 +20,7 @@ def converted(samples, tmp_path):
     return exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "cuad", max_documents=1, jobs=1)
 
 
-def test_a_conversion_shows_its_counts_and_is_loaded(converted):
+def test_convert_result_shows_counts_and_loads_bundle(converted):
     drawn = converted._repr_html_()
     assert "<th scope='row'>documents</th><td>1</td>" in drawn and "README.md" in drawn
     bundle = converted.load()
@@ -37,7 +37,7 @@ def test_a_conversion_shows_its_counts_and_is_loaded(converted):
     assert "cuad" in repr(bundle) and "licence" in bundle._repr_html_()
 
 
-def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
+def test_load_describes_bundle_without_metadata_and_reports_missing_folder_or_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = write_bundle(tmp_path / "leases")
     bundle = exhibit.load(folder)
@@ -64,7 +64,7 @@ def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
         exhibit.load("nowhere")
 
 
-def test_gold_on_several_pages_is_one_sheet(tmp_path, monkeypatch):
+def test_bundle_show_joins_pages_of_gold_into_single_image(tmp_path, monkeypatch):
     pages = [Image.new("RGB", (30, 20), "red"), Image.new("RGB", (40, 10), "blue")]
     asked = []
     drawn = [SimpleNamespace(picture=page) for page in pages]
@@ -80,7 +80,7 @@ def test_gold_on_several_pages_is_one_sheet(tmp_path, monkeypatch):
     assert bundle.show(3, scale=0.5) is pages[0] and asked[1][2] == 0.5
 
 
-def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
+def test_convert_rejects_unknown_option_or_converter(samples, tmp_path, capsys):
     with pytest.raises(exhibit.ToolkitError, match="unrecognized arguments: --colour red; see exhibit convert cuad"):
         exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", options={"colour": "red"})
     with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'"):
@@ -88,7 +88,7 @@ def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path, monkeypatch):
+def test_convert_passes_arguments_as_converter_options(converted, tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(conversion.command, "convert", lambda _, options: told.append(options) or converted.info)
     monkeypatch.chdir(tmp_path)
@@ -109,7 +109,7 @@ def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path,
     assert given["patch"] == ["a.jsonl", "b.jsonl"] and str(given["out"]) == str(tmp_path / "x")
 
 
-def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(converted, samples, tmp_path, monkeypatch):
+def test_convert_runs_in_thread_with_running_event_loop(converted, samples, tmp_path, monkeypatch):
     """Playwright and the page fetcher each start an event loop, which fails in a thread that already runs one."""
 
     async def fetched() -> object:
@@ -122,7 +122,7 @@ def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(convert
     assert asyncio.run(cell()).info == converted.info
 
 
-def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch):
+def test_evaluate_result_shows_figures_and_compare_shows_differences(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     folder = write_bundle(tmp_path / "<leases>")
     fixed = {"embedder": "hashing", "output_dir": tmp_path / "results", "settings": {"report_cases": 0}, "threads": 1}
@@ -145,7 +145,7 @@ def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch
         exhibit.compare(tmp_path / "nowhere", after)
 
 
-def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_path, monkeypatch):
+def test_evaluate_on_two_datasets_adds_all_column_and_reports_failures(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     folders = [write_bundle(tmp_path / name) for name in ("alder", "birch")]
 
@@ -178,7 +178,7 @@ def _datasets_of(run: exhibit.Run) -> set[str]:
 
 
 @pytest.mark.parametrize(("module", "ask"), [("pandas", lambda b: b.questions), ("datasets", lambda b: b.dataset())])
-def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkeypatch):
+def test_missing_library_error_names_notebook_extra(module, ask, tmp_path, monkeypatch):
     bundle = exhibit.load(write_bundle(tmp_path / "leases"))
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
@@ -187,13 +187,13 @@ def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkey
         ask(bundle)
 
 
-def test_names_are_listed_and_others_refused():
+def test_exhibit_module_lists_public_names_and_refuses_unknown_names():
     assert {"load", "convert", "evaluate", "compare"} < set(dir(exhibit))
     with pytest.raises(AttributeError, match="the names are Bundle, Comparison"):
         exhibit.lod  # noqa: B018
 
 
-def test_a_bundle_of_the_hub_is_loaded_from_its_cache_and_called_by_its_address(tmp_path, monkeypatch):
+def test_load_fetches_hub_bundle_at_revision_and_shows_its_address(tmp_path, monkeypatch):
     folder = write_bundle(tmp_path / "leases")
     asked = []
 
@@ -206,6 +206,6 @@ def test_a_bundle_of_the_hub_is_loaded_from_its_cache_and_called_by_its_address(
     assert asked == [("me/leases", "v1")] and len(bundle.bundle.questions) == 9 and "hf://me/leases@abc" in repr(bundle)
 
 
-def test_a_converter_that_is_not_there_is_refused_with_those_that_are(tmp_path):
+def test_convert_lists_available_converters_when_name_is_unknown(tmp_path):
     with pytest.raises(ToolkitError, match="no converter 'none'; the converters are .*cuad"):
         exhibit.convert("none", out=tmp_path / "x")

@@ -39,13 +39,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-def test_it_names_every_call_of_a_notebook():
+def test_notebook_contains_every_call_of_notebook_api():
     text = "\n".join("".join(cell["source"]) for cell in code_cells())
     calls = ("exhibit.load(", "bundle.show(33", "exhibit.convert(", "exhibit.evaluate(", "exhibit.compare(")
     assert all(call in text for call in (*calls, "bundle.questions", "bundle.gold", "bundle.dataset("))
 
 
-def test_its_cells_run_one_after_the_other(folder, monkeypatch):
+def test_notebook_cells_run_in_order(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
     # one contract and no model: what the cells call is the same, and quick
@@ -64,7 +64,7 @@ def test_its_cells_run_one_after_the_other(folder, monkeypatch):
     assert names["compared"].overlap.asked == len(names["usual"].rows) == 8
 
 
-def test_what_it_shows_is_saved_in_it():
+def test_notebook_file_contains_output_of_its_cells():
     cells = code_cells()
     assert NOTEBOOK.stat().st_size < MOST
     assert all(cell["outputs"] for cell in cells[1:]), "every cell but the imports shows something"
@@ -82,7 +82,7 @@ def test_what_it_shows_is_saved_in_it():
 
 @pytest.mark.slow
 @pytest.mark.extra
-def test_jupyter_runs_it_from_top_to_bottom(folder):
+def test_jupyter_runs_notebook_from_top_to_bottom(folder):
     from docs.notebook import execute  # needs the extras notebook and test
 
     book = execute(NOTEBOOK, folder)

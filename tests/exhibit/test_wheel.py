@@ -62,7 +62,7 @@ def programs(dist: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_wheel_is_small_and_holds_every_room_below_one_name(dist):
+def test_wheel_is_small_and_contains_all_modules_below_exhibit(dist):
     [wheel] = dist.glob("*.whl")
     [sdist] = dist.glob("*.tar.gz")
     packed = {info.filename: info.compress_size for info in zipfile.ZipFile(wheel).infolist()}
@@ -84,7 +84,7 @@ MODULES = ("exhibit", "schemas", "rag", "evaluation")
 
 
 @pytest.mark.parametrize("order", [MODULES, MODULES[::-1]], ids=["exhibit first", "exhibit last"])
-def test_modules_of_the_user_s_own_stand_beside_it(programs, order, tmp_path):
+def test_user_modules_stay_importable_beside_installed_wheel(programs, order, tmp_path):
     folder = tmp_path / "mine"
     for name in ("rag", "evaluation"):
         (folder / name).mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_modules_of_the_user_s_own_stand_beside_it(programs, order, tmp_path):
     assert str(programs.parent) in told and told.split()[-1] == "0", "and nothing touches sys.path"
 
 
-def test_it_converts_evaluates_and_publishes_from_an_empty_folder(programs, hub, hub_env, tmp_path):  # noqa: F811
+def test_installed_wheel_converts_evaluates_and_publishes_from_empty_folder(programs, hub, hub_env, tmp_path):  # noqa: F811
     folder = tmp_path / "empty"
     folder.mkdir()
     shutil.copytree(ROOT / "samples" / "cuad", folder / "source")

@@ -74,18 +74,18 @@ def told(folder, samples, request) -> dict[str, Told]:
 
 
 @pytest.mark.parametrize("name", [pytest.param("cuad", marks=pytest.mark.slow), "maud"])
-def test_a_benchmark_of_pdfs_or_of_text_is_converted(told, folder, name):
+def test_convert_works_without_playwright_for_pdf_and_text_benchmarks(told, folder, name):
     assert told[name].code == 0, told[name].err
     assert (folder / name / "parquet" / "gold.parquet").is_file()
 
 
-def test_what_must_be_printed_names_the_extra(told, folder):
+def test_convert_names_print_extra_when_pages_must_be_printed(told, folder):
     assert told["table"].code == 1 and not (folder / "table").exists()
     [line] = [line for line in told["table"].err.splitlines() if line.startswith("error: ")]
     assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
 
 
-def test_drafting_says_so_before_it_begins(told):
+def test_draft_names_print_extra_before_drafting_begins(told):
     assert told["draft"].code == 1 and "drafts: " not in told["draft"].err
     assert (
         "error: lease.md and 1 more cannot be printed: " in told["draft"].err
@@ -93,7 +93,7 @@ def test_drafting_says_so_before_it_begins(told):
     )
 
 
-def test_the_doctor_counts_printing_as_optional(told):
+def test_doctor_reports_missing_printing_as_optional(told):
     shown = told["doctor"].out
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown
     assert "missing  browser" not in shown

@@ -37,40 +37,40 @@ answerable = st.sampled_from(ANSWERABLE)
 
 
 @given(answerable, letters, frames)
-def test_no_form_of_an_answer_changes_a_figure(evaluation, honest, asked, letter, frame):
+def test_answer_formatting_does_not_change_figures(evaluation, honest, asked, letter, frame):
     row = Row("a form", lambda one: FRAMES[frame](LETTERS[letter](one.truth)))
     assert evaluation.figures(row.reply, [asked])[asked.key] == honest[asked.key]
 
 
 @given(st.sampled_from(SUBSTANCE), letters, frames)
-def test_no_form_makes_a_wrong_answer_right(evaluation, wrong, letter, frame):
+def test_answer_formatting_does_not_make_wrong_answer_right(evaluation, wrong, letter, frame):
     _, key, said = wrong
     figures = evaluation.figures(Row("wrong", {key: FRAMES[frame](LETTERS[letter](said))}).reply, [QUESTIONS[key]])[key]
     assert figures["outcome"] != "right"
 
 
 @given(st.integers(1, 10**9), st.sampled_from(["EUR", "USD", "GBP", "CHF"]))
-def test_an_amount_is_right_where_it_is_the_expected_one_in_the_expected_currency(evaluation, amount, currency):
+def test_amount_is_right_only_with_expected_number_and_currency(evaluation, amount, currency):
     said = f"The liability of the Supplier is capped at {currency} {amount:,}."
     figures = evaluation.figures(Row("an amount", {"cap": said}).reply, [QUESTIONS["cap"]])["cap"]
     assert (figures["outcome"] == "right") == ((amount, currency) == (250_000, "EUR"))
 
 
 @given(st.integers(1, 400), st.sampled_from(["days", "business days", "weeks", "months", "years"]))
-def test_a_period_is_right_where_it_is_the_expected_one(evaluation, number, unit):
+def test_period_is_right_only_with_expected_number_and_unit(evaluation, number, unit):
     said = f"The Buyer must pay within {number} {unit} of receipt of the invoice."
     figures = evaluation.figures(Row("a period", {"pay": said}).reply, [QUESTIONS["pay"]])["pay"]
     assert (figures["outcome"] == "right") == ((number, unit) == (30, "days"))
 
 
 @given(answerable, st.lists(st.sampled_from(FORMS), min_size=1, max_size=4, unique_by=lambda row: row.name))
-def test_no_forms_of_chunks_together_change_a_figure(evaluation, honest, asked, forms):
+def test_combined_chunk_formats_do_not_change_figures(evaluation, honest, asked, forms):
     row = Row("forms", passages=lambda one: [chunk for form in forms for chunk in form.passages(one)])
     assert evaluation.figures(row.reply, [asked])[asked.key] == honest[asked.key]
 
 
 @given(answerable, st.data())
-def test_a_part_of_a_clause_counts_as_what_it_is(evaluation, asked, data):
+def test_partial_clause_counts_by_its_share_of_characters(evaluation, asked, data):
     size = len(asked.clause)
     start = data.draw(st.integers(0, size - 40))
     end = data.draw(st.integers(start + 40, size))
@@ -84,7 +84,7 @@ def test_a_part_of_a_clause_counts_as_what_it_is(evaluation, asked, data):
 @given(
     st.sampled_from(sorted(QUESTIONS)), letters, st.sampled_from(["none", "quotation marks", "bold", "HTML", "JSON"])
 )
-def test_a_refusal_is_one_in_every_form(evaluation, key, letter, frame):
+def test_refusal_is_recognised_in_every_format(evaluation, key, letter, frame):
     said = FRAMES[frame](LETTERS[letter]("The documents do not say."))
     figures = evaluation.figures(Row("a refusal", {key: said}).reply, [QUESTIONS[key]])[key]
     assert figures["outcome"] == ("rightly refused" if key == "training" else "wrongly refused")

@@ -30,24 +30,24 @@ def test_an_honest_system_gets_the_best_figures(honest):
     assert honest["training"]["outcome"] == "rightly refused"
 
 
-def test_there_are_a_hundred_systems_under_different_names():
+def test_table_has_at_least_100_systems_with_unique_names():
     names = [row.name for row in EVERY]
     assert len(names) == len(set(names)) and len(ROWS) >= 100
 
 
 @pytest.mark.parametrize("row", EVERY, ids=lambda row: row.name)
-def test_a_system_gets_the_figures_of_its_row(evaluation, honest, row):
+def test_evaluation_gives_each_system_the_figures_of_its_table_row(evaluation, honest, row):
     figures = evaluation.figures(row.reply, row.questions)
     for asked in row.questions:
         assert_agree(figures[asked.key], dict(row.figures(asked, honest[asked.key])), asked.question)
 
 
 @pytest.mark.parametrize("row", WRONG_ANSWERS, ids=lambda row: row.name)
-def test_a_wrong_answer_is_never_called_right(row):
+def test_wrong_answer_rows_never_expect_right_outcome(row):
     assert row.gets["outcome"] in ("wrong", "not judged", "wrongly refused")
 
 
-def test_most_answers_are_judged(evaluation, honest):
+def test_evaluation_decides_90_percent_of_right_and_50_percent_of_wrong_answers(evaluation, honest):
     counts: Counter[tuple[str, bool]] = Counter()
     for row in EVERY:
         figures = evaluation.figures(row.reply, row.questions)
@@ -59,7 +59,7 @@ def test_most_answers_are_judged(evaluation, honest):
 
 
 @pytest.mark.parametrize("name", ["the opposite", "a JSON frame"])
-def test_exhibit_evaluate_gives_the_same_figures(evaluation, tmp_path, name):
+def test_exhibit_evaluate_gives_same_figures_as_direct_scoring(evaluation, tmp_path, name):
     row = next(row for row in ROWS if row.name == name)
     by_question = {asked.question: asked for asked in QUESTIONS.values()}
 

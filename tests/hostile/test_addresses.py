@@ -24,14 +24,14 @@ def known_to_python() -> list[str]:
 
 
 @pytest.mark.parametrize("block", known_to_python())
-def test_no_block_that_the_standard_library_lists_is_public(block):
+def test_is_public_is_false_for_reserved_networks_of_the_standard_library(block):
     network = ipaddress.ip_network(block)
     for address in (network[0], network[network.num_addresses // 2], network[-1]):
         assert not is_public(str(address)), address
 
 
 @pytest.mark.parametrize("block", PUBLIC.split())
-def test_addresses_of_the_open_internet_are_public(block):
+def test_is_public_is_true_for_internet_addresses(block):
     network = ipaddress.ip_network(block)
     assert all(is_public(str(address)) for address in (network[1], network[-2]))
 
@@ -40,7 +40,7 @@ HIDDEN = ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "100.64.0.1
 
 
 @pytest.mark.parametrize("inner", HIDDEN)
-def test_an_address_that_hides_a_private_one_is_not_public(inner):
+def test_is_public_is_false_for_ipv6_addresses_that_embed_a_private_address(inner):
     number = int(ipaddress.IPv4Address(inner))
     teredo = (0x20010000 << 96) | (number ^ 0xFFFF_FFFF)
     for form in (

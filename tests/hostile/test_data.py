@@ -26,7 +26,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
 
 
-def test_questions_about_a_changed_file_are_failed_not_scored(samples, tmp_path, convert, cache, capsys):
+def test_evaluate_fails_questions_about_a_changed_file_unless_allowed(samples, tmp_path, convert, cache, capsys):
     bundle = convert("legalbenchrag", "--source", samples / "legalbenchrag")
     changed = bundle / "corpus" / rows_of(bundle / "gold.jsonl")[0]["filename"]
     changed.write_text("Other words. " + changed.read_text(encoding="utf-8"), encoding="utf-8")

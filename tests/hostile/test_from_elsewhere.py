@@ -40,7 +40,7 @@ def moved(run: Path, address: str) -> Path:
 
 
 @pytest.mark.parametrize("address", ["hf://evil/corpus", "s3://evil/corpus", "https://evil.example/corpus"])
-def test_a_run_names_no_server_to_ask(finished, monkeypatch, address):
+def test_find_dataset_roots_contacts_no_server_named_by_a_run(finished, monkeypatch, address):
     def ask(*_: object, **__: object) -> None:
         raise AssertionError("asked for a place that the run names")
 
@@ -51,7 +51,7 @@ def test_a_run_names_no_server_to_ask(finished, monkeypatch, address):
     assert f"{address}: not on this machine; name its folder with --dataset-paths" in said[0]
 
 
-def test_a_run_names_no_folder_that_is_not_a_bundle(finished, tmp_path):
+def test_find_dataset_roots_ignores_a_folder_that_is_not_a_bundle(finished, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "id_rsa.txt").write_text(SECRET, encoding="utf-8")
     said: list[str] = []
@@ -60,7 +60,7 @@ def test_a_run_names_no_folder_that_is_not_a_bundle(finished, tmp_path):
 
 
 @pytest.mark.parametrize("setting", ["reranker = 'http:http://evil.example/'", "store = 'milvus:http://evil.example'"])
-def test_a_preset_names_no_server(tmp_path, setting):
+def test_preset_that_names_a_server_is_refused_without_the_flag(tmp_path, setting):
     preset = tmp_path / "fast.toml"
     name, _, value = setting.partition(" = ")
     preset.write_text(setting, encoding="utf-8")
@@ -69,7 +69,7 @@ def test_a_preset_names_no_server(tmp_path, setting):
     assert getattr(Config.preset(str(preset), **{name: value.strip("'")}), name) == value.strip("'")
 
 
-def test_a_bundle_shows_no_file_that_it_links_to(tmp_path, capsys):
+def test_evaluate_writes_no_content_of_a_file_linked_from_the_corpus(tmp_path, capsys):
     private = tmp_path / "private.txt"
     private.write_text(SECRET, encoding="utf-8")
     bundle = write_bundle(tmp_path / "supply")
@@ -81,7 +81,7 @@ def test_a_bundle_shows_no_file_that_it_links_to(tmp_path, capsys):
     assert SECRET not in "".join(capsys.readouterr())
 
 
-def test_a_patch_names_no_file_and_only_takes_away_or_corrects(samples, tmp_path, convert, capsys):
+def test_convert_refuses_a_patch_with_a_path_and_escapes_its_text_in_the_card(samples, tmp_path, convert, capsys):
     patch = {
         "format": "exhibit-patch/1",
         "dataset": "maud",

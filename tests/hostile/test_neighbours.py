@@ -19,7 +19,7 @@ GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
 LONG = 3_000_000  # characters, of which nothing ends
 
 
-def test_a_line_of_json_without_end_is_counted_and_the_others_are_read(tmp_path):
+def test_read_records_counts_unterminated_json_lines_and_reads_the_others(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(GOOD + '\n{"question": "' + "x" * LONG + "\n" + "[" * LONG + "\n" + GOOD, encoding="ascii")
     tally = Tally()
@@ -39,7 +39,7 @@ ACCENTED = "Café.txt"
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_two_names_of_an_archive_that_are_one_file_elsewhere_are_refused(tmp_path, names):
+def test_unpack_refuses_names_that_are_the_same_file_on_other_systems(tmp_path, names):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         for name in names:
             file.writestr(name, name)

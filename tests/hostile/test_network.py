@@ -67,7 +67,7 @@ def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None
 
 
 @pytest.mark.parametrize("words", [("passive0", "leading1"), pytest.param((), marks=pytest.mark.slow, id="all")])
-def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_path, monkeypatch, words):
+def test_printer_prints_hostile_html_without_any_network_request(tmp_path, monkeypatch, words):
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret of this machine", encoding="utf-8")
     assert len({*PASSIVE, *LEADING}) >= 70
@@ -113,6 +113,6 @@ def written_by_model(home: Path, first: str) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where reports are kept is known of Linux alone")
-def test_opening_a_model_sends_nothing(tmp_path):
+def test_opening_a_model_writes_no_device_id_or_telemetry_file(tmp_path):
     assert written_by_model(tmp_path / "ours", "exhibit") == []
     assert "deviceid" in written_by_model(tmp_path / "theirs", "sys"), "else this test looks at the wrong place"

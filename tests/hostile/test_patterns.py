@@ -104,7 +104,7 @@ def measure(pattern: re.Pattern[Any], text: str, *, fixed: bool) -> float:
 
 
 @pytest.mark.slow
-def test_every_expression_is_linear_on_repeated_texts():
+def test_every_regular_expression_is_linear_on_repeated_texts():
     expressions = find_expressions()
     assert len(expressions) > 150
     slow = {
@@ -117,5 +117,5 @@ def test_every_expression_is_linear_on_repeated_texts():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("written", "slow"), [(r"\d+\s*-\s*\d+", True), (r"\s*<think>", True), (r"[a-z]+", False)])
-def test_slow_expression_is_recognised(written, slow):
+def test_find_slow_text_recognises_a_slow_regular_expression(written, slow):
     assert (find_slow_text(re.compile(written)) is not None) == slow

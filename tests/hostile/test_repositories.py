@@ -77,7 +77,7 @@ BAITS = [
 @pytest.mark.skipif(sys.platform == "win32", reason="the bait is a shell script")
 @pytest.mark.parametrize("settings", BAITS, ids=lambda settings: next(iter(settings)))
 @pytest.mark.parametrize("included", [False, True])
-def test_no_program_that_a_repository_names_is_started(laws, tmp_path, monkeypatch, settings, included):
+def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_path, monkeypatch, settings, included):
     program, mark = bait(tmp_path)
     place = tmp_path / "more" if included else laws / ".git" / "config"
     for name, value in settings.items():
@@ -100,7 +100,7 @@ def test_no_program_that_a_repository_names_is_started(laws, tmp_path, monkeypat
     assert not mark.exists()
 
 
-def test_a_program_of_the_working_folder_is_not_found(tmp_path, monkeypatch):
+def test_find_program_ignores_programs_in_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "git").write_text("#!/bin/sh\n", encoding="utf-8")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.chdir(tmp_path)

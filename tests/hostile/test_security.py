@@ -35,7 +35,7 @@ def nodes(path: Path, words: str) -> list[ast.AST]:
     return list(ast.walk(ast.parse(text))) if re.search(words, text) else []
 
 
-def test_nothing_is_unpickled_but_between_a_programs_own_processes():
+def test_pickle_is_imported_only_for_own_processes():
     found = set()
     for path in sources():
         for node in nodes(path, "pickle|dill|shelve|marshal|joblib"):
@@ -58,7 +58,7 @@ def test_nothing_is_unpickled_but_between_a_programs_own_processes():
     assert found == OWN_PROCESSES
 
 
-def test_no_code_comes_from_outside():
+def test_source_code_has_no_eval_exec_shell_or_unsafe_loaders():
     words = r"eval|exec|(?<!\.)\bcompile|__import__|system|popen|torch|yaml|trust_remote_code|shell"
     for path in sources():
         for node in nodes(path, words):
@@ -72,7 +72,7 @@ def test_no_code_comes_from_outside():
 
 
 @pytest.mark.parametrize("name", ["os", "../../etc/x", "..index", "minilm.os", "_weights", "a/b"])
-def test_a_plug_in_is_a_file_of_its_folder_and_nothing_else(name):
+def test_load_plugin_refuses_names_outside_the_plugin_folder(name):
     with pytest.raises(ToolkitError):
         load_plugin("exhibit.models.embedders", name)
 
@@ -103,7 +103,7 @@ def server(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
         made.server_close()
 
 
-def test_no_token_follows_a_redirect(monkeypatch):
+def test_redirect_receives_no_api_token(monkeypatch):
     with server() as (elsewhere, stolen), server(elsewhere) as (named, heard):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
         monkeypatch.setenv("RERANK_API_KEY", "rk-secret")
@@ -128,7 +128,7 @@ def speak(text: str) -> int:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="only Unix has such terminals")
-def test_control_characters_do_not_reach_a_terminal(monkeypatch, capsys):
+def test_control_characters_are_escaped_on_a_terminal_and_unchanged_in_a_file(monkeypatch, capsys):
     ours, theirs = os.openpty()
     with open(theirs, "w", encoding="utf-8", closefd=False) as terminal:
         monkeypatch.setattr("sys.stdout", terminal)

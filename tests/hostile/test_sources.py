@@ -61,7 +61,7 @@ def write_wide(path: Path) -> None:
         ("a.csv", write_wide, "20001 columns, but rows below lack 40000000 cells"),
     ],
 )
-def test_a_table_that_unpacks_to_too_much_is_one_error(tmp_path, name, write, why):
+def test_read_records_refuses_a_table_that_unpacks_above_the_limit(tmp_path, name, write, why):
     path = tmp_path / name
     write(path)
     assert path.stat().st_size < 300_000
@@ -73,7 +73,7 @@ def test_a_table_that_unpacks_to_too_much_is_one_error(tmp_path, name, write, wh
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
-def test_what_is_no_file_is_not_opened_and_named(tmp_path):
+def test_list_folder_and_index_skip_and_name_pipes_sockets_devices_and_links(tmp_path):
     """A pipe would be waited for without end."""
     folder = tmp_path / "documents"
     (folder / "folder.pdf").mkdir(parents=True)

@@ -26,7 +26,7 @@ if __name__ == "__main__":
 """
 
 
-def test_no_module_of_the_working_folder_is_imported_by_a_worker(tmp_path):
+def test_workers_import_no_module_from_the_working_folder(tmp_path):
     """multiprocessing starts `python -c`, which looks into the working folder before the standard library."""
     here = tmp_path / "received"
     (here / "documents").mkdir(parents=True)
@@ -56,7 +56,7 @@ READERS = {
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 @pytest.mark.parametrize("what", READERS)
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_is_no_file_is_one_error_and_is_not_waited_for(tmp_path, what, kind):
+def test_readers_refuse_a_pipe_device_or_folder_without_waiting(tmp_path, what, kind):
     path = tmp_path / "a.toml"
     if kind == "pipe":
         os.mkfifo(path)
@@ -68,7 +68,7 @@ def test_what_is_no_file_is_one_error_and_is_not_waited_for(tmp_path, what, kind
         READERS[what](path)
 
 
-def test_hub_requests_do_not_name_the_program():
+def test_import_of_exhibit_disables_hub_telemetry():
     code = "import exhibit, huggingface_hub.constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
     unset = {"HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "DO_NOT_TRACK", "HF_HUB_OFFLINE"}
     environment = {name: value for name, value in os.environ.items() if name not in unset}

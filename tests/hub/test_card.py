@@ -95,7 +95,7 @@ def test_card_names_the_languages_of_the_documents(tmp_path, texts, languages, m
         (Licence(id="house-rules", name="«»"), {"license": "other", "license_name": "unnamed"}),
     ],
 )
-def test_card_licence_is_one_that_the_hub_knows(bundle, licence, expected):
+def test_card_licence_is_known_to_the_hub(bundle, licence, expected):
     data = head(render(bundle, licence=licence))
     assert {name: value for name, value in data.items() if name.startswith("license")} == expected
     assert data["license"] in LICENCES
@@ -107,7 +107,7 @@ def test_card_head_keeps_any_title(bundle, title):
     assert shown == title.encode("utf-8", "replace").decode()
 
 
-def test_size_categories():
+def test_find_size_category_returns_hub_size_range():
     sizes = [find_size_category(n) for n in (0, 999, 1000, 20_910, 5_000_000, 10**9)]
     assert sizes == ["n<1K", "n<1K", "1K<n<10K", "10K<n<100K", "1M<n<10M", "10M<n<100M"]
 
@@ -125,7 +125,7 @@ def test_card_body_states_counts_command_and_citation(bundle, text):
     assert "![Page " in text and "](page.png)" in text
 
 
-def test_card_without_documents_shows_none(text):
+def test_prepare_card_without_corpus_removes_corpus_config_and_picture(text):
     bare = prepare_card(text.encode(), "me/cuad", corpus=False).decode()
     for key in ("configs", "dataset_info"):
         assert head(bare)[key] == head(text)[key][:2]
@@ -146,14 +146,14 @@ def test_card_without_documents_shows_none(text):
         (link("me", "javascript:alert(1)"), "me"),
     ],
 )
-def test_card_shows_words_of_a_source_as_words(formatted, expected):
+def test_card_formatters_escape_markdown_html_and_unsafe_links(formatted, expected):
     assert formatted == expected
 
 
 # ---------------------------------------------------------------- the picture
 
 
-def test_picture_shows_the_gold(bundle):
+def test_card_picture_highlights_gold(bundle):
     content = (bundle / "page.png").read_bytes()
     colours = Image.open(io.BytesIO(content)).convert("RGB").getcolors()
     assert sum(number for number, (red, _, blue) in colours if red > 200 and red - blue > 50) > 2_000
@@ -170,7 +170,7 @@ def make_gold(number: int, *, pages: list[int], **fields: object) -> Gold:
     return Gold.model_validate({**record, "pages": pages, "how": "exact" if pages else "absent", **fields})
 
 
-def test_example_is_located_on_one_page_and_short():
+def test_choose_prefers_short_example_located_on_single_page():
     rows = [
         make_row(0, ""),
         make_row(1, "x" * 300, "a.pdf"),  # not found
@@ -183,7 +183,7 @@ def test_example_is_located_on_one_page_and_short():
     assert [example.row.id for example in cards.choose(rows, gold)] == [4, 3, 2, 1, 0]
 
 
-def test_page_that_cannot_be_drawn_is_noted_and_another_shown(tmp_path):
+def test_write_example_notes_page_that_cannot_be_drawn_and_shows_next_example(tmp_path):
     (tmp_path / "corpus").mkdir()
     words = b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET"
     for name, box in {"town.pdf": b"0 0 14400000 14400000", "a.pdf": b"0 0 612 792"}.items():
@@ -199,7 +199,7 @@ def test_page_that_cannot_be_drawn_is_noted_and_another_shown(tmp_path):
 # ---------------------------------------------------------------- the tables
 
 
-def test_gold_table_has_a_column_for_labels_of_every_kind():
+def test_gold_table_types_label_columns_by_their_values():
     labels = [{"a": 1, "b": True, "c": "x", "d": 1}, {"a": 2, "b": None, "c": 3, "d": 0.5}]
     gold = [make_gold(number, pages=[1], labels=given) for number, given in enumerate(labels)]
     schema = make_gold_schema(gold)
@@ -210,7 +210,7 @@ def test_gold_table_has_a_column_for_labels_of_every_kind():
     assert "labels" not in make_gold_schema([make_gold(0, pages=[1])]).names
 
 
-def test_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypatch):
+def test_write_tables_splits_large_corpus_into_several_files(bundle, tmp_path, monkeypatch):
     info = read_info(bundle / "bundle.json")
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
     monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
@@ -222,7 +222,7 @@ def test_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypatch
     assert names == [document.filename for document in info.documents]
 
 
-def test_tables_are_the_same_each_time_and_contain_the_pdfs(bundle, tmp_path):
+def test_write_tables_is_reproducible_and_stores_pdfs_uncompressed(bundle, tmp_path):
     info, opened = read_info(bundle / "bundle.json"), open_bundle(bundle)
     rows = [Row.model_validate(row) for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))]
     (tmp_path / "corpus").symlink_to(bundle / "corpus")

@@ -83,7 +83,7 @@ def qrels(folder: Path) -> list[list[str]]:
 # ---------------------------------------------------------------- all formats
 
 
-def test_every_format_is_complete_and_the_same_each_time(small, tmp_path):
+def test_export_formats_are_all_listed_and_reproducible(small, tmp_path):
     assert set(format_names()) == {"beir", "beir_passages", "legalbenchrag", "mteb", "questions", "squad", "text"}
     for name in ("beir", "beir_passages", "legalbenchrag", "mteb", "squad"):
         assert files_of(export(small, name, tmp_path / "a" / name)) == files_of(
@@ -92,7 +92,7 @@ def test_every_format_is_complete_and_the_same_each_time(small, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["squad", "legalbenchrag", "beir_passages"])
-def test_export_reads_documents_as_the_gold_counts_them(name, tmp_path):
+def test_export_reads_markdown_and_cp1252_text_with_gold_offsets(name, tmp_path):
     """Markdown is rendered, and a text that is not UTF-8 is decoded: offsets refer to the reader's text."""
     files = {"lease.md": b"# Lease\n\nThe **rent** is *due* in May.\n", "fee.txt": "Gebühr: fünf\n".encode("cp1252")}
     for name_, data in files.items():
@@ -117,7 +117,7 @@ def test_export_reads_documents_as_the_gold_counts_them(name, tmp_path):
     assert found == quotes
 
 
-def test_export_refuses_documents_of_another_length(pdf_bundle, tmp_path, capsys):
+def test_export_refuses_documents_whose_length_differs_from_bundle_json(pdf_bundle, tmp_path, capsys):
     changed = Path(shutil.copytree(pdf_bundle, tmp_path / "changed"))
     info = json.loads((changed / "bundle.json").read_text(encoding="utf-8"))
     info["documents"][0]["characters"] += 1
@@ -186,7 +186,7 @@ def test_legalbenchrag_merges_snippets_at_most_a_character_apart():
     assert merged == [Cut("b", 0, 2, "ab"), Cut("a", 0, 9, "abcdefghi")]
 
 
-def test_beir_has_documents_queries_and_relevant_documents(small, tmp_path):
+def test_beir_export_has_documents_queries_and_relevant_documents(small, tmp_path):
     out = export(small, "beir", tmp_path / "out")
     assert {one["_id"]: one["text"] for one in jsonl(out / "corpus.jsonl")}[TWO] == "Law: Maine."
     assert [one["text"] for one in jsonl(out / "queries.jsonl")] == ["fee?", "law?", "seal?", "age?"]
@@ -195,7 +195,7 @@ def test_beir_has_documents_queries_and_relevant_documents(small, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "a", "word " * 900, "x" * 2500, "One.\n\n" * 400, "line\n" * 700 + "y" * 1500])
-def test_chunks_cover_the_text(text):
+def test_tile_covers_text_with_chunks_of_at_most_1000_characters(text):
     assert "".join(text[start:end] for start, end in tile(text)) == text
     assert all(end - start <= 1000 for start, end in tile(text))
 
@@ -204,11 +204,11 @@ def test_chunks_cover_the_text(text):
     ("text", "end"),
     [("a. b\nc\n\nd" + " e" * 9, 8), ("ab\nc. d. e" + "f" * 9, 9), ("abcde fghijklmno", 6), ("a" * 20, 10)],
 )
-def test_chunk_ends_at_the_best_break_of_its_second_half(text, end):
+def test_tile_ends_chunk_at_best_break_in_second_half(text, end):
     assert next(tile(text, 10)) == (0, end)
 
 
-def test_chunk_with_half_of_the_gold_is_more_relevant():
+def test_score_chunks_grades_chunk_with_half_of_gold_higher():
     line = Gold(id=0, context=0, filename="a", pages=[], spans=[(5, 15)], alternatives=[], how="exact")
     assert score_chunks([line], {"a": [(0, 7), (7, 20)]}) == {"a#0-7": 1, "a#7-20": 2}
 
@@ -234,7 +234,7 @@ def test_mteb_task_describes_the_bundle_and_compiles(pdf_bundle, tmp_path):
     compile((out / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
 
 
-def test_questions_are_sealed_and_come_back_as_predictions_for_this_version_only(pdf_bundle, tmp_path, capsys):
+def test_questions_export_is_sealed_and_evaluate_rejects_predictions_for_other_version(pdf_bundle, tmp_path, capsys):
     out = export(pdf_bundle, "questions", tmp_path / "asked")
     asked, seal = jsonl(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))
     assert {frozenset(row) for row in asked} == {frozenset({"id", "question", "sealed"})}

@@ -39,7 +39,7 @@ def publish_to(folder: Path, *flags: str, repo: str = REPO) -> int:
 # ---------------------------------------------------------------- publish
 
 
-def test_publish_sends_bundle_in_one_commit_and_pull_returns_the_same_bytes(connected, bundle, tmp_path, capsys):
+def test_publish_sends_bundle_in_single_commit_and_pull_returns_same_bytes(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle, "--tag", "v1", "--message", "First") == 0
     out = capsys.readouterr().out
     assert f'load_dataset("{REPO}", split="train", revision="v1")' in out
@@ -51,7 +51,7 @@ def test_publish_sends_bundle_in_one_commit_and_pull_returns_the_same_bytes(conn
     assert f"from hf://{REPO}@{repo.refs['main']}" in capsys.readouterr().out
 
 
-def test_publish_writes_the_files_of_inspect_and_pdffolder_and_pull_leaves_them(connected, tmp_path, capsys):
+def test_publish_writes_inspect_and_pdffolder_files_that_pull_leaves_out(connected, tmp_path, capsys):
     bundle = write(tmp_path / "charters", more={"corpus/plan.pdf": b"%PDF-1.4 a plan"})
     assert publish_to(bundle) == 0
     files = connected.files(REPO)
@@ -67,7 +67,7 @@ def test_publish_writes_the_files_of_inspect_and_pdffolder_and_pull_leaves_them(
     assert files_of(tmp_path / "back") == files_of(bundle)
 
 
-def test_publish_mteb_sends_passages_to_a_sibling(connected, converted):
+def test_publish_mteb_sends_passages_to_sibling_repository(connected, converted):
     bundle = converted("legalbenchrag")
     assert publish_to(bundle, "--mteb", "--i-have-the-rights") == 0
     files = connected.files(f"{REPO}-mteb")
@@ -79,7 +79,7 @@ def test_publish_mteb_sends_passages_to_a_sibling(connected, converted):
         publish_to(bundle, "--mteb", "--no-corpus")
 
 
-def test_publish_again_changes_nothing_and_sends_no_large_file_twice(connected, bundle):
+def test_publish_of_unchanged_bundle_adds_no_commit_and_uploads_no_large_file_again(connected, bundle):
     assert publish_to(bundle) == 0 == publish_to(bundle)
     assert len(connected.repos[REPO].commits) == 2
     assert sum(line.startswith("PUT /upload/") for line in connected.requests) == 1
@@ -123,7 +123,7 @@ def test_publish_without_corpus_sends_no_document(connected, tmp_path):
     assert "The documents are not in this repository" in card
 
 
-def test_publish_keeps_private_data_private(connected, bundle, capsys):
+def test_publish_private_creates_private_repository_and_refuses_public_repository(connected, bundle, capsys):
     assert publish_to(bundle, "--private", repo="me/private") == 0 and connected.repos["me/private"].private
     assert publish_to(bundle) == 0 and publish_to(bundle, "--private") == 1
     assert "is public, so nothing was sent" in capsys.readouterr().err
@@ -163,14 +163,14 @@ def test_publish_refuses_unreviewed_drafts_and_broken_bundles(connected, bundle,
     assert publish_to(bundle) == 1 and "no file 'aurora.txt' under corpus/" in capsys.readouterr().err
 
 
-def test_publish_refuses_card_that_the_hub_refuses(connected, tmp_path, capsys):
+def test_publish_reports_card_rejected_by_the_hub(connected, tmp_path, capsys):
     folder = write(tmp_path / "in", card=CARD_TEXT.replace("license: cc-by-4.0\n", ""))
     assert publish_to(folder) == 1
     assert '"license" is required' in capsys.readouterr().err and len(connected.repos[REPO].commits) == 1
 
 
 @pytest.mark.parametrize("repo", ["charters", "me/a/b", "me/no spaces", "me/x--y"])
-def test_publish_refuses_impossible_repository(connected, bundle, capsys, repo):
+def test_publish_refuses_invalid_repository_name(connected, bundle, capsys, repo):
     assert publish_to(bundle, repo=repo) == 1 and "is not a repository" in capsys.readouterr().err
 
 
@@ -187,7 +187,7 @@ def test_publish_explains_missing_unknown_and_weak_tokens(connected, bundle, mon
         assert words in told.err and (not token or token not in told.err + told.out)
 
 
-def test_publish_reports_conflict_and_trouble_and_a_second_try_completes(connected, bundle, tmp_path, capsys):
+def test_publish_reports_conflict_and_server_error_then_completes_on_retry(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle) == 0
     later = write(tmp_path / "later", names=("borealis.txt",))
     connected.fail("/commit/", 412)
@@ -203,7 +203,7 @@ def test_publish_from_python_returns_the_address(connected, bundle):
     assert made == (REPO, f"{connected.url}/datasets/{REPO}", connected.repos[REPO].refs["main"])
 
 
-def test_card_names_the_repository_and_is_restored():
+def test_prepare_card_names_repository_and_restore_card_reverses_change():
     card = CARD_TEXT.encode()
     published = prepare_card(card, REPO, corpus=True)
     assert f'load_dataset("{REPO}", split="train")'.encode() in published
@@ -273,7 +273,7 @@ def test_pull_uses_the_cache_without_a_connection(published, tmp_path, monkeypat
         (f"{REPO}@", "no revision after the @"),
     ],
 )
-def test_pull_explains_what_is_missing(connected, published, tmp_path, capsys, repo, words):
+def test_pull_explains_missing_dataset_revision_or_bundle(connected, published, tmp_path, capsys, repo, words):
     connected.commit("me/other", {"data.csv": b"a,b"})
     assert pull.main([repo, "--out", str(tmp_path / "back")]) == 1 and words in capsys.readouterr().err
 
@@ -287,7 +287,7 @@ def test_pull_of_bundle_without_documents_names_the_converter(connected, bundle,
     ("address", "expected"),
     [("me/x", ("me/x", None)), ("hf://me/x@v1", ("me/x", "v1")), ("hf://datasets/me/x/", ("me/x", None))],
 )
-def test_parse_address(address, expected):
+def test_parse_address_reads_repository_and_revision(address, expected):
     assert parse_address(address) == expected
     assert is_repository("hf://me/x") and not is_repository("hf://datasets/me/x/folder/a.txt")
 
@@ -318,7 +318,7 @@ def test_pull_writes_no_file_outside_its_folder(connected, published, tmp_path, 
     assert written == [] and not Path(f"/{OUTSIDE}").exists()
 
 
-def test_other_files_of_a_repository_are_neither_taken_nor_evaluated(connected, published, tmp_path, monkeypatch):
+def test_pull_and_evaluate_ignore_files_not_listed_in_bundle_json(connected, published, tmp_path, monkeypatch):
     local = evaluate(tmp_path, monkeypatch, published, "local")
     stray = {"setup.py": b"raise SystemExit('ran')", "corpus/aaa.txt": b"This Charter is governed by no law."}
     connected.commit(REPO, {**stray, "corpus/link.txt": b"/etc/passwd"})

@@ -75,7 +75,7 @@ def sparse(record: dict) -> dict:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
-def test_load_dataset_returns_the_bundle(bundles, loaded, name, way):
+def test_load_dataset_returns_questions_gold_and_documents_of_bundle(bundles, loaded, name, way):
     (questions, gold, corpus, pdfs, _), path = loaded[name, way], bundles[name]
     questions = [{**row, "contexts": [sparse(context) for context in row["contexts"]]} for row in questions]
     assert questions == json.loads((path / "train.json").read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ def test_load_dataset_returns_the_bundle(bundles, loaded, name, way):
     }
 
 
-def test_features_are_declared(loaded):
+def test_load_dataset_features_have_declared_types(loaded):
     questions, gold, corpus = loaded["cuad", "hub"][4]
     assert "'id': Value('int64')" in questions
     assert "'contexts': List({'filename': Value('string'), 'text': Value('string')})" in questions

@@ -57,7 +57,7 @@ def test_amendment_belongs_to_contract_whose_file_name_it_repeats(amendment, con
     assert (link_families([*contracts, make_agreement(amendment, FIRST)]) == {amendment: contract}) is expected
 
 
-def test_amendments_of_absent_contract_are_one_family():
+def test_link_families_groups_amendments_when_contract_is_absent():
     first, second = "quillfeather-one.pdf", "quillfeather-two.pdf"
     members = [make_agreement(first, FIRST), make_agreement(second, SECOND)]
     assert link_families(members) == {first: first, second: first}

@@ -39,7 +39,7 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
         ("The term is two years. The fee is fixed [1].", [("The term is two years.", ()), ("The fee is fixed.", (1,))]),
     ],
 )
-def test_claims_carry_their_citations(answer, expected):
+def test_claims_of_assigns_citations_to_their_claims(answer, expected):
     assert [(claim.text, claim.citations) for claim in claims_of(answer)] == expected
 
 
@@ -104,14 +104,14 @@ def test_claim_of_days_is_not_supported_by_business_days(claim, text, supported)
         ("", False),
     ],
 )
-def test_refusals_are_recognised(text, refused):
+def test_is_refusal_recognises_refusal_wordings(text, refused):
     assert is_refusal(text) is refused
 
 
 # ---------------------------------------------------------------- edges
 
 
-def test_citations_alone_go_to_the_last_claim():
+def test_claims_of_assigns_standalone_citations_to_last_claim():
     first, second = claims_of("Rent is due [1]. Fees are due [2, 3].\n\n[4, 5]\n\n[5][2].")
     assert (first.citations, first.malformed) == ((1,), ())
     assert (second.citations, second.malformed) == ((2, 3, 4, 5), ("[2, 3]", "[4, 5]"))
@@ -119,7 +119,7 @@ def test_citations_alone_go_to_the_last_claim():
     assert claims_of("Terms [1]:")[0].text == "Terms:" and claims_of("Terms due:") == [] and claims_of("# Terms") == []
 
 
-def test_words_of_the_question_do_not_support_a_claim():
+def test_verify_ignores_words_of_question_as_support_for_claim():
     words = (source(1, "Alder mills flour."),)
     assert verify([Claim("Alder mills flour, oats, barley.", (1,))], words, given="flour alder mills?").unsupported
     assert not verify([Claim("Alder mills flour, oats.", (1,))], words, given="flour alder mills?").unsupported

@@ -67,5 +67,5 @@ def test_label_has_number_style_value_rank_and_kind(text, number, rest, style, v
         "4. Term ..... 4",
     ],
 )  # fmt: skip
-def test_text_that_only_begins_like_a_label_has_none(text):
+def test_read_label_returns_none_for_text_that_only_resembles_label(text):
     assert label(text) is None

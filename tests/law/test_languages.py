@@ -31,12 +31,12 @@ LAWS = [
         ("pt", "o art. 5º, XXXV, da Constituição Federal", ("art. 5º", ("XXXV",), "cf")),
     ],
 )
-def test_references_are_read_with_their_law(language, text, expected):
+def test_find_provisions_reads_label_subdivisions_and_law(language, text, expected):
     [found] = find_provisions(text, choose_system(language), LAWS)
     assert (found.label, found.below, found.law) == expected
 
 
-def test_days_are_read_in_every_language_and_written_in_one():
+def test_find_days_reads_many_languages_and_write_day_formats_by_language():
     text = (
         "k 1. 7. 2018, on 1 July 2018, am 1.7.2018, 1. července 2018, em 1º de julho de 2018, July 1, 2018, 2018-07-01"
     )
@@ -46,7 +46,7 @@ def test_days_are_read_in_every_language_and_written_in_one():
     assert written == ["1. 7. 2018", "1.7.2018", "1 July 2018"]
 
 
-def test_a_judgment_that_cites_paragraphs_is_no_law():
+def test_read_edition_ignores_judgment_that_cites_paragraphs():
     judgment = "Tenor\nDie Klage wird abgewiesen, die Kosten trägt er nach\n§ 91 ZPO\nGründe\n§ 5 Satz 1 gilt.\n"
     judgment += "§ 812 BGB\nDer Anspruch ist in der Sache nicht begründet und wird von dem Senat nicht zuerkannt.\n"
     assert read_edition(judgment) is None
@@ -73,7 +73,7 @@ def test_a_judgment_that_cites_paragraphs_is_no_law():
         ("Kto platí poplatok za státie lode v prístave?", "sk"),
     ],
 )
-def test_the_language_of_a_question_is_known_in_every_system(question, language):
+def test_language_of_recognises_language_of_question(question, language):
     assert language_of(question) == language
 
 
@@ -81,7 +81,7 @@ def test_the_language_of_a_question_is_known_in_every_system(question, language)
     ("text", "number"),
     [("1.500,50 EUR", "1500.50"), ("1 500,50 Kč", "1500.50"), ("2.500.000 Kč", "2500000"), ("1,500.50", "1500.50")],
 )
-def test_numbers_are_one_number_however_thousands_are_parted(text, number):
+def test_read_statement_normalises_thousands_and_decimal_separators(text, number):
     assert read_statement(text).numbers == {number}
     assert read_statement("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
 
@@ -99,11 +99,11 @@ def test_numbers_are_one_number_however_thousands_are_parted(text, number):
         "A resposta não consta dos documentos.",
     ],
 )
-def test_a_refusal_is_known_in_every_language(reply):
+def test_is_refusal_recognises_refusals_in_other_languages(reply):
     assert is_refusal(reply)
 
 
-def test_a_law_of_any_system_has_the_places_it_is_made_of():
+def test_reference_corpus_contains_provisions_of_german_law():
     law = "Hafengesetz (HafG)\n§ 1 Begriff\n(1) Der Hafen ist ein Ort an der See.\n(2) Er hat\na) ein Becken und\n"
     law += "b) einen Kai.\n§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
     corpus = ReferenceCorpus.of([law])
@@ -111,12 +111,12 @@ def test_a_law_of_any_system_has_the_places_it_is_made_of():
     assert [corpus.contains(one) for one in asked] == [True, True, False, False]
 
 
-def test_a_system_whose_parts_are_not_cited_has_no_units():
+def test_find_units_returns_empty_list_for_system_without_cited_parts():
     text = "NON-DISCLOSURE ACT 2020\n\nSection 1. Secrets\n\nNobody tells.\n\nPart 2\n\nSection 2. Ends\n"
     assert find_units(text, choose_system("en")) == []
 
 
-def test_a_code_is_found_behind_a_longer_word_that_begins_with_it():
+def test_law_name_find_end_finds_code_after_longer_word_with_same_beginning():
     law = LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch")
     text = "siehe BGBl. I S. 42, BGB"
     assert law.find_end(text) == len(text) and law.find_end("siehe BGBl. I S. 42") == 0

@@ -8,17 +8,17 @@ from exhibit.law.names import (
 )
 
 
-def test_letters_survive_broken_words() -> None:
+def test_keep_letters_ignores_case_accents_and_line_end_hyphens() -> None:
     assert keep_letters("Wit-\nnesses & Évidence") == keep_letters("WITNESSES AND EVIDENCE") == "witnessesandevidence"
 
 
-def test_files_are_compared_by_what_renaming_leaves() -> None:
+def test_make_file_key_ignores_case_accents_separators_and_suffix() -> None:
     assert make_file_key("A&B Société (2).PDF") == make_file_key("a_b-societe-2.txt") == "absociete2"
     assert make_file_key("Lease 1.pdf") != make_file_key("Lease 2.pdf")
     assert make_file_key("Straße.pdf") == "strasse"
 
 
-def test_names_in_another_script_keep_their_own_letters() -> None:
+def test_make_file_key_keeps_letters_of_other_scripts() -> None:
     assert make_file_key("契約書.pdf") == "契約書" != make_file_key("協定.pdf")
     assert make_file_key("Договор 7.pdf") == "договор7" != make_file_key("Приложение 7.pdf")
     assert make_file_key("10-7.pdf") == "107"

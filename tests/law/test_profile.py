@@ -12,7 +12,7 @@ def profile(text: str, name: str = "a.txt") -> Profile:
     return read_profile(Document(name, text))
 
 
-def test_a_contract_filed_as_an_exhibit():
+def test_read_profile_reads_contract_filed_as_exhibit():
     text = (
         "Exhibit 10.19\nCONFIDENTIAL TREATMENT REQUESTED\nMANUFACTURING AND SUPPLY AGREEMENT\n"
         "This Manufacturing and Supply Agreement (this “Agreement”) is entered into as of this 3rd day of May, 2021\n"
@@ -52,7 +52,7 @@ OPENINGS = {
 
 
 @pytest.mark.parametrize("title", OPENINGS)
-def test_title_is_near_the_beginning_and_not_in_the_boilerplate(title):
+def test_read_profile_finds_title_near_beginning_and_not_in_boilerplate(title):
     assert profile(OPENINGS[title] + BOILERPLATE, "file-7.txt").title == title
 
 
@@ -67,7 +67,7 @@ def test_title_is_near_the_beginning_and_not_in_the_boilerplate(title):
         ("x" * 100 + " " + "y" * 20, "x" * 100),
     ],
 )
-def test_a_heading_is_written_calmly_and_cut_at_a_word(line, short):
+def test_title_of_converts_capitals_and_cuts_long_heading_at_word(line, short):
     assert title_of(f"{line}\n", "rules", "") == short
 
 
@@ -96,11 +96,11 @@ def test_a_heading_is_written_calmly_and_cut_at_a_word(line, short):
         ("nobody is named.", []),
     ],
 )
-def test_the_parties_that_the_first_page_names(text, parties):
+def test_parties_of_finds_parties_named_in_opening(text, parties):
     assert parties_of(f"This Agreement is made {text}") == parties
 
 
-def test_a_later_between_is_read_where_the_first_names_nobody():
+def test_parties_of_reads_later_between_when_first_names_no_party():
     assert parties_of("the time between today and then.\nmade between Alder plc and Birch plc, of York.") == [
         "Alder plc", "Birch plc",
     ]  # fmt: skip

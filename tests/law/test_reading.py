@@ -100,7 +100,7 @@ def read(name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_is_read_as_ever(name, golden):
+def test_reading_of_text_matches_golden_file(name, golden):
     golden(f"law/{name}.txt", "\n".join(read(name)) + "\n")
 
 
@@ -122,12 +122,12 @@ def glued(text: str) -> str:
 
 @pytest.mark.parametrize("change", [wrapped, run_on, glued], ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["agreement", "outline", "part", "letter", "guide", "distributor", "nda", "merger"])
-def test_a_text_in_other_lines_is_read_as_ever(name, change, golden):
+def test_reading_of_reflowed_text_matches_golden_file(name, change, golden):
     document = Document(f"{name}.txt", change(TEXTS[name].read_text(encoding="utf-8")))
     golden(f"law/{name}-{change.__name__}.txt", "\n".join([*structure(document), *lines_of(document)]) + "\n")
 
 
-def test_an_answer_is_taken_apart_as_ever(golden):
+def test_parsing_of_answer_matches_golden_file(golden):
     text = TEXTS["answer"].read_text(encoding="utf-8")
     told = [
         f"{citation.numbers} {citation.well_formed} {place(*citation.span, text)}" for citation in find_citations(text)

@@ -34,7 +34,7 @@ def found(text: str, *, context: str = "") -> list[str]:
         ("rule 3.4 or 28 days", ["CPR 3.4"]),
     ],
 )
-def test_rules(text: str, expected: list[str]) -> None:
+def test_find_references_reads_civil_procedure_rules(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -56,7 +56,7 @@ def test_rules(text: str, expected: list[str]) -> None:
         "COSTS PAYABLE UNDER PART 1 OF THE LEGAL AID SCHEME",
     ],
 )
-def test_what_is_no_reference(text: str) -> None:
+def test_find_references_ignores_text_that_resembles_reference(text: str) -> None:
     assert found(text) == []
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_reference(text: str) -> None:
         ("PD 28 applies to Part 28", ["PD 28", "CPR Part 28"]),
     ],
 )
-def test_practice_directions(text: str, expected: list[str]) -> None:
+def test_find_references_reads_practice_directions(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -120,7 +120,7 @@ def test_practice_directions(text: str, expected: list[str]) -> None:
         ("Part 2 of the Housing Act 1985 and Part 36", ["housing act 1985 part 2", "CPR Part 36"]),
     ],
 )
-def test_statutes(text: str, expected: list[str]) -> None:
+def test_find_references_reads_statutes(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -146,7 +146,7 @@ def test_statutes(text: str, expected: list[str]) -> None:
         ("According to the TCC Guide, a reply is not always necessary.", []),
     ],
 )
-def test_court_guides(text: str, expected: list[str]) -> None:
+def test_find_references_reads_court_guides(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -162,7 +162,7 @@ def test_court_guides(text: str, expected: list[str]) -> None:
         ("[2013] EWHC 933 (see above)", ["[2013] EWHC 933"]),
     ],
 )
-def test_neutral_citations(text: str, expected: list[str]) -> None:
+def test_find_references_reads_neutral_citations(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -192,7 +192,7 @@ def test_neutral_citations(text: str, expected: list[str]) -> None:
         ("[2024] EWHC 789 (Ch)", "[2024] EWHC 789", 0.0),
     ],
 )
-def test_credit(expected: str, given: str, worth: float) -> None:
+def test_credit_grades_given_reference_against_expected_reference(expected: str, given: str, worth: float) -> None:
     assert credit(find_references(expected)[0], find_references(given)[0]) == worth
 
 
@@ -241,12 +241,12 @@ GUIDE = "The Harbour Court Guide\nApril 2031\n\nC. Listing\nC.2 Estimates\nC.2.1
         ("section 1 of the Limitation Act 1980", False),
     ],
 )
-def test_a_corpus_has_what_it_is_and_what_it_refers_to(reference: str, there: bool) -> None:
+def test_reference_corpus_contains_its_provisions_and_those_cited_in_its_texts(reference: str, there: bool) -> None:
     corpus = ReferenceCorpus.of([PART, DIRECTION, GUIDE])
     assert corpus.contains(find_references(reference)[0]) is there
 
 
-def test_paragraph_in_brackets_replaces_the_last_of_its_kind():
+def test_read_numbers_replaces_last_paragraph_of_same_kind():
     def paths(text: str) -> list[str]:
         numbers = read_numbers(text, 0, plural=True)
         return [" ".join(path) for path in numbers.paths] if numbers else []
@@ -258,23 +258,23 @@ def test_paragraph_in_brackets_replaces_the_last_of_its_kind():
     assert paths("25.2, (4)") == ["25 2"] and paths("25.2(a), (4)") == ["25 2 a"]
 
 
-def test_the_directive_is_one_that_was_named_before():
+def test_find_references_resolves_the_directive_to_directive_named_before():
     assert found("Article 5 of the Directive is old. Directive 95/46/EC repealed it.") == ["eu directive 1995/46"]
     assert "eu directive 1995/46 5" in found("Directive 95/46/EC is old. Article 5 of the Directive applies.")
 
 
-def test_a_reference_ends_where_the_code_s_name_does():
+def test_find_references_span_includes_name_of_code():
     text = "rule 3.3 of the CrimPR applies"
     [reference] = find_references(text)
     assert text[slice(*reference.span)] == "rule 3.3 of the CrimPR"
 
 
-def test_another_case_of_the_same_court_earns_nothing():
+def test_credit_is_zero_for_other_case_of_same_court():
     one, other, again = find_references("[2020] UKSC 38, [2020] UKSC 39 and [2020] UKSC 38")
     assert (credit(one, again), credit(one, other)) == (1.0, 0.0)
 
 
-def test_numbers_with_letters_make_no_range() -> None:
+def test_find_references_expands_no_range_when_number_has_letter() -> None:
     assert found("rules 3.4A to 3.6") == ["CPR 3.4A", "CPR 3.6"] and found("rules 3.4 to 3.6A") == [
         "CPR 3.4",
         "CPR 3.6A",
@@ -282,11 +282,11 @@ def test_numbers_with_letters_make_no_range() -> None:
 
 
 @pytest.mark.parametrize("line", ["Part 36 applies where", "Part 36.1 Offers", "PART 36 - " + "x" * 190, "Parts 36"])
-def test_sentence_that_begins_like_a_title_names_no_part(line: str) -> None:
+def test_list_own_places_ignores_sentence_that_resembles_part_title(line: str) -> None:
     assert list(list_own_places(line)) == []
 
 
-def test_a_corpus_counts_its_places_and_knows_no_half_of_a_case() -> None:
+def test_reference_corpus_counts_provisions_and_excludes_incomplete_case() -> None:
     corpus = ReferenceCorpus(find_references("rule 3.4(2) and [2019] UKSC 5"))
     assert len(corpus) == 5, "the rules, Part 3, rule 3.4, its paragraph, and the case"
     assert corpus.contains(Reference("rule", "CPR", ("3",))) and corpus.contains(Reference("rule", "CPR", ()))
@@ -324,7 +324,7 @@ def test_a_corpus_counts_its_places_and_knows_no_half_of_a_case() -> None:
         ("Brussels I Recast, unlike the Brussels I Regulation", ["eu regulation 2012/1215", "eu regulation 2001/44"]),
     ],
 )
-def test_european_acts(text: str, expected: list[str]) -> None:
+def test_find_references_reads_european_acts(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -359,7 +359,7 @@ def test_european_acts(text: str, expected: list[str]) -> None:
         ),
     ],
 )
-def test_articles_of_european_acts(text: str, expected: list[str]) -> None:
+def test_find_references_reads_articles_of_european_acts(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -379,7 +379,7 @@ def test_articles_of_european_acts(text: str, expected: list[str]) -> None:
         ("section 98(4) of the Employment Rights Act 1996", ["employment rights act 1996 98.4"]),
     ],
 )
-def test_employment(text: str, expected: list[str]) -> None:
+def test_find_references_reads_employment_citations(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -394,7 +394,7 @@ def test_employment(text: str, expected: list[str]) -> None:
         ("FPR 9.14", ["family procedure rules 9.14"]),
     ],
 )
-def test_family(text: str, expected: list[str]) -> None:
+def test_find_references_reads_family_law_citations(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -418,7 +418,7 @@ def test_family(text: str, expected: list[str]) -> None:
          ["public contracts (scotland) regulations 2015"]),
     ],
 )  # fmt: skip
-def test_scotland(text: str, expected: list[str]) -> None:
+def test_find_references_reads_scottish_citations(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -443,7 +443,7 @@ def test_scotland(text: str, expected: list[str]) -> None:
         ("SI 1981/1675 (N.I. 26)", ["si 1981/1675"]),
     ],
 )
-def test_northern_ireland(text: str, expected: list[str]) -> None:
+def test_find_references_reads_northern_irish_citations(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
@@ -467,11 +467,11 @@ def test_northern_ireland(text: str, expected: list[str]) -> None:
         "the ROME I visited; gdprs",
     ],
 )
-def test_what_is_no_reference_beyond_england(text: str) -> None:
+def test_find_references_ignores_text_that_resembles_reference_beyond_england(text: str) -> None:
     assert found(text) == []
 
 
-def test_one_act_in_many_forms_is_one_reference() -> None:
+def test_credit_treats_different_forms_of_same_act_as_equal() -> None:
     [expected] = find_references("Article 6(1) of Regulation (EU) 2016/679")
     for form in ("Art. 6(1) GDPR", "Article 6(1) of the General Data Protection Regulation"):
         [given] = find_references(form)

@@ -20,13 +20,13 @@ from exhibit.law.sentences import extend_to_sentences
         ("may sell", 17, "may sell the"),
     ],
 )
-def test_a_span_is_extended_to_whole_sentences_as_far_as_there_is_room(words, widest, extended):
+def test_extend_to_sentences_completes_sentences_within_width(words, widest, extended):
     text = "It is so. The Buyer may sell the boat. She bears: (a) freight; (b) duties. The rest is the Seller's."
     at = text.index(words)
     assert text[slice(*extend_to_sentences(text, Span(at, at + len(words)), widest=widest))] == extended
 
 
-def test_a_list_after_a_colon_is_part_of_the_sentence_up_to_a_limit():
+def test_extend_to_sentences_includes_list_after_colon_up_to_limit():
     items = [f"\n({letter}) the costs of work {letter} on the quay;" for letter in "abcdefghijklmnopqrstuvwxyz"]
     text = f"The Tenant bears the following:{''.join(items)}"
     extended = text[slice(*extend_to_sentences(text, Span(4, 10), widest=900))]

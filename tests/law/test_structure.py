@@ -71,7 +71,7 @@ EXHIBIT A - FORM OF ORDER
 """
 
 
-def test_a_contract_becomes_the_tree_that_a_reader_sees():
+def test_read_structure_builds_expected_tree_of_contract():
     root = tree(CONTRACT)
     assert outline(root) == [
         "SUPPLY AGREEMENT",
@@ -123,12 +123,12 @@ def test_heading_without_a_label_is_recognised_by_its_words(line, heading, kind)
     assert (heading, kind) in [(part.heading, part.kind) for part in root.walk()]
 
 
-def test_numbers_that_a_pdf_lost_or_left_in_its_margin_do_not_break_the_count():
+def test_read_structure_ignores_stray_numbers_left_by_pdf():
     text = f"1. Term. {WORDS}\n2. Price. {WORDS}\n3.3.\n4.\n4.1.\n4.2.\n5.\n{WORDS}\n4. Notices. {WORDS}\n"
     assert outline(tree(text)) == ["1. Term", "2. Price", "4. Notices"]
 
 
-def test_court_guides_and_legislation():
+def test_read_structure_nests_court_guides_and_legislation():
     guide = (
         f"A. INTRODUCTION\nA.1 The Court\nA.1.1 {WORDS}\nA.1.2 {WORDS}\nB. COMMENCEMENT\nB.1 Claims\nB.1.1 {WORDS}\n"
     )

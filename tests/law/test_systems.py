@@ -51,7 +51,7 @@ Za porušení povinnosti podle § 2 se uloží pokuta.
 Tento zákon nabývá účinnosti dnem vyhlášení."""
 
 
-def test_a_czech_law_has_its_parts_in_their_order_and_a_reference_is_no_heading():
+def test_read_structure_nests_czech_law_and_ignores_references_as_headings():
     assert paths(CZECH) == [
         "ČÁST PRVNÍ",
         "ČÁST PRVNÍ > HLAVA I",
@@ -95,7 +95,7 @@ Erster Abschnitt - Werften
 Die Werft ist ein Betrieb."""
 
 
-def test_a_german_law_nests_its_parts_as_it_first_uses_them():
+def test_read_structure_nests_german_law_in_order_of_first_use():
     assert paths(GERMAN)[4:] == [
         "Buch 1 > Abschnitt 1 > Titel 1 > § 1 > (1)",
         "Buch 1 > Abschnitt 1 > Titel 1 > § 2",
@@ -111,7 +111,7 @@ def test_a_german_law_nests_its_parts_as_it_first_uses_them():
     ]
 
 
-def test_a_brazilian_article_has_paragraphs_incisos_letters_and_items():
+def test_read_structure_nests_brazilian_article_into_paragraphs_incisos_letters_and_items():
     text = (
         "TÍTULO I\nDos Portos\nCAPÍTULO I\nDAS DISPOSIÇÕES GERAIS\n"
         "Art. 1º Todos os portos são abertos aos navios da lei.\n§ 1º A taxa do porto é devida:\n"
@@ -123,7 +123,7 @@ def test_a_brazilian_article_has_paragraphs_incisos_letters_and_items():
     assert below == ["I", "I > a)", "I > a) > 1.", "I > a) > 2.", "I > b)", "II"]
 
 
-def test_the_large_parts_of_an_english_act_stand_in_their_order_and_a_section_keeps_its_title():
+def test_read_structure_nests_english_act_and_keeps_section_titles():
     text = (
         "BOOK I\nOF HARBOURS\n\nTITLE II\nOF DUES\n\nPART 3\nPILOTS\n\nCHAPTER 1\nGENERAL\n\n"
         "Section 5 Time limit\n\nA claim is made within a year.\n\nSection 6 Costs\n\nThe harbour pays.\n"
@@ -134,13 +134,13 @@ def test_the_large_parts_of_an_english_act_stand_in_their_order_and_a_section_ke
     assert "Section 5 Time limit" in {section.heading for section in tree.walk()}
 
 
-def test_a_file_that_is_no_system_says_what_to_look_at(tmp_path):
+def test_read_system_refers_to_example_when_file_is_invalid(tmp_path):
     (tmp_path / "x.toml").write_text("name = 1", encoding="utf-8")
     with pytest.raises(ToolkitError, match=r"x\.toml: not a legal system.*english\.toml for an example"):
         read_system(tmp_path / "x.toml")
 
 
-def test_an_ordinal_in_words_counts():
+def test_parse_ordinal_reads_czech_ordinal_words():
     czech = choose_system("cs")
     assert [czech.parse_ordinal(words) for words in ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře")] == [
         1,

@@ -89,7 +89,7 @@ def nested(labels: str) -> str:
         ),
     ],
 )
-def test_headings_are_nested(labels, levels):
+def test_read_structure_nests_headings_by_sequence_of_labels(labels, levels):
     assert nested(labels) == levels
 
 
@@ -100,5 +100,5 @@ def halves(*bounds: int) -> Section:
     return Section(Span(bounds[0], bounds[-1]), children=children)
 
 
-def test_a_span_before_the_first_section_is_in_none():
+def test_format_section_path_is_empty_before_first_section():
     assert format_section_path(halves(10, 20), Span(0, 5)) == ""

@@ -42,7 +42,7 @@ def test_heading_is_recognised_by_its_font(tmp_path, heading):
     assert not [one for one in find_headings(document, NO_OUTLINE) if one.title == "Dues that fall due"]
 
 
-def test_a_numbered_sentence_in_the_texts_type_has_no_title(tmp_path):
+def test_numbered_sentence_in_body_font_has_no_title(tmp_path):
     lines = [("1. Moorings", LARGE), ("1.1 A Master of the Harbour", BODY), (TEXT, BODY)]
     more = [("2. Dues", LARGE), ("2.1 Dues are paid", BODY), (TEXT, BODY), ("3. Signals", LARGE), (TEXT, BODY)]
     document = write(tmp_path / "a.pdf", lines + more)

@@ -47,14 +47,14 @@ from exhibit.law.values import (
         ("THE LAWS OF DELAWARE", "place", "Delaware"),
     ],
 )
-def test_a_value_is_found_in_every_spelling(text, kind, key):
+def test_keys_of_normalises_value_in_any_spelling(text, kind, key):
     assert keys_of(text) == {(kind, key)}
 
 
 @pytest.mark.parametrize(
     "text", ["Section 5.2 of it", "thirty (40) days", "sixty 60 days", "February 30, 2016", "fine china", "one of them"]
 )
-def test_what_is_no_value_or_contradicts_itself_is_none(text):
+def test_find_values_ignores_other_text_and_contradictory_numbers(text):
     assert find_values(text) == []
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_value_or_contradicts_itself_is_none(text):
         ("99.7%", Decimal("98.5"), "98.5%"),
     ],
 )
-def test_a_value_is_written_anew_in_its_own_form(text, number, written):
+def test_write_value_formats_number_like_original_value(text, number, written):
     [value] = find_values(text)
     assert write_value(value, Decimal(number)) == written
 
@@ -86,17 +86,17 @@ def test_a_value_is_written_anew_in_its_own_form(text, number, written):
         ("2016-03-14", "2020-01-02"),
     ],
 )
-def test_a_day_is_written_anew_in_its_own_form(text, written):
+def test_write_value_formats_day_like_original_date(text, written):
     [value] = find_values(text)
     assert write_value(value, Decimal(737426)) == written
 
 
 @given(st.integers(min_value=0, max_value=2_000_000_000))
-def test_a_number_in_words_is_read_as_it_was_written(number):
+def test_read_words_inverts_write_words(number):
     assert read_words(write_words(number, "thirty")) == number
 
 
-def test_what_is_no_number_in_words_is_none():
+def test_read_words_returns_none_for_text_other_than_number():
     assert [read_words(text) for text in ("", "123", "and", "hundred thousand and", "and five", "five dogs")] == [
         None
     ] * 6
@@ -106,15 +106,15 @@ def test_what_is_no_number_in_words_is_none():
 @pytest.mark.parametrize(
     ("like", "written"), [("10000", "20000"), ("10,000", "20,000"), ("500", "20,000"), ("10000.00", "20000.00")]
 )
-def test_digits_have_commas_as_the_other_number_has(like, written):
+def test_write_digits_uses_commas_and_decimals_like_other_number(like, written):
     assert write_digits(Decimal(20_000), like) == written
 
 
-def test_eight_and_eleven_take_an():
+def test_takes_an_recognises_numbers_that_begin_with_vowel_sound():
     assert [number for number in (1, 8, 10, 11, 18, 80, 100, 800) if takes_an(number)] == [8, 11, 18, 80, 800]
 
 
-def test_business_days_are_not_days():
+def test_values_distinguish_business_days_from_calendar_days():
     assert keys_of("within ten (10) business days") == {("period", "10 business day")} != keys_of("ten (10) days")
     assert keys_of("10 working days") == keys_of("10 Business Days")
     assert stands_in("10 days", "within 10 business days") is False

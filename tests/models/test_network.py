@@ -21,7 +21,7 @@ from exhibit.models.network import (
 )
 
 
-def test_eight_bit_weights_are_restored_by_their_scales(tmp_path):
+def test_read_safetensors_restores_eight_bit_weights_by_their_scales(tmp_path):
     scales = np.array([[0.5], [2.0]], np.float32)
     tensors = {"a.weight": np.array([[2, 4], [1, 1]], np.int8), "a.weight.scale": scales, "b": np.ones(2, np.float16)}
     save_file(tensors, tmp_path / "w.safetensors")
@@ -30,19 +30,19 @@ def test_eight_bit_weights_are_restored_by_their_scales(tmp_path):
     assert set(weights) == {"a.weight", "b"}
 
 
-def test_low_rank_weights_are_added():
+def test_merge_adds_low_rank_weights():
     low = {"a.up": np.ones((2, 1), np.float32), "a.down": np.full((1, 2), 3, np.float32)}
     merged = merge({"a.weight": np.ones((2, 2), np.float32), "b": np.zeros(1, np.float32)}, low)
     assert merged["a.weight"].tolist() == [[4, 4], [4, 4]] and merged["b"].tolist() == [0]
 
 
-def test_texts_of_one_length_are_grouped_longest_first():
+def test_group_by_length_groups_equal_lengths_longest_first():
     ids = [np.zeros((1, length), np.int64) for length in (3, 9, 3, 3, 9)]
     assert group_by_length(ids, 0) == [[1], [4], [0], [2], [3]]
     assert group_by_length(ids, 6) == [[1], [4], [0, 2], [3]]
 
 
-def test_words_are_tokenised_once_and_cut_to_the_limit():
+def test_word_tokenizer_equals_whole_tokenizer_and_cuts_to_limit():
     tokenizer = WordTokenizer(max_tokens=8)
     whole = network.load_tokenizer()
     text = "This Agreement\n is made (30) days’ notice"
@@ -51,7 +51,7 @@ def test_words_are_tokenised_once_and_cut_to_the_limit():
     assert tokenizer(["\ud800"])[0] == tokenizer(["?"])[0]
 
 
-def test_damaged_graph_is_built_again(tmp_path, monkeypatch):
+def test_load_graph_builds_damaged_graph_again(tmp_path, monkeypatch):
     monkeypatch.setattr(network, "find_model_folder", lambda: tmp_path)
     monkeypatch.setattr(network, "load_tokenizer", lambda: SimpleNamespace(encode_batch_fast=lambda texts: []))
     built: list[str] = []
@@ -68,7 +68,7 @@ def test_damaged_graph_is_built_again(tmp_path, monkeypatch):
     assert network.find_graph_path("fp32", stub) != network.find_graph_path("fp32", OFFICIAL)
 
 
-def test_overflow_of_signed_products_is_noticed():
+def test_has_exact_signed_products_detects_overflow():
     def saturate(state, weight):
         product = state.astype(np.int64)[:, :, None] * weight.astype(np.int64)[None]
         pairs = np.clip(product[:, ::2] + product[:, 1::2], -(2**15), 2**15 - 1)

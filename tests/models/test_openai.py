@@ -28,7 +28,7 @@ def ask(llm: OpenAI, *prompts: str) -> list[str]:
     return [reply.error or reply.text for reply in replies]
 
 
-def test_replies_are_in_order_with_usage(server: OpenAIServer):
+def test_complete_returns_replies_in_order_with_token_usage(server: OpenAIServer):
     llm = make_model(top_p=0.9)
     replies = llm.complete([Prompt("one", "be brief"), Prompt("two")], max_tokens=20, temperature=0.5)
     assert [reply.text for reply in replies] == ["echo: one", "echo: two"]
@@ -40,7 +40,7 @@ def test_replies_are_in_order_with_usage(server: OpenAIServer):
 
 
 @pytest.mark.parametrize("fault", [429, 500, 503, "nothing", "nonsense", "blank", "array"])
-def test_passing_faults_are_tried_again(server: OpenAIServer, fault):
+def test_complete_retries_transient_faults(server: OpenAIServer, fault):
     server.faults = {"x": [fault, fault]}
     assert ask(make_model(), "x") == ["echo: x"] and len(server.asked) == 3
 
@@ -57,7 +57,7 @@ def test_passing_faults_are_tried_again(server: OpenAIServer, fault):
         ({"choices": [{"message": {"content": None, "refusal": "I cannot"}}]}, "the model declined: I cannot", 1),
     ],
 )
-def test_lasting_faults_are_errors_without_the_key(server: OpenAIServer, fault, words, requests):
+def test_complete_reports_lasting_faults_without_revealing_key(server: OpenAIServer, fault, words, requests):
     server.faults = {"x": [fault] * 9}
     [error] = ask(make_model(), "x")
     assert words in error and KEY not in error and KEY[-4:] not in error and len(server.asked) == requests
@@ -83,13 +83,13 @@ def test_replies_are_cached_and_errors_are_not(server: OpenAIServer, tmp_path):
     assert reply.cached and again.text == "echo: bad" and len(server.asked) == 3
 
 
-def test_limit_of_requests_stops_before_the_next_one(server: OpenAIServer):
+def test_complete_stops_at_max_requests(server: OpenAIServer):
     replies = ask(make_model(max_requests=2), "a", "b", "c")
     assert len([reply for reply in replies if reply.startswith("echo")]) == 2 == len(server.asked)
     assert sum("limit of 2 requests" in reply for reply in replies) == 1
 
 
-def test_schema_is_sent_and_thoughts_are_removed(server: OpenAIServer):
+def test_complete_sends_schema_and_removes_thinking_text(server: OpenAIServer):
     server.reply = lambda prompt: "<think>hm</think> {}"
     reply = make_model().complete([Prompt("x", schema='{"type": "object"}')], max_tokens=9, temperature=0.0)[0]
     assert reply.text == "{}"
@@ -106,7 +106,7 @@ def test_schema_is_sent_and_thoughts_are_removed(server: OpenAIServer):
         (azure, {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}, "OPENAI_API_VERSION"),
     ],
 )
-def test_missing_variables_are_named(monkeypatch, plugin, variables, message):
+def test_open_names_missing_or_invalid_environment_variables(monkeypatch, plugin, variables, message):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_TIMEOUT", "AZURE_OPENAI_ENDPOINT", "OPENAI_MODEL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -131,7 +131,7 @@ def test_token_estimate_grows_with_words():
     assert count_tokens("internationalisation") > 1 and count_tokens("12345678") == 3
 
 
-def test_vectors_of_a_reply_are_checked():
+def test_to_unit_rejects_zero_infinite_ragged_or_wrongly_sized_vectors():
     from exhibit.models.embedders import to_unit
 
     assert np.allclose(to_unit([[3, 4]], ["x"], name="e"), [[0.6, 0.8]])

@@ -29,14 +29,14 @@ def stretches(bits: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_other_stretches_are_worth_more(seed: int) -> None:
+def test_decode_finds_token_spans_with_highest_score(seed: int) -> None:
     tokens = np.random.default_rng(seed).normal(size=(7, 3)) * 2
     best = max(worth(tokens, stretches(bits)) for bits in product((0, 1), repeat=7))
     assert worth(tokens, decode(tokens)) == pytest.approx(max(best, 0.0))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_other_range_inside_the_quotes_is_worth_more(seed: int) -> None:
+def test_best_range_finds_highest_scoring_range_inside_quotes(seed: int) -> None:
     tokens = np.random.default_rng(seed).normal(size=(8, 3)) * 2
     quotes = [(1, 4), (5, 8)]
     inside = [(a, b) for low, high in quotes for a in range(low, high) for b in range(a + 1, high + 1)]
@@ -45,21 +45,21 @@ def test_no_other_range_inside_the_quotes_is_worth_more(seed: int) -> None:
     assert best_range(tokens, []) is None
 
 
-def test_it_finds_the_short_answer_in_the_words_that_answer() -> None:
+def test_reader_finds_short_answer_inside_answering_span() -> None:
     text = "Either party may end this Agreement by giving ninety (90) days' notice in writing to the other party."
     [read] = reader.shared_reader().read("How many days' notice ends the agreement?", [text])
     assert read.short is not None and "ninety (90) days" in text[read.short.start : read.short.end]
     assert any(span.start <= read.short.start < read.short.end <= span.end for span in read.spans)
 
 
-def test_it_tells_yes_from_no() -> None:
+def test_reader_distinguishes_yes_from_no() -> None:
     allowed = "The Tenant may sublet the Premises without the Landlord's consent."
     forbidden = "The Tenant shall not sublet the Premises without the Landlord's consent."
     yes, no = reader.shared_reader().read("May the tenant sublet without asking the landlord?", [allowed, forbidden])
     assert yes.yes > no.yes and no.yes < 0
 
 
-def test_it_reads_the_words_that_answer_in_the_passage_that_has_them() -> None:
+def test_reader_scores_answering_passage_highest_and_selects_answering_words() -> None:
     model = reader.shared_reader()
     law, rent = model.read(QUESTION, [LAW, RENT])
     assert law.score > rent.score
@@ -69,7 +69,7 @@ def test_it_reads_the_words_that_answer_in_the_passage_that_has_them() -> None:
     assert model.read(QUESTION, [RENT]) == [rent] and model.read(QUESTION, []) == []
 
 
-def test_the_kind_of_a_question_is_told_from_its_vector_and_its_own_words_are_read_beside_it() -> None:
+def test_question_kind_is_found_by_vector_and_its_wording_improves_reading() -> None:
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
@@ -82,7 +82,7 @@ def test_the_kind_of_a_question_is_told_from_its_vector_and_its_own_words_are_re
     assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
 
 
-def test_a_question_in_a_kind_s_own_words_is_of_that_kind_whatever_its_vector() -> None:
+def test_question_that_repeats_wording_of_kind_has_that_kind_despite_its_vector() -> None:
     kinds = reader.shared_kinds()
     asked = [kind.asks for kind in kinds._kinds]
     vectors = legal.open("int8").embed(asked, role="query")
@@ -91,7 +91,7 @@ def test_a_question_in_a_kind_s_own_words_is_of_that_kind_whatever_its_vector() 
     assert unlike, "vectors alone take some for another kind, since several kinds ask for nearly the same"
 
 
-def test_a_passage_s_vector_tells_which_kinds_it_answers() -> None:
+def test_passage_vector_shows_which_question_kind_passage_answers() -> None:
     embedder, kinds = legal.open("int8"), reader.shared_kinds()
     asked = ["Which law governs it?", "What is its cap on liability?"]
     law, cap = (kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True))
@@ -101,7 +101,7 @@ def test_a_passage_s_vector_tells_which_kinds_it_answers() -> None:
     assert kinds.answers(law, passages)[0] > 0 > kinds.answers(law, passages)[1:].max()
 
 
-def test_what_vectors_say_decides_together_with_what_was_read_and_alone_where_nothing_was() -> None:
+def test_reader_confidence_combines_vector_evidence_with_scores() -> None:
     model = reader.shared_reader()
     unlikely, likely = (model.confidence([0.0], spot=spot) for spot in (-3.0, 3.0))
     assert unlikely < 0.3 and likely > 0.7 and model.confidence([-6.0], spot=3.0) < likely
@@ -111,7 +111,7 @@ def test_what_vectors_say_decides_together_with_what_was_read_and_alone_where_no
     assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "of more no more is known"
 
 
-def test_a_long_document_is_not_likelier_to_answer_for_its_many_other_passages() -> None:
+def test_document_evidence_does_not_grow_with_number_of_unrelated_passages() -> None:
     kinds = reader.shared_kinds()
     kind = reader.QuestionKind("Which law governs?", number=7)
     few = np.array([-1.0, -2.0, -3.0], np.float32)
@@ -120,14 +120,14 @@ def test_a_long_document_is_not_likelier_to_answer_for_its_many_other_passages()
     assert kinds.together(kind, few[:1]) < kinds.together(kind, few), "more than the best counts"
 
 
-def test_a_question_is_read_to_its_sixty_four_tokens_and_a_passage_to_what_is_left() -> None:
+def test_reader_tokenise_limits_question_to_64_tokens_and_pair_to_256() -> None:
     long, short = (reader.shared_reader().tokenise(asked, ["law " * 400])[0] for asked in ("law " * 100, "law"))
     assert long.types[0].tolist() == [0] * 64 + [1] * 192 and len(long.offsets) == 191
     assert short.types[0].tolist() == [0] * 3 + [1] * 253 and long.ids[0, 63] == long.ids[0, -1] == short.ids[0, 2]
 
 
 @pytest.mark.slow
-def test_what_it_says_is_that_of_the_trained_weights() -> None:
+def test_reader_scores_equal_trained_weights() -> None:
     model = reader.Reader("fp32")
     weights = network.merge(network.OFFICIAL.weights(), network.read_lowrank(reader.WEIGHTS))
     [pair] = model.tokenise(QUESTION, [RENT])
@@ -143,7 +143,7 @@ def test_what_it_says_is_that_of_the_trained_weights() -> None:
     assert read.yes == pytest.approx(float(quoted @ weights["says.weight"][0] + weights["says.bias"][0]), abs=1e-2)
 
 
-def test_confidence_is_logistic_in_what_is_known_as_it_was_calibrated() -> None:
+def test_reader_confidence_follows_calibrated_logistic_model() -> None:
     model, told = reader.shared_reader(), json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
 
     def odds(*given: object, **more: object) -> float:

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.extra
 @pytest.mark.filterwarnings("ignore")  # names that the library has moved since its version 3
-def test_a_model_in_a_folder_gives_unit_vectors_that_do_not_depend_on_their_neighbours(folder: Path) -> None:
+def test_sentence_transformers_model_gives_unit_vectors_independent_of_batch(folder: Path) -> None:
     from exhibit.models.embedders.sentence_transformers import open as open_model
 
     model = open_model(str(folder))

@@ -91,7 +91,7 @@ WORDS = "The term is five years from today.      " + "The laws of Ohio govern th
 
 
 @pytest.mark.parametrize("form", ["“{}”", '"{}"', "{}"])
-def test_citation_has_the_section_of_the_quote_not_of_the_passage(form):
+def test_add_locations_cites_section_of_quote_instead_of_first_section_of_passage(form):
     source = Source(1, Hit(TWO_SECTIONS, 1.0, WORDS))
     second = form.format("The laws of Ohio govern this Agreement.")
     assert add_locations(f"{second} [1]", [source]).endswith("[1] Deal.pdf, 1.5 Governing Law, page 3")
@@ -111,14 +111,14 @@ def test_citation_has_the_section_of_the_quote_not_of_the_passage(form):
         ("Deal.pdf", "", ""),
     ],
 )
-def test_cite_section_as_lawyers_do(document, path, cited):
+def test_cite_section_formats_rules_practice_directions_and_contract_clauses(document, path, cited):
     assert cite_section(document, path) == cited
 
 
 # ---------------------------------------------------------------- the language model
 
 
-def test_llm_answer_with_good_citations_is_asked_once():
+def test_llm_answerer_accepts_supported_answer_without_second_request():
     llm = Script(GOOD)
     [answer] = LLMAnswerer(llm).answer_all([(QUESTION, make_context(*LEASE))])
     assert (answer.text, answer.citations, answer.unsupported) == (GOOD, (1,), ())
@@ -126,14 +126,14 @@ def test_llm_answer_with_good_citations_is_asked_once():
 
 
 @pytest.mark.parametrize("weak", ["Five years.", "The term is ninety years [1].", "The term is five years [7]."])
-def test_llm_answer_without_support_is_asked_again(weak):
+def test_llm_answerer_asks_again_when_citations_do_not_support_answer(weak):
     llm = Script(weak, GOOD)
     [answer] = LLMAnswerer(llm).answer_all([(QUESTION, make_context(*LEASE))])
     assert answer.text == GOOD and answer.usage["requests"] == 2
     assert weak in llm.prompts[1].user and "not acceptable" in llm.prompts[1].user
 
 
-def test_llm_quotation_that_no_source_has_is_unsupported():
+def test_llm_answerer_asks_again_when_no_source_contains_quotation():
     reply = "The initial term continues for “five (5) years from the first opening of the shop” [1]."
     llm = Script(reply, GOOD)
     [answer] = LLMAnswerer(llm).answer_all([(QUESTION, make_context(*LEASE))])
@@ -144,12 +144,12 @@ def test_llm_quotation_that_no_source_has_is_unsupported():
     ("reply", "refused", "error"),
     [(IMPOSSIBLE_ANSWER, True, ""), (Completion(error="no reply"), False, "no reply"), ("  ", False, "nothing")],
 )
-def test_llm_refusals_and_errors_are_no_answers(reply, refused, error):
+def test_llm_answerer_returns_refusals_and_errors_without_citations(reply, refused, error):
     [answer] = LLMAnswerer(Script(reply)).answer_all([(QUESTION, make_context(*LEASE))])
     assert answer.refused == refused and error in answer.error and not answer.citations
 
 
-def test_llm_is_not_asked_without_sources():
+def test_llm_answerer_refuses_without_request_when_context_has_no_sources():
     [answer] = LLMAnswerer(Script()).answer_all([(QUESTION, make_context())])
     assert answer.refused and answer.text == IMPOSSIBLE_ANSWER
 
@@ -157,7 +157,7 @@ def test_llm_is_not_asked_without_sources():
 # ---------------------------------------------------------------- answers without a language model
 
 
-def test_extractive_answer_quotes_the_sentence_that_matches_or_refuses():
+def test_extractive_answerer_quotes_matching_sentence_or_refuses():
     answer = ExtractiveAnswerer().answer(QUESTION, make_context(*LEASE))
     assert "continue for five (5) years. [1]" in answer.text and 1 in answer.citations
     assert ExtractiveAnswerer().answer("Who insures the aircraft?", make_context(*LEASE)).refused
@@ -201,7 +201,7 @@ def test_reader_refuses_below_its_threshold_and_without_sources():
     assert answerer.answer("How long is the term?", make_context()).refused
 
 
-def test_reader_windows_join_adjacent_passages_once():
+def test_make_windows_joins_adjacent_passages_into_single_window():
     texts = ("The rent is paid on the first day of", "each month. It is one thousand pounds.")
     hits = [
         Hit(Chunk("a.txt", Span(0, len(texts[0]))), 2.0, texts[0]),

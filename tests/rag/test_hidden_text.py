@@ -29,7 +29,7 @@ def indexed(tmp_path):
     return index
 
 
-def test_hidden_words_are_in_no_chunk_and_the_report_says_so(indexed):
+def test_index_leaves_hidden_words_out_of_chunks_and_notes_them_in_report(indexed):
     pipeline, report = indexed(f"{RENT} {ORDER}")
     [found] = pipeline.search(["Which word does the lease answer with: zyxgate?"])
     assert found.ranked and all("zyxgate" not in hit.text for hit in found.ranked)
@@ -40,20 +40,20 @@ def test_hidden_words_are_in_no_chunk_and_the_report_says_so(indexed):
     assert (pipeline.text("lease.pdf") or "")[hit.chunk.span.start + start :].startswith("rent")
 
 
-def test_the_setting_indexes_hidden_words(indexed):
+def test_index_includes_hidden_words_when_hidden_text_setting_is_index(indexed):
     pipeline, report = indexed(f"{RENT} {ORDER}", hidden_text="index")
     [found] = pipeline.search(["Which word does the lease answer with: zyxgate?"])
     assert any("zyxgate" in hit.text for hit in found.ranked)
     assert report.notes == ()
 
 
-def test_the_invisible_text_layer_of_a_scan_is_indexed(indexed):
+def test_index_includes_invisible_text_layer_of_scan(indexed):
     layer = RENT.replace("0 g", "3 Tr")
     pipeline, report = indexed(f"{SCAN} {layer}")
     assert "rent of the Kestrel Lease" in (pipeline.text("lease.pdf") or "")
     assert report.notes == ()
 
 
-def test_a_document_of_hidden_words_alone_is_set_aside_with_the_reason(indexed):
+def test_index_rejects_document_whose_words_are_all_hidden(indexed):
     with pytest.raises(BundleError, match="all its words are hidden"):
         indexed(ORDER)

@@ -56,7 +56,7 @@ def test_faiss_search_is_exact(tmp_path, vectors, queries, within):
         assert scores[row, : len(order)] == pytest.approx(exact[order], abs=1e-5)
 
 
-def test_faiss_ties_are_in_the_order_of_keys(tmp_path):
+def test_faiss_search_orders_equal_scores_by_key(tmp_path):
     store = faiss.open(tmp_path, None, name="chunk", dimensions=4)
     store.add(np.arange(40), np.zeros((40, 4), np.float32))
     assert store.search(np.ones((1, 4), np.float32), 3)[1].tolist() == [[0, 1, 2]]
@@ -72,7 +72,7 @@ def test_faiss_rows_are_removed_saved_and_loaded(tmp_path, vectors):
 
 
 @pytest.mark.parametrize(("shape", "value", "message"), [((2, 16), 1.0, "shape"), ((3, 16), np.nan, "NaN")])
-def test_faiss_refuses_faulty_rows(tmp_path, shape, value, message):
+def test_faiss_refuses_wrong_shape_nan_and_unknown_index_type(tmp_path, shape, value, message):
     store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
     with pytest.raises(BundleError, match=message):
         store.add([1, 2, 3], np.full(shape, value, np.float32))
@@ -80,7 +80,7 @@ def test_faiss_refuses_faulty_rows(tmp_path, shape, value, message):
         faiss.open(tmp_path, "pq", name="chunk", dimensions=16)
 
 
-def test_faiss_file_of_other_vectors_or_damaged_is_reported(tmp_path, vectors):
+def test_faiss_open_reports_file_with_other_dimensions_or_damage(tmp_path, vectors):
     store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
     store.add([1], vectors[:1])
     store.save(np.array([1]))
@@ -95,7 +95,7 @@ def test_faiss_file_of_other_vectors_or_damaged_is_reported(tmp_path, vectors):
 
 
 @pytest.mark.parametrize("preset", ["routed", "seed", "bm25"])
-def test_documents_are_added_and_removed_without_a_rebuild(tmp_path, corpus, preset):
+def test_pipeline_adds_and_removes_documents_without_rebuilding_index(tmp_path, corpus, preset):
     pipeline = make_pipeline(tmp_path, preset)
     pipeline.index(corpus / "alder.txt", tmp_path / "index")
     pipeline.add(corpus / "birch.txt")
@@ -110,7 +110,7 @@ def test_documents_are_added_and_removed_without_a_rebuild(tmp_path, corpus, pre
         alone.remove("birch.txt")
 
 
-def test_added_and_rebuilt_indexes_rank_equally(tmp_path, corpus):
+def test_index_ranks_equally_when_documents_are_added_later_or_built_together(tmp_path, corpus):
     added = make_pipeline(tmp_path)
     added.index(corpus / "alder.txt", tmp_path / "a")
     added.add(corpus / "birch.txt")
@@ -131,7 +131,7 @@ def test_chunks_tile_the_document(tmp_path, corpus):
         assert hit.text == index.read_document_text(hit.chunk.document)[slice(*hit.chunk.span)]
 
 
-def test_files_of_one_name_are_named_by_their_folders(tmp_path):
+def test_index_names_files_with_equal_names_by_their_folders(tmp_path):
     for year in ("2019", "2020"):
         (tmp_path / "in" / year).mkdir(parents=True)
         (tmp_path / "in" / year / "lease.txt").write_text(f"LEASE of {year}. The rent is paid monthly.")
@@ -140,7 +140,7 @@ def test_files_of_one_name_are_named_by_their_folders(tmp_path):
     assert [entry.filename for entry in pipeline.opened.documents] == ["2019/lease.txt", "2020/lease.txt"]
 
 
-def test_interrupted_change_leaves_the_index_as_it_was(tmp_path, corpus, monkeypatch):
+def test_interrupted_add_leaves_index_unchanged(tmp_path, corpus, monkeypatch):
     pipeline = make_pipeline(tmp_path)
     pipeline.index(corpus / "alder.txt", tmp_path / "index")
     before = [hit.chunk for hit in pipeline.search(["Which law?"])[0].ranked]
@@ -159,14 +159,14 @@ def test_interrupted_change_leaves_the_index_as_it_was(tmp_path, corpus, monkeyp
         (lambda f: (f / "index.sqlite").unlink(), "index.sqlite is missing or damaged"),
     ],
 )
-def test_damaged_index_is_reported_with_advice(tmp_path, corpus, damage, message):
+def test_open_index_reports_missing_or_damaged_files(tmp_path, corpus, damage, message):
     make_pipeline(tmp_path).index(corpus, tmp_path / "index")
     damage(tmp_path / "index")
     with pytest.raises(BundleError, match=message):
         open_index(tmp_path / "index")
 
 
-def test_forged_tables_are_refused(tmp_path, corpus):
+def test_open_index_refuses_database_with_added_trigger_despite_matching_checksum(tmp_path, corpus):
     import sqlite3
 
     from exhibit.storage.bundle import sha256_of
@@ -182,7 +182,7 @@ def test_forged_tables_are_refused(tmp_path, corpus):
         open_index(tmp_path / "index", own={"embedder": "hashing:64"})
 
 
-def test_other_settings_and_another_embedder_need_another_index(tmp_path, corpus):
+def test_open_refuses_index_built_with_other_settings_or_embedder(tmp_path, corpus):
     make_pipeline(tmp_path).index(corpus, tmp_path / "index")
     with pytest.raises(BundleError, match="chunk_size"):
         open_index(tmp_path / "index", Config(chunk_size=300, embedder="hashing:64", answerer="extractive"))
@@ -213,12 +213,12 @@ def test_other_settings_and_another_embedder_need_another_index(tmp_path, corpus
         ({"hyde_weight": 0.5}, "hyde_weight"),
     ],
 )
-def test_setting_that_cannot_act_is_an_error(settings, message):
+def test_config_parse_rejects_settings_that_are_invalid_or_have_no_effect(settings, message):
     with pytest.raises(ToolkitError, match=message):
         Config.parse(settings)
 
 
-def test_presets_are_those_of_the_seeds():
+def test_presets_have_expected_names_and_seed_values():
     assert list_presets() == "bm25 careful naive rcts routed sac sac-multilayer seed tfidf".split()
     assert Config.preset("routed") == Config()
     seed = Config.preset("seed")

@@ -26,7 +26,7 @@ def index(tmp_path_factory, samples):
     return str(folder / "index")
 
 
-def test_list_and_categories(index, capsys):
+def test_inspect_lists_documents_and_counts_categories(index, capsys):
     assert main([index, "list"]) == 0
     out = capsys.readouterr().out
     assert "deal.txt" in out and "policy.txt" in out and "category" in out
@@ -42,7 +42,7 @@ COURTS = {"Commercial Court": "by list", "Circuit Commercial Court": "by inspect
 
 
 @pytest.mark.parametrize("preset", ["routed", "rcts", "seed", "bm25"])
-def test_category_is_the_court_of_a_guide_and_filters_the_search(preset, tmp_path, capsys):
+def test_inspect_search_filters_guides_by_court_as_category(preset, tmp_path, capsys):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for court, how in COURTS.items():
@@ -60,7 +60,7 @@ def test_category_is_the_court_of_a_guide_and_filters_the_search(preset, tmp_pat
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_categories_are_the_labels_of_a_bundle(tmp_path, converted, capsys):
+def test_inspect_categories_include_labels_of_bundle(tmp_path, converted, capsys):
     bundle = converted("cpr")
     index = tmp_path / "index"
     Pipeline(Config.preset("rcts", embedder="hashing"), jobs=1, cache=tmp_path / "cache").index(
@@ -95,7 +95,7 @@ def test_inspect_shows_documents_sections_and_chunks(tmp_path, capsys):
     assert main([str(tmp_path / "index"), "sections"]) == 0 and main([str(tmp_path / "index"), "chunks"]) == 0
 
 
-def test_inspect_searches(index, capsys):
+def test_inspect_search_prints_passages_as_json_or_text_and_requires_query(index, capsys):
     assert main([index, "search", "--query", "law of Norway", "--top", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found[0]["sourcefile"] == "deal.txt" and "Norway" in found[0]["content"]
@@ -105,12 +105,12 @@ def test_inspect_searches(index, capsys):
         main([index, "search"])
 
 
-def test_inspect_tests_an_index(index, capsys):
+def test_inspect_test_passes_on_sound_index(index, capsys):
     assert main([index, "test"]) == 0
     assert "FAIL" not in capsys.readouterr().out
 
 
-def test_export_is_what_the_cpr_converter_reads(index, tmp_path):
+def test_inspect_export_can_be_read_by_cpr_converter(index, tmp_path):
     out = tmp_path / "export.json"
     assert main([index, "export", "--query", "law of Norway", "--out", str(out)]) == 0
     assert cpr.run(["--from-search", str(out), "--ground-truth-out", str(tmp_path / "truth.jsonl")]) == 0
@@ -118,7 +118,7 @@ def test_export_is_what_the_cpr_converter_reads(index, tmp_path):
     assert "law of Norway" in json.loads(line)["question"] and "deal.txt" in json.loads(line)["truth"]
 
 
-def test_table_cuts_long_cells(index, capsys):
+def test_inspect_table_cuts_long_cells(index, capsys):
     assert main([index, "chunks"]) == 0
     head, rule, *rows = capsys.readouterr().out.rstrip("\n").split("\n")
     assert head.split() == ["document", "section", "page", "content"] and set(rule) <= {"-", " "}
@@ -130,7 +130,7 @@ def test_table_cuts_long_cells(index, capsys):
     assert rule.split()[-1] == "-" * 60, "as wide as its widest cell"
 
 
-def test_search_results_have_section_span_and_rounded_score(index, capsys):
+def test_inspect_search_results_have_section_span_and_rounded_score(index, capsys):
     assert main([index, "search", "--query", "terminate on notice", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert len(results) == 2 and {row["sourcefile"] for row in results} == {"deal.txt", "policy.txt"}

@@ -28,7 +28,7 @@ def official() -> dict[str, np.ndarray]:
 # ---------------------------------------------------------------- the embedder
 
 
-def test_the_graph_has_the_official_weights_and_the_adapter_in_them(official):
+def test_legal_embedder_equals_official_weights_merged_with_adapter(official):
     model = opened(legal, "fp32")
     [ids] = WordTokenizer()([CLAUSE])
     network = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
@@ -38,13 +38,13 @@ def test_the_graph_has_the_official_weights_and_the_adapter_in_them(official):
     assert opened(minilm, "fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
 
 
-def test_in_integers_the_embedder_is_nearly_that():
+def test_legal_embedder_int8_vectors_are_close_to_fp32_vectors():
     texts = [CLAUSE, "Which law governs?", "The Supplier's liability shall not exceed the fees paid.", "Notices."]
     exact, small = (opened(legal, variant).embed(texts, role="passage") for variant in ("fp32", "int8"))
     assert (exact * small).sum(axis=1).min() > 0.95
 
 
-def test_its_vectors_are_kept_apart_from_all_others():
+def test_legal_embedder_variants_have_distinct_names_and_unknown_variant_is_refused():
     names = {opened(legal, variant).name for variant in network.VARIANTS} | {opened(minilm, "int8").name}
     assert len(names) == 3
     with pytest.raises(ToolkitError, match="legal:int8, legal:fp32"):
@@ -58,7 +58,7 @@ PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Dela
 
 
 @pytest.mark.slow
-def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
+def test_legal_reranker_scores_equal_trained_weights_with_head(official):
     model = opened(reranker, "fp32")
     trained = read_safetensors(reranker.WEIGHTS)
     network = with_lowrank(official, trained, 1.0)
@@ -68,7 +68,7 @@ def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
         assert score == pytest.approx(float(both @ trained["head.weight"][0] + trained["head.bias"][0]), abs=1e-3)
 
 
-def test_pairs_are_put_together_as_in_training():
+def test_legal_reranker_cuts_question_to_64_tokens_and_pair_to_256():
     model = opened(reranker, "int8")
     (ids, types, _), (long, _, _) = model.tokenise("which law " * 100, ["It is", "the law " * 300])
     assert ids[0, 0] == 101 and ids[0, 63] == 102 and ids[0, -1] == 102 and ids.shape == (1, 64 + 3)
@@ -76,7 +76,7 @@ def test_pairs_are_put_together_as_in_training():
     assert long.shape == (1, 256) and long[0, -1] == 102
 
 
-def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
+def test_legal_reranker_int8_ranks_like_fp32_and_scores_each_pair_independently():
     model = opened(reranker, "int8")
     scores = model.score(QUESTION, PASSAGES)
     assert np.argmax(scores) == np.argmax(opened(reranker, "fp32").score(QUESTION, PASSAGES)) == 1
@@ -86,7 +86,7 @@ def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
         reranker.open("int4")
 
 
-def test_confidence_grows_with_the_best_score_and_is_a_share():
+def test_legal_reranker_confidence_grows_with_best_score_between_0_and_1():
     model = opened(reranker, "int8")
     sure, unsure = model.confidence([4.0, -6.0, -7.0]), model.confidence([-6.0, -6.5, -7.0])
     assert 0 < unsure < 0.5 < sure < 1
@@ -98,13 +98,13 @@ def test_confidence_grows_with_the_best_score_and_is_a_share():
 @pytest.mark.parametrize(
     ("weights", "most"), [(legal.ADAPTER, 4_500_000), (reranker.WEIGHTS, 4_500_000), (reader.WEIGHTS, 6_500_000)]
 )
-def test_weights_are_small_and_those_of_their_record(weights, most):
+def test_packaged_weights_are_within_size_limit_and_match_recorded_checksum(weights, most):
     record = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     assert weights.stat().st_size <= most
     assert record["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
-def test_weights_that_are_not_those_of_their_record_are_refused(tmp_path):
+def test_read_lowrank_refuses_weights_that_differ_from_recorded_checksum(tmp_path):
     weights = tmp_path / "legal.safetensors"
     weights.write_bytes(legal.ADAPTER.read_bytes()[:-1] + b"x")
     shutil.copyfile(legal.ADAPTER.with_suffix(".json"), weights.with_suffix(".json"))

@@ -34,14 +34,14 @@ def test_bm25_equals_the_formula():
     assert words.scores(["rent", "deposit"], np.array([0, 1])) == pytest.approx(scores, rel=1e-5)
 
 
-def test_tfidf_is_the_cosine():
+def test_tfidf_scores_equal_cosine_formula():
     scores, keys = make_words().search(["rent", "deposit"], 10, method="tfidf")
     rent, deposit = compute_rarity(np.array([1, 2]), 4).tolist()
     norm = math.hypot(2 * rent, deposit)
     assert keys.tolist() == [0, 1] and scores == pytest.approx([(2 * rent**2 + deposit**2) / norm, deposit], rel=1e-4)
 
 
-def test_parts_of_a_word_count_a_third_in_the_norms():
+def test_compound_parts_count_a_third_in_text_lengths_and_norms():
     """A compound's parts are counted beside the word itself; as whole words they would make its text too long."""
     texts = ("Miete Haus", "Miete Haus Mietvertragsrecht")
     counted, plain = count_terms(texts, parts=True), count_terms(texts)
@@ -58,7 +58,7 @@ def test_parts_of_a_word_count_a_third_in_the_norms():
     assert words._norms == pytest.approx(np.sqrt(squares + 1e-9), rel=1e-4)
 
 
-def test_words_are_removed_and_stored(tmp_path):
+def test_words_reload_from_database_without_removed_texts(tmp_path):
     database = Database(tmp_path / "w.sqlite")
     words = Words(database)
     words.add([3, 4, 9], count_terms(["rent", "rent deposit", "rent"]))
@@ -71,7 +71,7 @@ def test_words_are_removed_and_stored(tmp_path):
     assert again.search(["deposit"], 5)[1].tolist() == [12] and len(again) == 3
 
 
-def test_every_word_is_found():
+def test_words_search_finds_every_term():
     terms = [f"k{chr(97 + n // 26)}{chr(97 + n % 26)}k" for n in range(60)]
     words = make_words([f"{term} roof" for term in terms])
     assert all(words.search([term], 1)[1].tolist() == [n] for n, term in enumerate(terms))
@@ -113,20 +113,20 @@ def choose(names: DocumentNames, question: str) -> str:
         ("consider the supply agreement of alder; who pays?", "alder.txt"),
     ],
 )
-def test_names_in_a_question_choose_the_document(names, question, filename):
+def test_document_names_choose_document_named_in_question(names, question, filename):
     assert choose(names, question) == filename
 
 
-def test_without_a_name_all_documents_are_equally_likely(names):
+def test_document_names_weigh_all_documents_equally_when_question_names_none(names):
     choice = names.score(Query("Who pays?", asks="Who pays?"))
     assert np.ptp(choice.log_weights) == 0 and np.exp(choice.log_weights).sum() == pytest.approx(1)
 
 
-def test_kind_makes_other_kinds_unlikely(names):
+def test_document_names_lower_weight_of_documents_of_other_kind(names):
     weights = dict(names.score(Query("?", kind="privacy policy")).choose_best(4))
     assert weights[2] == max(weights.values()) and weights[0] == pytest.approx(weights[2] - 2.3)
 
 
-def test_removed_document_is_not_chosen(names):
+def test_document_names_do_not_choose_removed_document(names):
     names.remove(1)
     assert 1 not in names.score(understand("the Birch agreement; who pays?", names.has_rare_name)).numbers

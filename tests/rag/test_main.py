@@ -44,7 +44,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / "cache")))
 
 
-def test_index_search_answer(index, capsys):
+def test_commands_index_search_and_answer_sample_contracts(index, capsys):
     capsys.readouterr()
     question = "Which law governs the distributor agreement?"
     assert main(["search", index, question, "--k", "3", "--json"]) == 0
@@ -55,7 +55,7 @@ def test_index_search_answer(index, capsys):
     assert question in out and "another question?" in out and "[1]" in out
 
 
-def test_errors_are_one_line(index, tmp_path, capsys):
+def test_command_errors_are_printed_on_single_line(index, tmp_path, capsys):
     assert main(["search", str(tmp_path / "nowhere"), "x"]) == 1
     assert main(["index", str(tmp_path / "nowhere"), "--out", str(tmp_path / "i")]) == 1
     assert main(["index", str(tmp_path), "--out", str(tmp_path / "i"), "--chunk-size", "many"]) == 1
@@ -63,7 +63,7 @@ def test_errors_are_one_line(index, tmp_path, capsys):
     assert len(errors) == 3 and all(line.startswith("error: ") for line in errors) and "chunk_size" in errors[2]
 
 
-def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch, capsys):
+def test_rag_documentation_example_runs(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs" / "rag.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
@@ -84,7 +84,7 @@ def ask(capsys, *argv: str) -> list[dict[str, object]]:
     return told["passages"]
 
 
-def test_a_search_uses_what_the_index_was_built_with(tmp_path, samples, capsys):
+def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_path, samples, capsys):
     source, index = samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / "index"
     told = ["--embedder", "hashing", "--passage-characters", "400"]
     assert main(["index", str(source), "--out", str(index), *told]) == 0
@@ -99,7 +99,7 @@ def test_a_search_uses_what_the_index_was_built_with(tmp_path, samples, capsys):
     assert listed[0]["content"] == first["text"]
 
 
-def test_what_the_index_decides_cannot_be_changed_by_a_search(index, capsys):
+def test_search_refuses_settings_fixed_when_index_was_built(index, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["search", index, "x", "--splitter", "naive"])
     assert ended.value.code == 2 and "--splitter" in capsys.readouterr().err
@@ -107,7 +107,7 @@ def test_what_the_index_decides_cannot_be_changed_by_a_search(index, capsys):
         Config().with_own({"splitter": "naive"}, where="index")
 
 
-def test_every_setting_is_explained(capsys):
+def test_index_help_explains_every_setting(capsys):
     with pytest.raises(SystemExit):
         main(["index", "--help"])
     told = " ".join(capsys.readouterr().out.split())
@@ -115,7 +115,7 @@ def test_every_setting_is_explained(capsys):
         assert f"--{name.replace('_', '-')}" in told and len(text.partition(" (default")[0]) > 10, name
 
 
-def test_what_is_shown_of_a_passage_is_one_line_of_it_with_its_place(tmp_path, capsys):
+def test_search_prints_score_section_and_beginning_of_passage_and_answer_prints_json(tmp_path, capsys):
     text = "1. Rent\n\n" + "The rent of the mill is due in advance. " * 5
     (tmp_path / "lease.txt").write_text(text, encoding="utf-8")
     flags = ["--preset", "rcts", "--embedder", "hashing", "--reranker", "none", "--engine", "serial"]
@@ -135,7 +135,7 @@ def test_what_is_shown_of_a_passage_is_one_line_of_it_with_its_place(tmp_path, c
     assert passage["score"] == round(passage["score"], 4) and "error" not in record and "refused" in record
 
 
-def test_what_is_set_aside_is_counted_and_named(tmp_path, capsys):
+def test_index_command_counts_and_names_files_set_aside(tmp_path, capsys):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("The rent is due.", encoding="utf-8")
     (tmp_path / "docs" / "b.pdf").write_bytes(b"%PDF-1.4")

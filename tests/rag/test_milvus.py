@@ -24,20 +24,20 @@ pytestmark = pytest.mark.extra
         ("http://host:19530/db?index=AUTOINDEX", "http://host:19530/db", "AUTOINDEX"),
     ],
 )
-def test_address_is_parsed(monkeypatch, argument, uri, kind):
+def test_milvus_parse_returns_uri_and_index_type(monkeypatch, argument, uri, kind):
     monkeypatch.setenv("EXHIBIT_CACHE", "/x")
     assert milvus._parse(argument) == (uri, kind)
 
 
 @pytest.mark.parametrize("argument", ["http://root:secret@host", "somewhere", "lite?index=PQ"])
-def test_wrong_address_is_an_error_without_its_secrets(argument):
+def test_milvus_parse_refuses_wrong_address_without_showing_password(argument):
     with pytest.raises(ToolkitError) as error:
         milvus._parse(argument)
     assert "secret" not in str(error.value)
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])
-def test_conditions_hold_for_each_key_once(step):
+def test_milvus_conditions_match_each_wanted_key_exactly_once(step):
     wanted = np.concatenate([np.arange(10), np.arange(20, 4000, step)])
     held: list[int] = []
     for condition in milvus._make_conditions(wanted):
@@ -56,7 +56,7 @@ def vectors() -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_results_are_those_of_faiss(tmp_path, vectors):
+def test_milvus_search_returns_same_results_as_faiss(tmp_path, vectors):
     stores = [module.open(tmp_path, None, name="chunk", dimensions=16) for module in (milvus, faiss)]
     for store in stores:
         store.add(np.arange(200), vectors)
@@ -70,7 +70,7 @@ def test_results_are_those_of_faiss(tmp_path, vectors):
     stores[0].close()
 
 
-def test_rows_of_a_stopped_run_are_hidden_and_replaced(tmp_path, vectors):
+def test_milvus_hides_and_replaces_rows_of_stopped_run(tmp_path, vectors):
     store = milvus.open(tmp_path, None, name="chunk", dimensions=16)
     store.add(np.arange(5), vectors[:5])
     store.save(np.arange(5))
@@ -85,7 +85,7 @@ def test_rows_of_a_stopped_run_are_hidden_and_replaced(tmp_path, vectors):
     again.close()
 
 
-def test_index_is_built_moved_changed_and_replaced(tmp_path):
+def test_milvus_index_ranks_like_faiss_after_rebuild_removal_and_addition(tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for name, law in (("alder", "Norway"), ("birch", "Ohio")):
@@ -105,7 +105,7 @@ def test_index_is_built_moved_changed_and_replaced(tmp_path):
     assert found[0] == found[1] and found[0]
 
 
-def test_foreign_records_and_unreachable_servers(tmp_path, monkeypatch):
+def test_milvus_refuses_foreign_record_and_reports_unreachable_server(tmp_path, monkeypatch):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "milvus.json").write_text(json.dumps({"name": "all_of_yours", "store": "http://a:1"}))
     with pytest.raises(BundleError, match="damaged"):

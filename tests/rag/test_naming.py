@@ -35,7 +35,7 @@ def test_name_words_are_lower_case_with_their_parts(text, expected):
         ("The A & B Co", {"bc"}),
     ],
 )
-def test_acronyms_have_the_form_or_not(name, short):
+def test_list_acronyms_returns_initials_with_and_without_company_form(name, short):
     assert list_acronyms(name) == short
 
 
@@ -54,7 +54,7 @@ def test_split_filename_returns_its_words(filename, run, parts):
     assert split_filename(filename) == (run, tuple(parts.split()))
 
 
-def test_proper_words_are_not_counted_where_a_sentence_or_a_line_begins():
+def test_count_proper_words_ignores_first_word_of_sentence_or_line():
     text = "is it so? Birch and Alder sold to Birch. see: Cedar, and Dune's; the FNHA 3M McDonald\nElm Fir (Hazel)"
     names = "alder birch dune fnha 3m mcdonald fir hazel"
     assert count_proper_words(text) == dict.fromkeys(names.split(), 1)
@@ -73,7 +73,7 @@ def test_proper_words_are_not_counted_where_a_sentence_or_a_line_begins():
         ("Alder (3) x", ["alder+3"], ["alder+3", "3+x"]),
     ],
 )
-def test_pairs_are_of_two_words_of_a_name(text, named, lower):
+def test_list_pairs_returns_adjacent_words_of_name(text, named, lower):
     row = list(name_words(text))
     assert [f"{first.term}+{second.term}" for first, second in list_pairs(row)] == named
     assert [f"{first.term}+{second.term}" for first, second in list_pairs(row, lower=True)] == lower

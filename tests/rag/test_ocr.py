@@ -33,7 +33,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, in
 
 
 @pytest.mark.parametrize("name", ["scan.pdf", "scan.png", "scan.tiff"])
-def test_a_scan_is_read_once_and_has_boxes(tmp_path, asked, name):
+def test_read_with_ocr_caches_scan_with_word_boxes(tmp_path, asked, name):
     path = tmp_path / name
     path.write_bytes(files.scan(WORDS, kind=path.suffix[1:].upper()))
     assert not read_document(path).has_text
@@ -45,14 +45,14 @@ def test_a_scan_is_read_once_and_has_boxes(tmp_path, asked, name):
     assert len(asked) == 1
 
 
-def test_a_document_with_text_needs_no_ocr(tmp_path, asked):
+def test_read_with_ocr_does_not_run_ocr_on_document_with_text(tmp_path, asked):
     for name, data in (("lease.pdf", files.pdf(WORDS)), ("lease.txt", WORDS.encode())):
         (tmp_path / name).write_bytes(data)
         assert read_with_ocr(tmp_path / name, HOW) == read_document(tmp_path / name)
     assert asked == []
 
 
-def test_without_an_engine_the_error_says_what_to_install(monkeypatch):
+def test_choose_ocr_names_install_command_when_engine_is_missing(monkeypatch):
     from exhibit.evidence.scan import choose_ocr
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

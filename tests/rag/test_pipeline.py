@@ -98,14 +98,14 @@ def test_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
     assert not any(text.startswith(summary) for text in plain.texts)
 
 
-def test_second_run_embeds_nothing(make, corpus, tmp_path):
+def test_second_index_run_takes_all_vectors_from_cache(make, corpus, tmp_path):
     first, second = Counting(), Counting()
     make("sac-multilayer", embedder=first).index(corpus, tmp_path / "one")
     make("sac-multilayer", embedder=second).index(corpus, tmp_path / "two")
     assert first.texts and second.texts == []
 
 
-def test_scan_is_read_with_ocr(make, tmp_path, monkeypatch):
+def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     Image.new("RGB", (300, 200), "white").save(tmp_path / "scan.pdf")
     with pytest.raises(BundleError, match="--ocr true can read it"):
         make("rcts").index(tmp_path / "scan.pdf", tmp_path / "without")
@@ -143,7 +143,7 @@ def test_hit_has_section_and_page(make, samples, tmp_path):
     assert (hit.chunk.page == 2 and "Escrow" in hit.chunk.section) or "HOSTING" in hit.chunk.section
 
 
-def test_page_furniture_is_not_embedded(make, samples, tmp_path):
+def test_index_does_not_embed_repeated_page_footers(make, samples, tmp_path):
     embedder = Counting()
     pipeline = make("rcts", embedder=embedder)
     pipeline.index(next((samples / "cuad").rglob("TESSALINE*.pdf")), tmp_path / "index")
@@ -173,7 +173,7 @@ def test_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path):
     make().index(corpus, tmp_path / "index", force=True)
 
 
-def test_folder_without_text_is_an_error(make, tmp_path):
+def test_index_rejects_missing_empty_or_blank_input(make, tmp_path):
     pipeline = make()
     (tmp_path / "empty").mkdir()
     with pytest.raises(BundleError, match="the folder has no files"):
@@ -219,7 +219,7 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
         assert (tmp_path / "index" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_answers_cite_and_refuse(ready):
+def test_answer_cites_named_document_and_refuses_unanswerable_question(ready):
     told, unknown = ready.answer(
         ["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup final?"]
     )
@@ -228,7 +228,7 @@ def test_answers_cite_and_refuse(ready):
     assert unknown.answer.refused
 
 
-def test_preset_is_a_file_that_a_user_can_write(tmp_path):
+def test_preset_can_be_read_from_toml_file_and_invalid_settings_are_refused(tmp_path):
     (tmp_path / "mine.toml").write_text('splitter = "naive"\nchunk_size = 300\n')
     assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["chunk_size"] == 300
     (tmp_path / "bad.toml").write_text('colour = "red"\nchunk_size = 0\n')
@@ -256,13 +256,13 @@ def test_each_file_of_a_folder_is_indexed_or_set_aside_by_name(corpus, make, tmp
     assert "y.eml - annex.docx" in [hit.chunk.document for hit in found.ranked]
 
 
-def test_importing_rag_is_light():
+def test_import_of_rag_loads_no_heavy_library():
     heavy = {"faiss", "onnxruntime", "torch", "numpy", "pypdfium2"}
     code = f"import sys, exhibit.rag; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
-def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
+def test_index_refuses_folder_that_another_run_is_writing(make, corpus, tmp_path):
     from exhibit.rag.index import index_kind
     from exhibit.storage.atomic import replace_folder
 
@@ -274,7 +274,7 @@ def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
 
 
 @pytest.mark.parametrize(("setting", "model"), [("openai:small", "openai:small"), ("same", "openai:big")])
-def test_summaries_have_their_own_model(make, corpus, tmp_path, monkeypatch, setting, model):
+def test_summaries_use_model_of_summary_llm_setting(make, corpus, tmp_path, monkeypatch, setting, model):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     used: list[str] = []
 
@@ -288,7 +288,7 @@ def test_summaries_have_their_own_model(make, corpus, tmp_path, monkeypatch, set
     assert used == [model] and pipeline.llm.name == "openai:big"
 
 
-def test_workers_and_one_process_build_the_same_index(corpus, tmp_path):
+def test_serial_and_local_engines_build_identical_index(corpus, tmp_path):
     for engine in ("serial", "local"):
         pipeline = Pipeline(
             Config.preset("routed", chunk_size=120),

@@ -178,7 +178,7 @@ def test_find_references_returns_the_whole_name(text, references):
     assert [(text[slice(*span)], sure) for span, sure in find_references(text, quotes)] == references
 
 
-def test_name_has_four_hundred_characters_at_most():
+def test_find_references_limits_name_to_400_characters():
     for length, missing in ((399, 0), (400, 1), (402, 3)):
         [(span, sure)] = find_references(f"{'X' * length} Lease", [])
         assert (span.end - span.start, sure) == (length + len(" Lease") - missing, True)
@@ -187,14 +187,14 @@ def test_name_has_four_hundred_characters_at_most():
         assert span.end == len("lease between ") + 400
 
 
-def test_understand_examines_fifty_quotations_and_breaks_at_most():
+def test_understand_examines_at_most_fifty_quotations_and_breaks():
     many = " ".join(f"“n{number}”" for number in range(51))
     assert understand(f"what is {many}?").names.split()[-1] == "“n49”"
     for commas, separated in ((49, True), (50, False)):
         assert (understand(f"Under the Oak Lease{', x' * commas}, who pays?").asks == "who pays?") == separated
 
 
-def test_understand_searches_no_names_in_a_pasted_contract():
+def test_understand_separates_no_name_when_question_exceeds_10000_characters():
     start = "Consider the Kenway Lease; who pays? "
     assert understand(start + "x" * (10_000 - len(start))).apart
     assert not understand(start + "x" * (10_001 - len(start))).apart

@@ -76,7 +76,7 @@ def pipeline(tmp_path_factory, folder) -> Pipeline:
         ("How long is the term of the lease of Heron Books?", "heron.txt", "five years"),
     ],
 )
-def test_first_passage_is_the_sentence_of_the_named_document(pipeline, question, document, words):
+def test_search_ranks_answering_sentence_of_named_document_first(pipeline, question, document, words):
     [found] = pipeline.search([question])
     assert found.ranked[0].chunk.document == document and words in found.ranked[0].text
     assert len(found.ranked[0].text) < 160
@@ -94,13 +94,13 @@ def test_ranked_passages_do_not_overlap_and_have_falling_scores(pipeline):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_search_within_documents_and_depth(pipeline):
+def test_search_respects_documents_filter_and_depth(pipeline):
     [found] = pipeline.search(["Which law governs?"], documents=["heron.txt"], depth=2)
     assert {hit.chunk.document for hit in found.ranked} == {"heron.txt"} and len(found.ranked) == 2
     assert pipeline.search(["  "])[0].ranked == () and pipeline.search(["x"], documents=[])[0].ranked == ()
 
 
-def test_a_contract_and_its_amendment_of_one_name_answer_from_the_contract(tmp_path_factory, folder, tmp_path):
+def test_search_prefers_contract_clause_to_amendment_with_same_title_and_parties(tmp_path_factory, folder, tmp_path):
     """The amendment repeats title and parties; its recital must not come before the clause that answers."""
     both = tmp_path / "both"
     both.mkdir()
@@ -117,19 +117,19 @@ def test_a_contract_and_its_amendment_of_one_name_answer_from_the_contract(tmp_p
     assert found.ranked[0].chunk.document == "lease.txt" and "four percent" in found.ranked[0].text
 
 
-def test_standardise_is_by_group_and_zero_without_spread():
+def test_standardise_works_by_group_and_returns_zero_without_spread():
     scores = standardise(np.array([1, 3, 5, 5], np.float32), np.array([0, 2]))
     assert scores.tolist() == [-1, 1, 0, 0]
 
 
-def test_context_raises_neighbours_and_sections_of_one_document():
+def test_add_context_raises_neighbours_and_sections_of_same_document():
     table = np.array([[0, 1, 0, 9, 1, 0], [1, 1, 9, 19, 1, 1], [2, 1, 19, 29, 1, 1], [3, 2, 0, 9, 1, 0]], np.int64)
     own = np.array([0, 0, 6, 0], np.float32)
     raised = add_context(own, table, WEIGHTS)
     assert raised[2] > raised[1] > raised[0] == raised[3] == 0
 
 
-def test_weigher_sums_the_words_that_a_text_has():
+def test_make_weigher_sums_weights_of_words_found_in_text():
     weigh = make_weigher(["rent", "deposit"], np.array([2.0, 3.0], np.float32))
     assert weigh("The rents and the deposit") == 5.0 and weigh("Nothing") == 0
 
@@ -137,7 +137,7 @@ def test_weigher_sums_the_words_that_a_text_has():
 # ---------------------------------------------------------------- passages
 
 
-def test_passages_grow_to_the_limit_and_trim_the_first(pipeline):
+def test_form_passages_respects_size_limit_and_avoids_overlaps(pipeline):
     index = pipeline.opened
     ranked = [(row, 10.0 - row) for row in range(4)]
     args = {"scores": dict(ranked), "depth": 9, "weigh": lambda text: float("five years" in text)}
@@ -151,7 +151,7 @@ def test_passages_grow_to_the_limit_and_trim_the_first(pipeline):
     assert text[slice(*grown[0].span)].startswith("COMMERCIAL LEASE")
 
 
-def test_hits_know_the_section_at_each_offset(pipeline):
+def test_make_hits_locates_section_at_each_offset(pipeline):
     index = pipeline.opened
     number = index.entry("fox.txt").number
     text = index.text_of(number)
@@ -161,14 +161,14 @@ def test_hits_know_the_section_at_each_offset(pipeline):
 
 
 @pytest.mark.parametrize("preset", ["naive", "rcts", "bm25"])
-def test_chunks_of_other_presets_know_their_inner_sections(tmp_path_factory, folder, preset):
+def test_chunks_of_unrouted_presets_locate_their_inner_sections(tmp_path_factory, folder, preset):
     pipeline = build(tmp_path_factory, folder, preset, chunk_size=900)
     hit = pipeline.search(["Which law governs?"])[0].ranked[0]
     law = hit.chunk.locate(hit.chunk.span.start + hit.text.index("The laws of"))[0]
     assert "3.1" in law and law != hit.chunk.section
 
 
-def test_cut_sentences_are_completed_without_overlaps(pipeline):
+def test_complete_sentences_adds_rest_of_cut_sentence_without_overlap(pipeline):
     index = pipeline.opened
     number, text = index.entry("fox.txt").number, index.read_document_text("fox.txt")
     start = text.index("tenant pays a rent")
@@ -201,7 +201,7 @@ class Longest:
 
 @pytest.mark.parametrize("weight", [None, 1.5])
 @pytest.mark.parametrize("routing", [True, False])
-def test_reranker_sorts_the_first_chunks_and_its_confidence_refuses(pipeline, monkeypatch, routing, weight):
+def test_reranker_reorders_first_chunks_and_low_confidence_empties_selection(pipeline, monkeypatch, routing, weight):
     monkeypatch.setitem(pipeline.__dict__, "reranker", Longest(weight))
     settings = {"reranker": "longest", "rerank": 2, "routing": routing}
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
@@ -215,7 +215,7 @@ def test_reranker_sorts_the_first_chunks_and_its_confidence_refuses(pipeline, mo
         assert first >= second and found.ranked[2:] == found.before[2:]
 
 
-def test_order_of_a_reranker_adds_the_weighted_retrieval_score():
+def test_order_by_adds_weighted_retrieval_score_to_reranker_score():
     assert order_by([1.0, 2.0], [9.0, 1.0], Longest(5.0)) == [0, 1] and order_by([], [], Longest(5.0)) == []
     assert order_by([1.0, 2.0], [9.0, 1.0], Longest()) == [1, 0]
 
@@ -229,7 +229,7 @@ def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(1, [0]), (2, [0, 10, 11]), (3, [0, 10, 11, 30, 31])])
-def test_documents_are_chosen_by_their_best_and_mean_candidates(limit, kept):
+def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
     index = SimpleNamespace(find_document_numbers=lambda keys: [int(key) // 10 for key in keys])
     config = Config.preset("seed", k=3, document_limit=limit)
     # the seventh is beyond two times three; document 2 has 0.6 × 0.8 + 0.4 × 0.5 = 0.68, document 3 has 0.7
@@ -241,25 +241,25 @@ def test_documents_are_chosen_by_their_best_and_mean_candidates(limit, kept):
     ("settings", "count", "cut_by"),
     [({"k": 2}, 2, "number"), ({"budget_tokens": 1}, 1, "budget"), ({"threshold": 0.0}, 2, "threshold")],
 )
-def test_selection_by_number_budget_and_threshold(pipeline, monkeypatch, settings, count, cut_by):
+def test_selection_is_cut_by_number_budget_or_threshold(pipeline, monkeypatch, settings, count, cut_by):
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Which law governs the lease of Fox Bakery?"])
     assert (len(found.selected), found.cut_by) == (count, cut_by)
 
 
-def test_min_chunks_stay_below_the_threshold(pipeline, monkeypatch):
+def test_selection_keeps_min_chunks_below_threshold(pipeline, monkeypatch):
     settings = {"threshold": 0.0, "min_chunks": 3}
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     assert len(pipeline.search(["Which law governs the lease of Fox Bakery?"])[0].selected) == 3
 
 
-def test_answer_cites_the_clause(pipeline):
+def test_answer_cites_governing_law_clause_of_named_lease(pipeline):
     [answered] = pipeline.answer(["Consider the lease of Fox Bakery; which law governs this Lease?"])
     assert "laws of Ohio" in answered.answer.text and "fox.txt" in answered.answer.text
     assert answered.context.asks == "which law governs this Lease?"
 
 
-def test_words_of_another_document_do_not_outweigh_a_name_within_the_question():
+def test_add_content_prefers_document_named_in_question_to_document_with_more_matching_words():
     """Freely worded questions lost their document where its name weighed as little as the words."""
     table = np.array([[0, 0, 0, 9, 1, 0], [1, 1, 0, 9, 1, 0]], np.int64)
     search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))

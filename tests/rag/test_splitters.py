@@ -51,13 +51,13 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
 @example("\n\n\n\n\nab", 2, splitters.SEPARATORS, "start")
 @example("\n\n\nab\n\n\n", 3, splitters.SEPARATORS, "end")
 @example(".. a.. b", 3, splitters.SENTENCES, "start")
-def test_the_chunks_are_those_of_the_definition(text, size, separators, keep):
+def test_rcts_split_equals_reference_implementation(text, size, separators, keep):
     spans = rcts.split(text, size=size, separators=separators, keep=keep)
     assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)
 
 
 @given(st.text(max_size=300), SIZES, SEPARATORS)
-def test_spans_tile_the_text_and_keep_to_the_size(text, size, separators):
+def test_split_spans_tile_text_and_stay_within_size(text, size, separators):
     for split in (partial(rcts.split, separators=separators), naive.split):
         spans = split(text, size=size)
         assert all(isinstance(span, Span) and 0 < span.end - span.start <= size for span in spans)
@@ -65,7 +65,7 @@ def test_spans_tile_the_text_and_keep_to_the_size(text, size, separators):
 
 
 @given(TEXTS, SIZES, st.data())
-def test_with_overlap_nothing_is_lost_and_nothing_is_larger(text, size, data):
+def test_split_with_overlap_covers_whole_text_and_stays_within_size(text, size, data):
     overlap = data.draw(st.integers(0, size - 1))
     for split in (rcts.split, naive.split, splitters.split):
         spans = split(text, size=size, overlap=overlap)
@@ -77,14 +77,14 @@ def test_with_overlap_nothing_is_lost_and_nothing_is_larger(text, size, data):
         assert reached == len(text)
 
 
-def test_an_overlap_begins_at_a_word():
+def test_rcts_overlap_begins_at_word_boundary():
     text = CLAUSE.replace("\n\n", " ")
     first, second, *_ = rcts.split(text, size=100, overlap=30, separators=[" "])
     assert first.start == 0 and first.end - 30 <= second.start < first.end
     assert text[second.start - 1] == " "
 
 
-def test_the_variant_sentences_cuts_no_number_and_leaves_the_stop_with_its_sentence():
+def test_rcts_sentences_variant_splits_no_number_and_keeps_full_stop_with_sentence():
     split = rcts.open("sentences")
     text = "Fees are $10,000.00 under Section 3.4(2). The Supplier, Corvid Ltd, pays them. It pays in euro."
     assert [text[a:b] for a, b in split(text, size=45)] == [
@@ -95,7 +95,7 @@ def test_the_variant_sentences_cuts_no_number_and_leaves_the_stop_with_its_sente
 
 
 @given(TEXTS, SIZES, st.lists(st.tuples(st.integers(-5, 210), st.integers(-5, 210)), max_size=6), st.integers(0, 9))
-def test_no_chunk_crosses_a_section(text, size, edges, overlap):
+def test_split_crosses_no_section_boundary(text, size, edges, overlap):
     given_sections = [Span(min(pair), max(pair)) for pair in edges]
     spans = splitters.split(text, size=size, overlap=min(overlap, size - 1), sections=given_sections)
     for edge in (edge for section in given_sections for edge in section):
@@ -103,13 +103,13 @@ def test_no_chunk_crosses_a_section(text, size, edges, overlap):
     assert sum(end - start for start, end in spans) >= len(text) and (not text or spans[-1].end == len(text))
 
 
-def test_naive_cuts_every_so_many_characters():
+def test_naive_split_cuts_at_fixed_size_with_overlap():
     assert naive.split("abcdefgh", size=3) == [Span(0, 3), Span(3, 6), Span(6, 8)]
     assert naive.split("abcdefgh", size=4, overlap=2) == [Span(0, 4), Span(2, 6), Span(4, 8)]
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
-def test_sizes_that_cannot_be_are_refused(size, overlap):
+def test_split_refuses_invalid_size_or_overlap(size, overlap):
     for split in (rcts.split, naive.split, splitters.split):
         with pytest.raises(ToolkitError, match="choose"):
             split("text", size=size, overlap=overlap)
@@ -128,6 +128,6 @@ def test_splitters_are_opened_by_name():
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_the_sample_becomes_the_chunks_that_its_figures_rest_on(data):
+def test_rcts_split_of_legalbenchrag_corpus_gives_34180_chunks(data):
     texts = [path.read_text(encoding="utf-8") for path in (data / "legalbenchrag" / "corpus").rglob("*.txt")]
     assert sum(len(rcts.split(text)) for text in texts) == 34_180

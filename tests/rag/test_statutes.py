@@ -47,20 +47,20 @@ OLD, NEW = "pristavni-zakon_2019-07-01.pdf", "pristavni-zakon_2023-01-01.pdf"
         ("Kam vede odkaz „§ 3 zákona č. 907/2019 Sb.“ v § 1 předpisu č. 12/2020 Sb.?", NEW, "Poplatek za stání"),
     ],
 )
-def test_the_paragraph_of_the_day_is_first(indexed, question, file, words):
+def test_search_ranks_paragraph_of_version_in_force_on_named_day_first(indexed, question, file, words):
     [retrieved] = indexed[0].search([question])
     assert retrieved.ranked[0].chunk.document == file
     assert words in retrieved.ranked[0].text
 
 
-def test_one_citation_bears_out_every_sentence_of_a_paragraph_that_is_quoted(indexed):
+def test_answer_citation_covers_every_sentence_of_quoted_paragraph(indexed):
     [answered] = indexed[0].answer(["Co stanoví § 3 předpisu č. 907/2019 Sb.?"])
     claims = claims_of(answered.answer.text)
     assert len(claims) > 1 and all(claim.citations == (1,) for claim in claims)
     assert claims_of("“One. Two.” [2]\n\nThree.")[-1].citations == ()
 
 
-def test_an_answer_says_which_version_it_is_from(indexed):
+def test_answer_ends_with_validity_period_of_cited_version(indexed):
     [answered] = indexed[0].answer(["Co stanovil § 8 předpisu č. 907/2019 Sb. k 1. 3. 2021?"])
     assert "20 Kč za osobu" in answered.answer.text
     assert answered.answer.text.endswith("(Znění účinné od 1. 7. 2019 do 31. 12. 2022)")
@@ -74,21 +74,21 @@ def test_an_answer_says_which_version_it_is_from(indexed):
         "Co stanovil § 3 předpisu č. 907/2019 Sb. ve znění účinném k 1. 3. 2015?",  # before the law
     ],
 )
-def test_what_no_version_has_is_refused(indexed, question):
+def test_answer_refuses_paragraph_absent_on_named_day(indexed, question):
     [answered] = indexed[0].answer([question])
     assert answered.answer.refused
 
 
-def test_route_without_a_day_takes_the_last_version_on_every_day(index):
+def test_route_to_law_takes_latest_version_when_question_names_no_day(index):
     found = route("Co stanoví § 8 předpisu č. 907/2019 Sb.?", index)
     assert found is not None and [index.document(number).filename for number in found.documents] == [NEW]
 
 
-def test_two_days_are_two_versions(index):
+def test_route_to_law_returns_both_versions_when_question_names_two_days(index):
     found = route("Změnil se § 4 předpisu č. 907/2019 Sb. mezi 1. 1. 2020 a 1. 1. 2024?", index)
     assert found is not None
     assert [index.document(passage.document).filename for passage in found.passages] == [OLD, NEW]
 
 
-def test_a_question_that_names_no_law_goes_the_usual_way(index):
+def test_route_to_law_returns_none_when_question_names_no_law(index):
     assert route("Who pays the rent of the Boathouse?", index) is None

@@ -62,36 +62,36 @@ def test_extractive_summary_has_title_parties_and_subject(text, line):
     assert summarise(text) == Summary(line)
 
 
-def test_sections_are_summarised_with_all_layers():
+def test_summariser_summarises_sections_when_layers_are_all():
     lines = summarise(TEXT, layers="all").sections
     assert "1. Term: The term of this Agreement is five years." in lines and all(len(line) <= 95 for line in lines)
 
 
-def test_summary_is_never_longer_than_its_limit():
+def test_extractive_summary_of_long_recital_stays_within_length_limit():
     long = TEXT.replace("Alder desires to sell flour", "Alder desires to sell " + "very " * 60 + "fine flour")
     assert 100 < len(summarise(long).document) <= 150 + 20
 
 
-def test_model_summary_is_asked_with_the_settings_of_the_seed():
+def test_llm_summary_request_uses_token_temperature_and_input_settings():
     llm = Scripted(lambda prompt: Completion('**Summary:** "Flour for Kent"'))
     settings = {"summary_tokens": 50, "summary_temperature": 0.3, "summary_input_characters": 30}
     assert summarise(TEXT, llm, summaries="llm", **settings).document == "Flour for Kent"
     assert llm.options == [(50, 0.3)] and TEXT[:30] in llm.prompts[0].user and TEXT[30:60] not in llm.prompts[0].user
 
 
-def test_model_summary_that_is_too_long_is_asked_shorter_then_cut():
+def test_llm_summary_that_is_too_long_is_requested_shorter_then_cut():
     llm = Scripted(lambda prompt: Completion("word " * 60))
     line = summarise(TEXT, llm, summaries="llm").document
     assert len(llm.prompts) == 3 and len(line) <= 170
     assert "At most 150" in llm.prompts[0].user and "At most 90" in llm.prompts[2].user
 
 
-def test_model_failure_falls_back_to_the_text():
+def test_llm_summary_falls_back_to_extractive_summary_on_model_error():
     llm = Scripted(lambda prompt: Completion(error="down"))
     assert summarise(TEXT, llm, summaries="llm", layers="all") == summarise(TEXT, layers="all")
 
 
-def test_styles_and_missing_models_are_errors():
+def test_llm_summary_uses_style_and_rejects_unknown_style_or_missing_model():
     llm = Scripted(lambda prompt: Completion("x"))
     summarise(TEXT, llm, summaries="llm:expert")
     assert "specialist lawyer" in llm.prompts[0].user

@@ -74,7 +74,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("setting", ["reranker", "llm", "embedder", "store"])
 @pytest.mark.parametrize("command", [main, inspect_main])
-def test_no_server_that_only_an_index_names_is_asked(index, server, setting, command, monkeypatch, capsys):
+def test_commands_contact_no_server_that_only_index_names(index, server, setting, command, monkeypatch, capsys):
     uri, heard = server
     for key in ("RERANK_API_KEY", "OPENAI_API_KEY", "MILVUS_TOKEN"):
         monkeypatch.setenv(key, "secret-of-the-user")
@@ -88,7 +88,7 @@ def test_no_server_that_only_an_index_names_is_asked(index, server, setting, com
     assert not heard
 
 
-def test_what_the_user_names_again_is_used_and_none_is_a_choice(index, server, capsys):
+def test_search_contacts_server_named_in_index_only_when_user_names_the_same_server(index, server, capsys):
     uri, heard = server
     change_config(index, reranker=f"http:{uri}/rerank")
     assert main(["search", str(index), "Who pays?", "--reranker", "none"]) == 0 and not heard
@@ -102,7 +102,7 @@ def test_what_the_user_names_again_is_used_and_none_is_a_choice(index, server, c
     assert open_index(index, Config.preset("routed", embedder="hashing", reranker=f"http:{uri}/rerank"))
 
 
-def test_every_file_is_sealed_and_a_changed_added_or_missing_one_is_refused(index):
+def test_open_index_refuses_changed_added_or_missing_file(index):
     sealed = json.loads((index / "manifest.json").read_text(encoding="utf-8"))["sha256"]
     files = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
     assert set(sealed) == files - {"manifest.json"}
@@ -123,7 +123,7 @@ def test_every_file_is_sealed_and_a_changed_added_or_missing_one_is_refused(inde
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right there")
-def test_links_are_refused(index, tmp_path):
+def test_open_index_refuses_symbolic_links(index, tmp_path):
     secret = tmp_path / "secret.txt"
     for name in json.loads((index / "manifest.json").read_text(encoding="utf-8"))["sha256"]:
         path = index / name
@@ -143,7 +143,7 @@ def test_links_are_refused(index, tmp_path):
 # ---------------------------------------------------------------- nothing stale
 
 
-def test_a_file_that_changes_while_it_is_read_is_no_document(tmp_path, corpus, monkeypatch):
+def test_index_sets_aside_file_that_changes_while_being_read(tmp_path, corpus, monkeypatch):
     usual = ingest_module.read_document
 
     def slow(path):
@@ -157,7 +157,7 @@ def test_a_file_that_changes_while_it_is_read_is_no_document(tmp_path, corpus, m
     assert report.documents == 1 and "birch.txt: changed while it was read" in report.set_aside[0]
 
 
-def test_a_file_that_is_not_what_was_meant_ends_the_ingest(tmp_path, corpus):
+def test_index_stops_when_file_differs_from_expected_checksum(tmp_path, corpus):
     paths = sorted(corpus.iterdir())
     meant = {path: sha256_of(path) for path in paths}
     paths[1].write_text(LEASE.replace("monthly", "weekly"), encoding="utf-8")
@@ -172,7 +172,7 @@ def test_a_file_that_is_not_what_was_meant_ends_the_ingest(tmp_path, corpus):
     assert report.documents == 1 and len(report.set_aside) == 1
 
 
-def test_a_cache_that_cannot_be_used_says_so_and_a_damaged_value_is_absent(tmp_path):
+def test_cache_reports_unusable_file_and_treats_damaged_value_as_absent(tmp_path):
     cache = Cache(tmp_path / "kept.sqlite")
     values = {key_of("a", str(n)): bytes([n]) * 40 for n in range(200)}
     cache.put(values)

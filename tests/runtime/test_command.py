@@ -16,7 +16,7 @@ from exhibit.schemas.errors import ToolkitError
 ROOT = Path(__file__).parents[2]
 
 
-def test_an_error_is_lines_a_stop_says_so_and_a_bug_keeps_its_traceback(capsys, monkeypatch):
+def test_guarded_prints_errors_interruptions_and_tracebacks_without_secrets(capsys, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "planted-secret-1")
 
     @guarded("stopped; nothing was written")
@@ -37,7 +37,7 @@ def test_an_error_is_lines_a_stop_says_so_and_a_bug_keeps_its_traceback(capsys, 
     assert capsys.readouterr().err == "note: the key is ***\n"
 
 
-def test_a_closed_pipe_is_no_traceback():
+def test_guarded_exits_141_without_traceback_when_the_pipe_is_closed():
     code = (
         "import sys\nfrom exhibit.runtime.command import guarded\n"
         "@guarded()\ndef main():\n    for n in range(200000): print('line', n)\n    return 0\n"
@@ -63,11 +63,11 @@ def test_a_closed_pipe_is_no_traceback():
         ("the key of the cellar", "the key of the cellar"),
     ],
 )
-def test_what_looks_like_a_secret_is_hidden(text, clean):
+def test_scrub_hides_text_that_looks_like_a_secret(text, clean):
     assert scrub(text) == clean
 
 
-def test_a_secret_from_elsewhere_is_hidden_once_it_is_known():
+def test_scrub_hides_a_secret_after_remember_secret():
     assert scrub("token of a file: zebra-4711") == "token of a file: zebra-4711"
     remember_secret("zebra-4711")
     assert scrub("token of a file: zebra-4711") == "token of a file: ***"
@@ -79,7 +79,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_no_control_character_reaches_a_terminal_and_a_file_gets_all(monkeypatch):
+def test_escape_terminal_escapes_control_characters_on_a_terminal_but_not_in_a_file(monkeypatch):
     assert without_controls("~\x1f\x7f\x80\x9f\xa0\n\t") == "~\\x1f\\x7f\\x80\\x9f\xa0\n\t"
     terminal, file = Terminal(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", terminal)

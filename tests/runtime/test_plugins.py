@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_a_new_file_is_a_new_plugin(package):
+def test_load_plugin_loads_a_new_file_and_splits_its_argument(package):
     module, argument = load_plugin(package, "two-slots:BAAI/bge-m3:latest")
     assert module.SLOTS == 2 and argument == "BAAI/bge-m3:latest"
     assert load_plugin(package, "two_slots")[1] is None
@@ -33,7 +33,7 @@ def test_a_new_file_is_a_new_plugin(package):
 
 
 @pytest.mark.parametrize("name", ["four", "_wires", "", "two.slots", ".."])
-def test_an_unknown_name_lists_those_there_are(package, name):
+def test_load_plugin_lists_known_names_for_an_unknown_name(package, name):
     with pytest.raises(ToolkitError, match="no toaster .*there are two-slots$"):
         load_plugin(package, name)
 
@@ -50,6 +50,6 @@ def test_broken_plugin_is_named_with_its_distribution(package, tmp_path):
         load_plugin(package, "fires")
 
 
-def test_machinery_is_not_listed():
+def test_list_plugins_excludes_private_modules():
     assert {"minilm", "openai", "sentence_transformers"} <= set(list_plugins("exhibit.models.embedders"))
     assert not any(name.startswith("_") for name in list_plugins("exhibit.models.embedders"))

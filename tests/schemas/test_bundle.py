@@ -18,7 +18,7 @@ def questions(tmp_path, rows):
     return read_questions(path)
 
 
-def test_every_accepted_shape(tmp_path):
+def test_read_questions_accepts_every_supported_shape(tmp_path):
     rows = [
         {"question": "a?", "answer": "A"},
         {"query_id": "q-1", "question": "b?", "answer": "B", "contexts": ["plain", "strings"]},
@@ -31,7 +31,7 @@ def test_every_accepted_shape(tmp_path):
     assert found[2].is_impossible and found[3].contexts == (LooseContext("d.pdf", None),)
 
 
-def test_a_bom_is_no_error(tmp_path):
+def test_read_questions_accepts_a_byte_order_mark(tmp_path):
     assert questions(tmp_path, '\ufeff[{"question": "a?", "answer": "A"}]')[0].question == "a?"
 
 
@@ -50,12 +50,12 @@ def test_a_bom_is_no_error(tmp_path):
         ([{"id": 1, "question": "a?", "answer": "A"}] * 2, "id 1 occurs more than once"),
     ],
 )
-def test_every_refused_shape(tmp_path, rows, message):
+def test_read_questions_refuses_every_unsupported_shape(tmp_path, rows, message):
     with pytest.raises(BundleError, match=message.replace("[", r"\[")):
         questions(tmp_path, rows)
 
 
-def test_all_problems_come_at_once(tmp_path):
+def test_read_questions_and_open_bundle_report_all_problems_at_once(tmp_path):
     with pytest.raises(BundleError) as error:
         questions(tmp_path, [{"question": ""}, {"answer": "A"}, "x"])
     assert len(str(error.value).splitlines()) == 4
@@ -64,14 +64,14 @@ def test_all_problems_come_at_once(tmp_path):
     assert "train.json: row 0" in str(error.value) and "corpus: no such folder" in str(error.value)
 
 
-def test_not_utf8_names_the_byte(tmp_path):
+def test_read_questions_names_the_byte_that_is_not_utf8(tmp_path):
     path = tmp_path / "train.json"
     path.write_bytes(b'["caf\xe9"]')
     with pytest.raises(BundleError, match="not UTF-8 \\(byte 5\\)"):
         read_questions(path)
 
 
-def test_two_files_with_one_basename(tmp_path):
+def test_open_bundle_refuses_two_files_with_the_same_name(tmp_path):
     (tmp_path / "corpus" / "sub").mkdir(parents=True)
     (tmp_path / "corpus" / "a.pdf").touch()
     (tmp_path / "corpus" / "sub" / "a.pdf").touch()
@@ -80,7 +80,7 @@ def test_two_files_with_one_basename(tmp_path):
         open_bundle(tmp_path)
 
 
-def test_lines_are_cut_at_newlines_alone(tmp_path):
+def test_bundle_files_are_split_at_newlines_only(tmp_path):
     row = Row(id=0, question="q\u2028?", answer="a\x85b", is_impossible=False, contexts=[Context(filename="a\x1c.pdf")])
     write_train([row], tmp_path / "train.json")
     assert read_questions(tmp_path / "train.json")[0].answer == "a\x85b"
@@ -88,7 +88,7 @@ def test_lines_are_cut_at_newlines_alone(tmp_path):
     assert len(list(numbered_lines(tmp_path / "gold.jsonl"))) == 2
 
 
-def test_a_row_is_one_line_and_text_is_left_out_when_there_is_none(tmp_path):
+def test_write_train_writes_a_line_per_row_without_missing_texts(tmp_path):
     rows = [
         Row(id=i, question="q?", answer="é", is_impossible=False, contexts=[Context(filename="a.pdf")]) for i in (0, 1)
     ]
@@ -100,7 +100,7 @@ def test_a_row_is_one_line_and_text_is_left_out_when_there_is_none(tmp_path):
     assert json.loads((tmp_path / "empty.json").read_text()) == []
 
 
-def test_a_bundle_json_that_is_wrong_says_where(tmp_path):
+def test_read_info_names_the_wrong_field_of_bundle_json(tmp_path):
     path = tmp_path / "bundle.json"
     path.write_text('{"format": 1}', encoding="utf-8")
     with pytest.raises(BundleError, match=r"bundle\.json: name: Field required|bundle\.json: format: "):

@@ -22,7 +22,7 @@ def line(gold: dict[str, object] | None = None, **fields: object) -> str:
     return json.dumps({**DRAFT, "gold": [{**GOLD, **(gold or {})}], **fields})
 
 
-def test_sound_drafts_are_read_with_their_places(tmp_path):
+def test_read_drafts_returns_rows_with_their_gold_spans(tmp_path):
     (tmp_path / "drafts.jsonl").write_text(f"{line()}\n{line({'id': 8}, id=8)}\n", encoding="utf-8")
     first, second = read_drafts(tmp_path, {"a.pdf"}, {1, 2})
     assert (first.row.question, first.gold[0].spans, second.id) == ("What is due?", [(0, 16)], 8)
@@ -52,14 +52,14 @@ def test_sound_drafts_are_read_with_their_places(tmp_path):
         ("\udcff", "not UTF-8"),
     ],
 )
-def test_what_is_wrong_with_a_draft_is_one_error_that_names_its_line(tmp_path, text, told):
+def test_read_drafts_names_the_line_of_a_malformed_draft(tmp_path, text, told):
     (tmp_path / "drafts.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(BundleError, match=told):
         read_drafts(tmp_path, {"a.pdf"}, {1, 2})
     assert any(problem.file == "drafts.jsonl" for problem in validate(tmp_path))
 
 
-def test_a_pipe_is_not_waited_for(tmp_path):
+def test_read_drafts_refuses_a_pipe_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "drafts.jsonl")
     with pytest.raises(BundleError, match="not a file"):
         read_drafts(tmp_path, (), ())

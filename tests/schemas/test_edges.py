@@ -26,7 +26,7 @@ from exhibit.schemas.run_folder import is_secret_setting
 # ---------------------------------------------------------------- commands
 
 
-def test_commands_are_named_as_they_were_called_the_longest_name_first():
+def test_rename_commands_replaces_the_longest_command_name_first():
     names = {"python -m converters": "exhibit convert", "python -m converters.web": "exhibit convert web"}
     with set_invocation(Invocation(names)):
         assert rename_commands("python -m converters.web, python -m converters, python -m converters.mine") == (
@@ -35,7 +35,7 @@ def test_commands_are_named_as_they_were_called_the_longest_name_first():
     assert rename_commands("python -m converters.web") == "python -m converters.web"
 
 
-def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
+def test_quiet_hides_notes_but_not_errors_and_verbose_names_the_exception_class(capsys):
     with set_invocation(Invocation(quiet=True)):
         assert is_quiet()
         print_note("a note")
@@ -53,7 +53,7 @@ def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
         (errno.EROFS, "/x: Read-only file system; free some space"),
     ],
 )
-def test_trouble_with_files_is_an_error_in_words_and_says_what_to_do(capsys, number, message):
+def test_guarded_describes_disk_errors_with_advice(capsys, number, message):
     @guarded()
     def main(error: OSError) -> int:
         raise error
@@ -68,14 +68,14 @@ def test_trouble_with_files_is_an_error_in_words_and_says_what_to_do(capsys, num
     )
 
 
-def test_words_of_an_error_can_be_printed_anywhere():
+def test_toolkit_error_escapes_surrogates():
     assert str(ToolkitError("a\udcff")) == "a\\udcff" == escape_surrogates("a\udcff") and str(ToolkitError()) == ""
 
 
 # ---------------------------------------------------------------- schema files
 
 
-def test_schema_files_are_written_when_they_differ(tmp_path):
+def test_write_schemas_writes_only_files_that_differ(tmp_path):
     assert generate.write_schemas(tmp_path / "json") == list(generate.SCHEMAS)
     assert generate.write_schemas(tmp_path / "json") == []
     gold = tmp_path / "json" / "gold.schema.json"
@@ -87,7 +87,7 @@ def test_schema_files_are_written_when_they_differ(tmp_path):
 # ---------------------------------------------------------------- secrets
 
 
-def test_logs_are_scrubbed_with_their_tracebacks_and_only_meanwhile(caplog):
+def test_scrub_logs_hides_secrets_in_messages_and_tracebacks_inside_its_block(caplog):
     remember_secret("marmot-0815")
     log = logging.getLogger("scrub")
     with scrub_logs():
@@ -108,7 +108,7 @@ def test_logs_are_scrubbed_with_their_tracebacks_and_only_meanwhile(caplog):
 
 
 @pytest.mark.parametrize(("value", "hidden"), [("abc-1234", True), ("abc-123", False), ("abcdefgh", False)])
-def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeypatch, value, hidden):
+def test_scrub_hides_environment_secrets_of_8_characters_that_are_not_only_letters(monkeypatch, value, hidden):
     monkeypatch.setenv("MY_TOKEN", value)
     monkeypatch.setenv("MY_NAME", "visible-name")
     assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden
@@ -117,5 +117,5 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
 
 
 @pytest.mark.parametrize(("name", "secret"), [("judge.api_key", True), ("max_tokens", False), ("key_field", False)])
-def test_a_setting_is_a_secret_by_its_name(name, secret):
+def test_is_secret_setting_depends_on_the_name(name, secret):
     assert is_secret_setting(name) is secret

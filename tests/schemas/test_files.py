@@ -75,7 +75,7 @@ def told(root, **fields: object) -> None:
 # ---------------------------------------------------------------- written and read
 
 
-def test_files_are_written_in_utf8_and_lines_end_alike(tmp_path):
+def test_bundle_files_are_written_in_utf8_with_unix_newlines(tmp_path):
     write_gold([gold(), gold(id=8)], tmp_path / "gold.jsonl")
     lines = (tmp_path / "gold.jsonl").read_bytes().split(b"\n")
     assert len(lines) == 3 and "rënt".encode() in lines[0] and lines[2] == b""
@@ -94,7 +94,7 @@ def test_files_are_written_in_utf8_and_lines_end_alike(tmp_path):
     assert read_info(tmp_path / "bundle.json").patches[0].corrections == 1
 
 
-def test_where_a_file_cannot_be_read(tmp_path):
+def test_readers_report_the_position_in_an_unreadable_file(tmp_path):
     path = tmp_path / "gold.jsonl"
     path.write_bytes(json.dumps(GOLD).encode() + b"\n\n" + b'{"a": "\xe9"}\n')
     at = path.read_bytes().index(b"\xe9")
@@ -122,7 +122,7 @@ def test_where_a_file_cannot_be_read(tmp_path):
         ("1" * 5000, "the JSON has a number that is too long"),
     ],
 )
-def test_what_is_no_json_is_one_error(text, message):
+def test_parse_json_reports_invalid_json_with_its_source(text, message):
     with pytest.raises(ToolkitError, match=f"here: {message}") as raised:
         parse_json(text, where="here", error=ToolkitError)
     assert type(raised.value) is ToolkitError
@@ -131,7 +131,7 @@ def test_what_is_no_json_is_one_error(text, message):
 # ---------------------------------------------------------------- the published schemas, and plug-ins
 
 
-def test_a_bundle_follows_the_schemas_that_others_check_it_by(bundle):
+def test_bundle_files_are_valid_under_the_published_json_schemas(bundle):
     def faults_by(name: str, value: object) -> list[list[object]]:
         schema = json.loads((Path(schemas.__file__).parent / "json" / f"{name}.schema.json").read_text())
         return [list(one.absolute_path) for one in jsonschema.Draft202012Validator(schema).iter_errors(value)]

@@ -18,7 +18,7 @@ GOLD = {
 }  # fmt: skip
 
 
-def test_the_committed_schemas_are_what_the_models_give():
+def test_committed_schemas_equal_generated_schemas():
     for name, text in generate().items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text
 
@@ -59,7 +59,7 @@ def test_models_and_schemas_accept_the_same_rows():
 
 
 @pytest.mark.parametrize("name", ["../a.pdf", "a/b.pdf", "..", ".", "/etc/passwd", "x" * 256, "a\0b"])
-def test_a_filename_is_a_plain_basename(name):
+def test_row_refuses_a_filename_that_is_not_a_plain_basename(name):
     with pytest.raises(ValidationError):
         Row.model_validate({**ROW, "contexts": [{"filename": name}]})
 
@@ -67,11 +67,11 @@ def test_a_filename_is_a_plain_basename(name):
 @pytest.mark.parametrize(
     "name", ["it's & co.pdf", "a%2Fb.pdf", "#fragment.pdf", "c:d.pdf", "back\\slash.pdf", "é" * 127]
 )
-def test_odd_but_legal_filenames_are_kept(name):
+def test_row_accepts_unusual_but_legal_filenames(name):
     assert Row.model_validate({**ROW, "contexts": [{"filename": name}]}).contexts[0].filename == name
 
 
-def test_an_impossible_row_has_no_passage():
+def test_row_refuses_a_passage_for_an_impossible_question():
     with pytest.raises(ValidationError, match="but a context has text"):
         Row.model_validate({**ROW, "is_impossible": True, "contexts": [{"filename": "a.pdf", "text": "here"}]})
 
@@ -90,7 +90,7 @@ def test_an_impossible_row_has_no_passage():
         {"filename": None},
     ],
 )
-def test_gold_must_be_consistent(change):
+def test_gold_refuses_inconsistent_fields(change):
     assert Gold.model_validate_json(json.dumps(GOLD)).spans == [(3, 9)]
     with pytest.raises(ValidationError):
         Gold.model_validate_json(json.dumps({**GOLD, **change}))

@@ -34,7 +34,7 @@ def better(**fields: object) -> Better:
     return Better.model_validate_json(json.dumps(fields))
 
 
-def test_better_gold_is_passages_or_that_there_is_none():
+def test_better_gold_has_passages_or_is_impossible_but_not_both():
     assert better(contexts=[PASSAGE]).says_something and better(is_impossible=True).says_something
     assert not better(answer="ten").says_something
     with pytest.raises(ValidationError, match="is_impossible is true, but there are passages"):
@@ -51,7 +51,7 @@ def test_better_gold_is_passages_or_that_there_is_none():
         ({"is_impossible": True}, False),
     ],
 )
-def test_a_correction_has_passages_unless_there_is_no_answer(fields, fits):
+def test_correction_requires_passages_unless_impossible(fields, fits):
     if fits:
         assert patch(corrections=[{**CORRECTION, **fields}]).corrections
         return
@@ -59,7 +59,7 @@ def test_a_correction_has_passages_unless_there_is_no_answer(fields, fits):
         patch(corrections=[{**CORRECTION, **fields}])
 
 
-def test_nothing_is_said_twice_of_one_question_or_document():
+def test_patch_and_review_refuse_duplicate_questions_and_documents():
     aside = {"filename": "a.pdf", "reason": "a draft"}
     with pytest.raises(ValidationError, match=r"the document a\.pdf occurs more than once"):
         patch(documents=[aside, aside])
@@ -75,20 +75,20 @@ def test_nothing_is_said_twice_of_one_question_or_document():
 
 
 @pytest.mark.parametrize("fields", [{"unknown": 1}, {"format": "exhibit-patch/2"}, {"about": " "}, {"dataset": 5}])
-def test_a_patch_has_its_fields_and_no_others(fields):
+def test_patch_refuses_invalid_fields_and_is_frozen(fields):
     with pytest.raises(ValidationError):
         patch(**fields)
     with pytest.raises(ValidationError, match="frozen"):
         patch().about = "other"  # type: ignore[misc]
 
 
-def test_gold_is_known_by_its_files_and_words_whatever_the_spaces():
+def test_digest_gold_ignores_white_space_and_depends_on_files_and_words():
     told = json.dumps([["é.pdf", "the rent"], [None, ""]])
     assert digest_gold([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(told.encode("ascii")).hexdigest()
     assert digest_gold([("a", "x"), ("b", "y")]) != digest_gold([("b", "y"), ("a", "x")])
 
 
-def test_a_file_that_is_no_patch_says_why(tmp_path, monkeypatch):
+def test_read_patch_and_read_review_report_an_invalid_file(tmp_path, monkeypatch):
     path = tmp_path / "patch.json"
     path.write_text(json.dumps(PATCH), encoding="utf-8")
     assert read_patch(path).dataset == "leases"

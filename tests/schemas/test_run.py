@@ -48,7 +48,7 @@ def changed(path: Path, *keys: str, value: Any) -> None:
     path.write_text("\n".join([json.dumps(content), *rest]), encoding="utf-8")
 
 
-def test_nothing_is_wrong_with_what_we_write(sound_run, capsys):
+def test_validate_finds_no_faults_in_a_finished_run(sound_run, capsys):
     assert list(RunFolder(sound_run).faults()) == []
     assert validate([str(sound_run)]) == 0 and capsys.readouterr().out == f"{sound_run}: sound\n"
 
@@ -66,7 +66,7 @@ def test_nothing_is_wrong_with_what_we_write(sound_run, capsys):
         ("provenance.json", ("machine",), {"cores": 2}, "summary"),
     ],
 )
-def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, keys, value, command):
+def test_commands_name_the_damaged_file_of_a_run(sound_run, tmp_path, capsys, file, keys, value, command):
     run = Path(shutil.copytree(sound_run, tmp_path / "runs" / "r"))
     changed(run / file, *keys, value=value)
     if command == "review":
@@ -79,7 +79,7 @@ def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, key
     assert "not in the format that evaluate_rag.py writes" in err
 
 
-def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
+def test_validate_reports_every_damaged_file_of_a_run(sound_run, tmp_path, capsys):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     changed(run / "supply" / RESULTS, "outcome", value=3)
     changed(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
@@ -92,14 +92,14 @@ def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
     )
 
 
-def test_a_run_of_another_version_is_refused_with_its_version(sound_run, tmp_path):
+def test_run_folder_refuses_a_run_of_another_format_version(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     changed(run / CONFIG, "format", value="exhibit-run/9")
     with pytest.raises(BundleError, match="has the format exhibit-run/9, which this version cannot read"):
         _ = RunFolder(run).config
 
 
-def test_rows_are_a_sequence_that_is_read_from_disk(sound_run):
+def test_run_rows_support_length_index_and_slice(sound_run):
     rows = RunFolder(sound_run).rows
     every = list(rows)
     assert len(rows) == len(every) > 3 and rows[3] == every[3] and rows[1:3] == every[1:3]
@@ -107,7 +107,7 @@ def test_rows_are_a_sequence_that_is_read_from_disk(sound_run):
         rows[len(every)]
 
 
-def test_a_negative_place_counts_from_the_end_of_all_datasets(sound_run, tmp_path):
+def test_run_rows_negative_index_counts_from_the_end_of_all_datasets(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     shutil.copytree(run / "supply", run / "again")
     rows = RunRows(run, ["supply", "again"])

@@ -50,7 +50,7 @@ def messages(bundle):
     return [str(problem) for problem in validate(bundle)]
 
 
-def test_a_sound_bundle_has_no_problem(bundle, capsys):
+def test_validate_finds_no_problem_in_a_sound_bundle(bundle, capsys):
     assert validate(bundle) == []
     assert main([str(bundle)]) == 0
     assert capsys.readouterr().out.endswith(": sound\n")
@@ -68,12 +68,12 @@ def test_a_sound_bundle_has_no_problem(bundle, capsys):
         ("clause", "Parties", "train.json: row 2: clause: Extra inputs are not permitted"),
     ],
 )
-def test_a_bad_field_is_named(bundle, field, value, expected):
+def test_validate_names_an_invalid_field(bundle, field, value, expected):
     edit_json(bundle / "train.json", lambda rows: rows[2].update({field: value}))
     assert any(expected in message for message in messages(bundle))
 
 
-def test_every_bad_row_is_named(bundle):
+def test_validate_names_every_invalid_row(bundle):
     edit_json(bundle / "train.json", lambda rows: [row.update(id="x") for row in rows])
     assert sum("train.json: row" in message for message in messages(bundle)) == 41
 
@@ -87,7 +87,7 @@ def test_every_bad_row_is_named(bundle):
         (lambda line: line.pop("how"), "gold.jsonl: line 1: how: Field required"),
     ],
 )
-def test_gold_agrees_with_the_questions(bundle, change, expected):
+def test_validate_reports_gold_that_contradicts_the_questions(bundle, change, expected):
     edit_gold(bundle, 0, change)
     assert any(expected in message for message in messages(bundle))
 
@@ -146,18 +146,18 @@ def link_outside(bundle):
         (link_outside, "corpus/link.pdf: a link that leads out of the bundle"),
     ],
 )
-def test_each_fault_of_a_bundle_is_named(bundle, change, expected):
+def test_validate_names_each_fault_of_a_bundle(bundle, change, expected):
     change(bundle)
     assert any(expected in message for message in messages(bundle))
 
 
-def test_gold_has_a_line_for_each_context(bundle):
+def test_validate_reports_a_missing_gold_line(bundle):
     lines = (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()
     (bundle / "gold.jsonl").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
     assert any("lines; train.json needs" in message for message in messages(bundle))
 
 
-def test_a_changed_a_missing_and_an_unlisted_file(bundle):
+def test_validate_reports_changed_missing_and_unlisted_files(bundle):
     path = next(p for p in (bundle / "corpus").iterdir())
     data = bytearray(path.read_bytes())
     data[100] ^= 1
@@ -171,27 +171,27 @@ def test_a_changed_a_missing_and_an_unlisted_file(bundle):
 
 
 @pytest.mark.parametrize("name", [".DS_Store", "corpus/.lease.pdf.swp", ".git/config"])
-def test_a_hidden_file_is_a_file_of_the_bundle(bundle, name):
+def test_validate_reports_an_unrecorded_hidden_file(bundle, name):
     """A bundle is published completely, including hidden files that an editor or a file manager left in it."""
     (bundle / name).parent.mkdir(exist_ok=True)
     (bundle / name).write_bytes(b"left here")
     assert [line for line in messages(bundle) if f"files: {name}: in the bundle, but not recorded" in line]
 
 
-def test_the_cache_that_the_hub_keeps_in_a_folder_is_no_file_of_the_bundle(bundle):
+def test_validate_ignores_the_cache_folder_of_the_hub_client(bundle):
     (bundle / ".cache" / "huggingface").mkdir(parents=True)
     (bundle / ".cache" / "huggingface" / "train.json.metadata").write_bytes(b"kept by the Hub's own client")
     assert messages(bundle) == []
 
 
-def test_the_command_prints_all_and_exits_1(bundle, tmp_path, capsys):
+def test_validate_command_prints_all_problems_and_exits_1(bundle, tmp_path, capsys):
     edit_json(bundle / "train.json", lambda rows: rows[0].update(id="x"))
     assert main([str(bundle), str(tmp_path / "nowhere")]) == 1
     out = capsys.readouterr().out
     assert "row 0: id" in out and "problems" in out and "no such folder" in out
 
 
-def test_minimal_asks_only_what_the_evaluator_needs(tmp_path, capsys):
+def test_validate_minimal_checks_only_requirements_of_the_evaluator(tmp_path, capsys):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "train.json").write_text('[{"question": "a?", "answer": "A"}]')
     assert main(["--minimal", str(tmp_path)]) == 0
@@ -201,7 +201,7 @@ def test_minimal_asks_only_what_the_evaluator_needs(tmp_path, capsys):
     assert "must be a JSON array" in capsys.readouterr().out
 
 
-def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
+def test_validate_skips_files_between_bundles_but_refuses_a_single_file(bundle, capsys):
     note = bundle.with_name("README.md")
     note.write_text("bundles go here", encoding="utf-8")
     assert main([str(note), str(bundle)]) == 0
@@ -212,7 +212,7 @@ def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
     assert main([str(note)]) == 1  # by itself it was meant
 
 
-def test_gold_that_is_located_needs_the_context_s_words(bundle):
+def test_validate_reports_located_gold_for_a_context_without_text(bundle):
     lines = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
     number, line = next((n, one) for n, one in enumerate(lines) if one["how"] != "absent")
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
@@ -222,11 +222,11 @@ def test_gold_that_is_located_needs_the_context_s_words(bundle):
     assert len(told) == 1 and told[0].startswith(f"gold.jsonl: line {number + 1}: spans")
 
 
-def test_a_folder_that_is_not_there_is_one_problem(tmp_path):
+def test_check_files_reports_a_missing_folder_as_a_single_problem(tmp_path):
     assert [str(problem) for problem in check_files(tmp_path / "no")] == [f"{tmp_path / 'no'}: no such folder"]
 
 
-def test_files_that_are_in_a_store_already_count_as_there(bundle):
+def test_check_files_accepts_missing_files_that_are_listed_elsewhere(bundle):
     listed = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["files"]
     entries = {path: FileEntry.model_validate(entry) for path, entry in listed.items()}
     gone = next(path for path in entries if path.startswith("corpus/"))
@@ -241,7 +241,7 @@ def test_files_that_are_in_a_store_already_count_as_there(bundle):
     assert not any("dataset card" in str(problem) for problem in check_files(bundle, elsewhere=there))
 
 
-def test_a_minimal_bundle_is_valid_and_what_it_lacks_is_named(tmp_path, capsys):
+def test_validate_minimal_accepts_a_minimal_bundle_and_lists_missing_parts(tmp_path, capsys):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "Report_2023").write_text("The rent is due.", encoding="utf-8")
     rows = [{"question": "When?", "answer": "Now", "contexts": [{"filename": "Report_2023"}]}]

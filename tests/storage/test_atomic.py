@@ -41,7 +41,7 @@ def bundle(folder: Path, word: str) -> Path:
     return folder
 
 
-def test_nothing_is_overwritten_without_force(tmp_path):
+def test_replace_folder_refuses_to_overwrite_without_force(tmp_path):
     old = bundle(tmp_path / "out", "old")
     with pytest.raises(BundleError, match="add --force"), replace_folder(old, force=False):
         pytest.fail("must not begin")
@@ -52,7 +52,7 @@ def find_unfinished_folder(out):
     return next(out.parent.glob(f".{out.name}.*.partial"), None)
 
 
-def test_force_replaces_a_bundle(tmp_path):
+def test_replace_folder_with_force_replaces_a_bundle(tmp_path):
     old = bundle(tmp_path / "out", "old")
     with replace_folder(old, force=True) as folder:
         bundle(folder, "new")
@@ -63,7 +63,7 @@ def test_force_replaces_a_bundle(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the file of a descriptor")
 @pytest.mark.parametrize("existing", [True, False])
-def test_every_file_is_flushed_before_the_folder_is_renamed(tmp_path, monkeypatch, existing):
+def test_replace_folder_flushes_every_file_before_the_rename(tmp_path, monkeypatch, existing):
     steps: list[str] = []
     rename = Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: steps.append(str(Path(f"/proc/self/fd/{number}").readlink())))
@@ -80,7 +80,7 @@ def test_every_file_is_flushed_before_the_folder_is_renamed(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "the disk fails"), KeyboardInterrupt()])
-def test_old_bundle_is_restored_when_new_one_cannot_be_renamed(tmp_path, monkeypatch, error):
+def test_old_bundle_is_restored_when_the_new_bundle_cannot_be_renamed(tmp_path, monkeypatch, error):
     old, replace = bundle(tmp_path / "out", "old"), Path.replace
 
     def failing(self, target):
@@ -117,7 +117,7 @@ with atomic.replace_folder(Path({str(old)!r}), force=True) as folder:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
+def test_replace_folder_with_force_refuses_a_folder_that_is_not_a_bundle(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.doc").touch()
     with (
@@ -130,7 +130,7 @@ def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
         pass
 
 
-def test_error_leaves_the_old_bundle_and_nothing_else(tmp_path):
+def test_replace_folder_leaves_only_the_old_bundle_after_an_error(tmp_path):
     old = bundle(tmp_path / "out", "old")
     with pytest.raises(ZeroDivisionError), replace_folder(old, force=True) as folder:
         bundle(folder, "new")
@@ -138,7 +138,7 @@ def test_error_leaves_the_old_bundle_and_nothing_else(tmp_path):
     assert (old / "train.json").read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_next_run_removes_what_a_killed_run_left(tmp_path):
+def test_next_run_removes_the_partial_folder_of_a_killed_run(tmp_path):
     left = killed_while_writing(tmp_path / "out")
     assert left is not None and (left / "junk").is_file()
     with replace_folder(tmp_path / "out", force=False) as folder:
@@ -164,7 +164,7 @@ with replace_folder(Path({str(out)!r}), force=False) as folder:
 
 @pytest.mark.parametrize("name", ["out.partial", ".out.0123456789abcdef.partial", ".out.partial", "out.old"])
 @pytest.mark.parametrize("linked", [True, False])
-def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is(tmp_path, name, linked):
+def test_replace_folder_leaves_foreign_folders_and_links_with_reserved_names_unchanged(tmp_path, name, linked):
     home = tmp_path / "home"
     home.mkdir()
     (home / "thesis.doc").touch()
@@ -182,7 +182,7 @@ def test_a_folder_that_somebody_prepared_under_any_of_our_names_is_left_as_it_is
     assert linked or (parent / name / "theirs.txt").is_file()
 
 
-def test_nothing_is_removed_where_the_folder_was_replaced_by_a_link_meanwhile(tmp_path):
+def test_replace_folder_removes_no_files_when_its_folder_was_replaced_by_a_link(tmp_path):
     home = tmp_path / "home"
     bundle(home, "mine")
     old = bundle(tmp_path / "out", "old")
@@ -210,7 +210,7 @@ def test_remove_below_follows_no_link(tmp_path):
         refuse_links(folder)
 
 
-def test_two_runs_at_once_are_refused(tmp_path):
+def test_replace_folder_refuses_two_runs_at_once(tmp_path):
     with replace_folder(tmp_path / "out", force=False) as folder:
         with (
             pytest.raises(BundleError, match="another run is writing to this folder now"),
@@ -221,13 +221,13 @@ def test_two_runs_at_once_are_refused(tmp_path):
     assert (tmp_path / "out" / "train.json").read_text() == "new"
 
 
-def test_an_unwritable_place_is_a_clear_error(tmp_path, convert, samples, capsys):
+def test_convert_reports_an_unwritable_output_folder(tmp_path, convert, samples, capsys):
     (tmp_path / "file").touch()
     convert("cuad", "--source", samples / "cuad", out="file/bundle", expect=1)
     assert "cannot be written: Not a directory" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samples, capsys, monkeypatch):
+def test_convert_reports_a_full_disk_and_keeps_the_old_bundle(tmp_path, convert, samples, capsys, monkeypatch):
     first = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     before = sorted((p, p.stat().st_size) for p in first.rglob("*"))
 
@@ -247,7 +247,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how):
+def test_convert_stopped_by_a_signal_leaves_the_old_or_new_bundle(tmp_path, samples, convert, how):
     out = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     command = [
         sys.executable,
@@ -276,7 +276,7 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
 # ---------------------------------------------------------------- a file
 
 
-def test_replace_file_is_atomic_and_leaves_nothing_beside(tmp_path):
+def test_replace_file_is_atomic_and_leaves_no_partial_file(tmp_path):
     path = tmp_path / "deep" / "a.json"
     write_whole(path, "one")
     with pytest.raises(RuntimeError), replace_file(path) as partial:
@@ -293,7 +293,7 @@ def test_write_whole_replaces_a_lone_surrogate(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"x?y"
 
 
-def test_list_files_leaves_out_outward_links_and_pipes(tmp_path):
+def test_list_files_excludes_outward_links_and_pipes(tmp_path):
     folder = tmp_path / "in"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.txt").write_text("b")
@@ -319,7 +319,7 @@ def test_list_files_follows_links_out_of_a_folder_only_in_the_hub_cache(tmp_path
         assert bool(list_files(folder)) is (name == "snapshots" and bool(others))
 
 
-def test_lock_folder_reports_once_that_it_waits(tmp_path):
+def test_lock_folder_reports_waiting_once(tmp_path):
     folder, said = tmp_path / "held", []
     held, free = threading.Event(), threading.Event()
 

@@ -84,7 +84,7 @@ def test_missing_parts_of_a_bundle_are_listed(tmp_path):
     assert lacks(write_bundle(tmp_path / "d")) == ["no bundle.json"]
 
 
-def test_missing_folder_is_one_error(tmp_path):
+def test_open_bundle_reports_a_missing_folder_in_a_single_line(tmp_path):
     with pytest.raises(BundleError, match="^[^\n]*none: no such folder$"):
         open_bundle(tmp_path / "none")
 

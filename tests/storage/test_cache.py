@@ -26,7 +26,7 @@ def test_cache_raises_when_the_lock_is_held_too_long(tmp_path, monkeypatch):
     other.close()
 
 
-def test_cache_opens_one_connection_per_process(tmp_path, monkeypatch):
+def test_cache_opens_a_single_connection_per_process(tmp_path, monkeypatch):
     opened = []
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: opened.append(1) or connect(*given, **named))

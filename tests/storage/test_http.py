@@ -75,7 +75,7 @@ def test_request_body_is_json_or_the_given_bytes():
 
 
 @pytest.mark.parametrize("follow", [0, 1, 2])
-def test_redirects_are_followed_up_to_the_limit_without_the_key(follow):
+def test_redirects_are_followed_up_to_the_limit_without_sending_the_key_to_another_host(follow):
     pool = Pool(*(reply(302, {"Location": where}) for where in ("/y", "http://b/z", "http://c/")))
     got = send(pool, follow=follow)
     assert (
@@ -113,7 +113,7 @@ def test_connection_errors_become_http_errors_without_secrets(error, kind, words
     assert caught.value.transient is transient and "planted" not in str(caught.value)
 
 
-def test_response_gives_content_type_lines_and_body():
+def test_response_has_content_type_lines_and_body():
     got = response(200, {"Content-Type": "Text/HTML ; charset=x", "X-A": "b"}, parts=[b"a\nb", b"c\n\n", b"d"])
     assert (got.kind, got.headers["x-a"], got.status) == ("text/html", "b", 200)
     assert list(got.lines()) == ["a", "bc", "", "d"] and got.read() == b"a\nbc\n\nd"
@@ -185,7 +185,7 @@ def test_robots_rules_give_delay_and_allowed_paths():
 
 
 @pytest.mark.parametrize(("size", "fits"), [(1000, True), (1001, False)])
-def test_compressed_body_has_the_size_limit_when_it_is_decompressed(size, fits):
+def test_compressed_body_has_the_size_limit_after_decompression(size, fits):
     body = Body({"content-encoding": "gzip"}, most=1000)
     if fits:
         assert body.feed(gzip.compress(b"x" * size)) == b"x" * size
@@ -240,7 +240,7 @@ def test_retry_pauses_double_up_to_the_longest():
     assert [round(pause) for pause in pauses] == [1, 2, 4, 8, 16, 30, 30]
 
 
-def test_no_retry_whose_pause_ends_after_the_deadline():
+def test_retries_stop_when_the_next_pause_would_end_after_the_deadline():
     step = Step(busy(), busy(), busy())
     with pytest.raises(HttpError):
         Retries(5, 20.0, sleep=lambda _: None)(step, deadline=Deadline(30))
@@ -278,7 +278,7 @@ def test_retry_after_is_read_as_a_date():
         ("x" * 301, "x" * 299 + "…"),
     ],
 )
-def test_server_message_is_one_short_line(said, words):
+def test_server_message_is_a_single_short_line(said, words):
     assert Secrets().words(said) == words
 
 
@@ -290,7 +290,7 @@ def test_secrets_removes_the_longest_value_first_and_keeps_short_words():
     assert Secrets(["four"]).strip("four") == "***"
 
 
-def test_retries_resume_after_one_success():
+def test_retries_resume_after_a_success():
     retries = Retries(1, 0.0, in_vain=1)
     with pytest.raises(HttpError):
         retries(Step(busy(), busy()))

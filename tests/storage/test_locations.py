@@ -66,7 +66,7 @@ def test_remote_path_keeps_special_characters(name):
     assert pickle.loads(pickle.dumps(file)) == file
 
 
-def test_list_files_downloads_nothing(memory, downloads):
+def test_list_files_and_read_start_download_no_files(memory, downloads):
     put(memory / "a/one.txt", b"123")
     put(memory / "a/deep/two.txt")
     assert {name: listed.bytes for name, listed in list_files(memory / "a").items()} == {
@@ -146,25 +146,25 @@ class NoCredentialsError(Exception):
         (OSError("key AKIA-hush-hush of hush-hush"), "key *** of hush-hush; check"),
     ],
 )
-def test_store_errors_become_one_line(raised, told, monkeypatch):
+def test_store_errors_become_a_single_line_with_the_url(raised, told, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "AKIA-hush-hush")
     with pytest.raises(StorageError) as caught, explain_store_errors("s3://bucket/x"):
         raise raised
     assert str(caught.value).startswith(f"s3://bucket/x: {told}")
 
 
-def test_a_bug_keeps_its_traceback():
+def test_explain_store_errors_passes_on_a_programming_error():
     with pytest.raises(TypeError), explain_store_errors("s3://bucket/x"):
         raise TypeError("a bug")
 
 
-def test_url_with_password_is_refused_without_repeating_it():
+def test_url_with_password_is_refused_without_repeating_the_password():
     with pytest.raises(StorageError) as caught:
         list_files(Remote("s3://me:hush-hush@bucket/x"))
     assert "environment" in str(caught.value) and "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", ["https", "nonesuch"])
-def test_unsupported_scheme_is_an_error(scheme):
+def test_open_filesystem_refuses_an_unsupported_scheme(scheme):
     with pytest.raises(StorageError, match=f"{scheme}://.*use s3://, gs://, hf://"):
         locations.open_filesystem(scheme)

@@ -19,7 +19,7 @@ def listed(path: Path, *names: str) -> Path:
     return path
 
 
-def test_listed_documents_and_whatever_repeats_them_are_left_out(tmp_path: Path) -> None:
+def test_gather_leaves_out_excluded_documents_and_their_copies(tmp_path: Path) -> None:
     root = write_contracts(tmp_path / "cuad")
     copied = root / "corpus" / "birch.txt"
     copied.write_text("A cover page.\n\n" + contract("alder", "Norway"), encoding="utf-8")
@@ -30,12 +30,12 @@ def test_listed_documents_and_whatever_repeats_them_are_left_out(tmp_path: Path)
     assert pack.notes["skipped"]["cuad: document that repeats one on the list"] == 1
 
 
-def test_names_are_compared_without_what_differs_between_a_pdf_and_its_text() -> None:
+def test_make_document_key_is_equal_for_a_pdf_and_its_text() -> None:
     assert make_document_key("ACME_INC 01-EX.10 Agreement.PDF") == make_document_key("acme inc_01_EX 10-Agreement.txt")
     assert make_document_key("NDA%20two.pdf") == make_document_key("NDA two.pdf")
 
 
-def test_a_passage_with_gold_answers_its_kind_in_all_its_words(tmp_path: Path) -> None:
+def test_gather_marks_passages_with_gold_as_positives_and_adds_all_wordings(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
     assert pack.kinds == ["cuad/Governing Law", "cuad/Expiration Date", "cuad/Insurance"]
     assert len(pack.rows) == 18
@@ -51,7 +51,7 @@ def test_a_passage_with_gold_answers_its_kind_in_all_its_words(tmp_path: Path) -
     assert roles.count("test") == len(wordings.test) == 12
 
 
-def test_a_passage_is_gathered_with_the_rest_of_its_sentences(tmp_path: Path) -> None:
+def test_gather_records_whole_sentences_around_each_passage(tmp_path: Path) -> None:
     root = write_contracts(tmp_path / "cuad", names=("alder",))
     text = (root / "corpus" / "alder.txt").read_text(encoding="utf-8")
     pack = gather([root], excluded=Excluded())
@@ -65,7 +65,7 @@ def test_a_passage_is_gathered_with_the_rest_of_its_sentences(tmp_path: Path) ->
     assert lists and all(whole.endswith(".") for whole in lists)
 
 
-def test_headings_lead_to_what_stands_under_them_and_not_to_themselves(tmp_path: Path) -> None:
+def test_gather_pairs_headings_with_the_passage_below_them(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad", names=("alder",))], excluded=Excluded())
     text = contract("alder", "Norway")
     shown = {text[start:end].strip()[:20] for _, start, end, *_ in pack.passages[pack.headings[:, 1]].tolist()}
@@ -73,7 +73,7 @@ def test_headings_lead_to_what_stands_under_them_and_not_to_themselves(tmp_path:
     assert "1. Term and Expiry" not in shown
 
 
-def test_a_library_gives_grades_by_clause(tmp_path: Path) -> None:
+def test_gather_reads_grades_by_clause_from_a_clause_library(tmp_path: Path) -> None:
     pack = gather([write_library(tmp_path / "acord")], excluded=Excluded())
     names = [document["name"] for document in pack.documents]
     given = {(names[document], grade) for query, document, grade in pack.grades.tolist() if query == 0}
@@ -81,7 +81,9 @@ def test_a_library_gives_grades_by_clause(tmp_path: Path) -> None:
     assert not len(pack.headings)
 
 
-def test_the_command_writes_a_pack_that_reads_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gather_command_writes_a_pack_that_load_pack_reads_unchanged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root, out = write_contracts(tmp_path / "cuad"), tmp_path / "pack.npz"
     exclude = listed(tmp_path / "list.tsv", "alder.txt")
     assert main(["--bundles", str(root), "--exclude", str(exclude), "--out", str(out), "--dev", "0.5"]) == 0
@@ -94,7 +96,7 @@ def test_the_command_writes_a_pack_that_reads_as_it_was(tmp_path: Path, capsys: 
     assert "left out: cuad: document on the list: 1" in capsys.readouterr().out
 
 
-def test_a_passage_that_holds_one_of_several_spans_answers_in_whatever_order_they_are(tmp_path: Path) -> None:
+def test_list_rows_accepts_a_passage_with_any_whole_gold_span_in_either_order(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
     number = list_rows(pack)[0].number
     numbers = range(*pack.passages_of(int(pack.rows[number, 0])).indices(len(pack.passages)))

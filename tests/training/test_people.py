@@ -52,7 +52,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "table"
 
 
-def test_places_become_the_words_of_the_published_documents(table: Path) -> None:
+def test_people_table_has_passage_texts_from_the_published_documents(table: Path) -> None:
     rows = [json.loads(line) for line in (table / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["text"] for row in rows[:2]] == [
         ["Desk Inc pays £900 a month, in advance."],
@@ -63,12 +63,12 @@ def test_places_become_the_words_of_the_published_documents(table: Path) -> None
     assert (table / "documents" / "nda.txt").read_text(encoding="utf-8") == AGREEMENT
 
 
-def test_a_document_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_people_read_text_names_a_missing_document(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no file 'Nowhere.txt'"):
         people.read_text(tmp_path, "cuad/Nowhere.txt")
 
 
-def test_short_answers_and_verdicts_are_gathered(tmp_path: Path, table: Path) -> None:
+def test_gather_collects_short_answers_and_verdicts(tmp_path: Path, table: Path) -> None:
     out = tmp_path / "people"
     command = ["convert", "table", "--source", str(table / "questions.jsonl"), "--documents", str(table / "documents")]
     assert exhibit([*command, "--as", "is", "--name", "people", "--out", str(out)]) == 0
@@ -90,7 +90,7 @@ def test_short_answers_and_verdicts_are_gathered(tmp_path: Path, table: Path) ->
         ("Desk Inc pays £900 a month, in advance.", None),  # the whole quote is no short answer
     ],
 )
-def test_a_short_answer_is_found_inside_the_gold_alone(answer: str, found: str | None) -> None:
+def test_find_short_finds_an_answer_inside_the_gold_only(answer: str, found: str | None) -> None:
     start, end = place(CONTRACT, "Desk Inc pays £900 a month, in advance.")
     assert [CONTRACT[slice(*span)] for span in find_short(answer, [Span(start, end)], CONTRACT)] == (
         [found] if found else []

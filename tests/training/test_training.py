@@ -94,7 +94,7 @@ def test_ship_writes_the_mean_of_weights_before_and_taught(taught: Path, pack: P
         assert set(record["documents"]["cuad"]) == {"one before", *trained}
 
 
-def test_the_network_is_the_model_that_the_pipeline_runs() -> None:
+def test_training_encoder_gives_the_same_vectors_as_the_pipeline_model() -> None:
     from tokenizers import Tokenizer
 
     from exhibit.models.embedders.minilm import MiniLM
@@ -131,7 +131,7 @@ def test_candidates_leave_out_passages_beside_the_gold(pack: Pack) -> None:
         assert not set(question.barred.tolist()) & set(question.passages.tolist())
 
 
-def test_a_student_loses_least_where_it_agrees_with_teacher_and_gold() -> None:
+def test_taught_loss_is_lower_when_scores_agree_with_teacher_and_gold() -> None:
     gold = torch.tensor([[1.0, 0, 0], [0, 0, 0]])
     scores = torch.tensor([[4.0, 1, -3], [-4, -5, -6]])
     batch = Graded([], np.zeros((2, 3), np.int64), gold.bool().numpy(), scores, gold, torch.ones(2))
@@ -139,7 +139,7 @@ def test_a_student_loses_least_where_it_agrees_with_teacher_and_gold() -> None:
     assert agrees < differs
 
 
-def test_a_page_has_the_teachers_probabilities_of_all_candidates() -> None:
+def test_make_pages_targets_are_the_teacher_probabilities_of_all_candidates() -> None:
     first = Question(0, 7, 0, np.array([3]), passages=np.array([3, 5]), scores=np.array([0.0, 0.0], np.float32))
     second = Question(1, 7, passages=np.array([4]), scores=np.array([-9.0], np.float32))
     [page] = make_pages([first, second], np.random.default_rng(0), size=16, gold=0.4)
@@ -149,7 +149,7 @@ def test_a_page_has_the_teachers_probabilities_of_all_candidates() -> None:
     assert page.worth[at] == 1 and page.worth[1 - at] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_a_network_of_rank_zero_trains_its_layers_and_not_its_embeddings() -> None:
+def test_judge_of_rank_zero_trains_layers_but_not_embeddings() -> None:
     judge = Judge(tiny_weights(), rank=4, seed=1)
     assert {name for name, parameter in judge.named_parameters() if parameter.requires_grad} >= {"head.weight"}
     full = Judge(tiny_weights(), rank=0, seed=1)
@@ -157,7 +157,7 @@ def test_a_network_of_rank_zero_trains_its_layers_and_not_its_embeddings() -> No
     assert any("encoder_layer_0" in name for name in names) and not any("embeddings" in name for name in names)
 
 
-def test_words_that_are_not_used_have_no_vector(tmp_path: Path) -> None:
+def test_keep_words_clears_vectors_of_unused_words(tmp_path: Path) -> None:
     kept = keep_words(tiny_weights(), np.array([5, 9]))
     vectors = kept["embeddings.word_embeddings.weight"]
     assert vectors[[5, 9]].all() and not vectors[6].any()
@@ -165,12 +165,12 @@ def test_words_that_are_not_used_have_no_vector(tmp_path: Path) -> None:
     assert read_base(tmp_path / "base.safetensors")["minilm"]["a"].tolist() == [[1, 1], [1, 1]]
 
 
-def test_wordings_of_a_kind_are_listed_by_role(pack: Pack) -> None:
+def test_list_wordings_returns_separate_wordings_for_each_role(pack: Pack) -> None:
     own, train = list_wordings(pack, "own"), list_wordings(pack, "train")
     assert len(own[0]) == 1 and len(train[0]) >= 12 and not set(own[0]) & set(train[0])
 
 
-def test_labels_are_the_tokens_of_the_gold_and_wrong_windows_have_none(pack: Pack) -> None:
+def test_mask_answers_marks_gold_tokens_and_no_tokens_of_wrong_windows(pack: Pack) -> None:
     windows, row = Windows(pack), list_rows(pack)[0]
     window = windows.make_window(int(row.answers[0]))
     inside = windows.mask_answers(row.number, window)
@@ -183,7 +183,7 @@ def test_labels_are_the_tokens_of_the_gold_and_wrong_windows_have_none(pack: Pac
     assert mark_edges(np.array([False, True, True])).tolist() == [[0, 0, 0], [1, 1, 0], [1, 0, 1]]
 
 
-def test_confidence_is_fitted_to_rows_of_documents_for_tuning(
+def test_confidence_is_fitted_only_to_rows_of_tuning_documents(
     tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save_pack(pack, tmp_path / "pack.npz")
@@ -204,6 +204,6 @@ def test_confidence_is_fitted_to_rows_of_documents_for_tuning(
     assert confidence.main(given) == 1
 
 
-def test_a_bundle_that_is_measured_on_is_never_gathered(tmp_path: Path) -> None:
+def test_gather_refuses_a_bundle_used_for_measurement(tmp_path: Path) -> None:
     with pytest.raises(ToolkitError, match="is never trained on"):
         gather([write_contracts(tmp_path / "mini", name="legalbenchrag")], excluded=Excluded())

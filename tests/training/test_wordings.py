@@ -14,7 +14,7 @@ def plain(words: str) -> str:
 
 
 @pytest.mark.parametrize(("source", "kinds"), [("cuad", 41), ("contractnli", 17), ("maud", 25)])
-def test_each_kind_has_two_dozen_wordings_half_of_them_for_testing(source: str, kinds: int) -> None:
+def test_each_kind_has_at_least_12_training_and_12_test_wordings(source: str, kinds: int) -> None:
     wordings = read_wordings(source)
     assert list(wordings) == list(OWN[source])
     assert len(wordings) == kinds
@@ -24,7 +24,7 @@ def test_each_kind_has_two_dozen_wordings_half_of_them_for_testing(source: str, 
         assert all(plain(one) and one == one.strip() for one in (*words.train, *words.test)), kind
 
 
-def test_no_wording_comes_twice() -> None:
+def test_wordings_are_unique_across_all_kinds() -> None:
     every = [
         plain(one)
         for source in OWN

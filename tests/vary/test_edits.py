@@ -22,7 +22,7 @@ def texts_with_edits(draw):
 
 
 @given(texts_with_edits())
-def test_a_stretch_keeps_every_character_that_no_edit_took(given_text):
+def test_edited_text_span_keeps_every_character_outside_edits(given_text):
     text, edits, span = given_text
     edited = EditedText(text, edits)
     moved = edited.span(span)
@@ -31,19 +31,19 @@ def test_a_stretch_keeps_every_character_that_no_edit_took(given_text):
     assert "".join(character for character in now if character not in "XY") == kept
 
 
-def test_what_is_inserted_beside_a_stretch_is_not_part_of_it():
+def test_edited_text_span_excludes_text_inserted_beside_the_span():
     edited = EditedText("one two three", [Edit(4, 4, "new "), Edit(7, 7, " more")])
     assert edited.text == "one new two more three"
     span = edited.span(Span(4, 7))
     assert edited.text[span.start : span.end] == "two"
 
 
-def test_edits_that_overlap_are_refused():
+def test_edited_text_refuses_overlapping_edits():
     with pytest.raises(ValueError, match="overlap"):
         EditedText("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
 
 
-def test_a_passage_that_is_taken_out_vanishes_and_a_place_with_other_words_is_no_alternative():
+def test_apply_edits_drops_removed_passages_and_alternatives_with_other_words():
     document = RawDocument("a.pdf", "A", text="ten days. ten days. end")
     both = Quote("a.pdf", None, ((0, 8),), alternatives=(((10, 18),),))
     gone = Quote("a.pdf", None, ((20, 23),))

@@ -99,7 +99,7 @@ def test_figures_leave_out_a_value_that_the_question_states():
     assert changed("within ten (10) days", "10 days", "ten (10) days", "Is it 10 days?").left_out == {1: IN_QUESTION}
 
 
-def test_figures_change_each_statement_of_one_fact_only():
+def test_figures_change_every_statement_of_a_fact_but_no_other_fact():
     text = (
         "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
         "lease ends. Claims for personal injury lapse after five (5) years."
@@ -155,7 +155,7 @@ def test_removed_takes_at_most_a_third_of_the_clauses(corpus):
 
 
 @pytest.mark.parametrize("end", ["\nName", "\nbetween the Tenant and the", " between them.\n- 26 -"])
-def test_removed_keeps_a_clause_without_a_sure_end(end):
+def test_removed_leaves_out_a_question_when_the_end_of_the_clause_is_uncertain(end):
     gold = "The laws of Ohio govern this Lease and all agreements"
     text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
@@ -240,7 +240,7 @@ def test_injection_is_in_every_document_and_keeps_gold(corpus, way):
         assert row.labels["injection"] == way
 
 
-def test_injection_without_a_way_alternates(corpus):
+def test_injection_without_argument_uses_visible_and_footnote(corpus):
     after = varied(corpus, "injection", seed=0)
     assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
 
@@ -266,7 +266,7 @@ def test_kind_refuses_an_unknown_argument(corpus, kind):
         varied(corpus, kind)
 
 
-def test_kinds_combine(corpus):
+def test_figures_and_injection_kinds_combine(corpus):
     both = varied(varied(corpus, "figures"), "injection:footnote")
     row = row_of(both, "rent")
     assert keys_of(row.answer) == keys_of(row.labels["new"])
@@ -282,7 +282,7 @@ def test_every_kind_has_a_title_and_metrics():
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_three_in_five_values_of_real_contracts_have_a_twin(data, tmp_path):
+def test_figures_change_at_least_60_percent_of_values_in_real_contracts(data, tmp_path):
     assert (
         convert(["cuad", "--source", str(data / "cuad"), "--out", str(tmp_path / "cuad"), "--max-documents", "40"]) == 0
     )

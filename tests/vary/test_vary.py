@@ -74,7 +74,7 @@ def test_variant_and_control_are_valid_bundles_with_located_gold(tmp_path, kind)
 
 
 @pytest.mark.parametrize("kind", ["amended+injection", "growth:2"])
-def test_same_seed_gives_same_bytes(tmp_path, kind):
+def test_vary_writes_the_same_bytes_for_the_same_seed(tmp_path, kind):
     others = tmp_path / "others"
     others.mkdir()
     for number in range(3):
@@ -90,7 +90,7 @@ def test_same_seed_gives_same_bytes(tmp_path, kind):
         assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
 
 
-def test_document_is_printed_once_when_variant_and_control_share_it(tmp_path, monkeypatch):
+def test_document_shared_by_variant_and_control_is_printed_once(tmp_path, monkeypatch):
     printed = []
     press = build.PdfPrinter.print
     monkeypatch.setattr(
@@ -117,7 +117,7 @@ def test_bundle_json_has_checksums_of_the_parent_and_the_card_describes_the_edit
     assert sum(map(len, info.left_out.values())) + info.counts.questions == len(ROWS) + 1
 
 
-def test_card_prints_the_command_that_makes_variant_and_control_again(tmp_path, monkeypatch):
+def test_card_prints_the_command_that_reproduces_variant_and_control(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_parent(tmp_path / "datasets_out" / "parent")
     assert main(["datasets_out/parent", "--kind", "removed", "--seed", "2", "--out", "out", "--jobs", "1"]) == 0
@@ -130,7 +130,7 @@ def test_card_prints_the_command_that_makes_variant_and_control_again(tmp_path, 
         assert (first / "train.json").read_bytes() == (again / "train.json").read_bytes()
 
 
-def test_remembered_and_read_value_tell_memory_from_reading(figures):
+def test_metrics_remembered_and_read_value_distinguish_memory_from_reading(figures):
     cases, _ = cases_of(figures)
     remembered = {row.question: row.answer for row in ROWS}
     texts = {name: read_document(figures / "corpus" / name).text for name in ("lease.pdf", "licence.pdf")}
@@ -145,7 +145,7 @@ def test_remembered_and_read_value_tell_memory_from_reading(figures):
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
 
 
-def test_in_force_and_superseded_compare_the_reply_with_the_clause_of_the_day(tmp_path):
+def test_metrics_in_force_and_superseded_compare_the_reply_with_the_clause_of_the_day(tmp_path):
     cases, _ = cases_of(run(tmp_path, "--kind", "amended:2"))
     right = measure(answered(cases, lambda case: case.truth))
     assert mean(right["in_force"]) == 1 and mean(right["superseded"]) == 0
@@ -183,7 +183,7 @@ def test_vary_fails_with_reasons_when_no_question_can_be_varied(tmp_path, capsys
     assert "no question can be varied" in capsys.readouterr().err
 
 
-def test_unknown_kind_lists_the_kinds(tmp_path, capsys):
+def test_vary_lists_known_kinds_for_an_unknown_kind(tmp_path, capsys):
     run(tmp_path, "--kind", "sideways", expect=1)
     assert "there are amended, figures" in capsys.readouterr().err
 

@@ -91,11 +91,11 @@ def row(outcome: str, *, error: str = "", recall: float | None = 0.5) -> RunQues
         (row("right"), None, "not asked by all"),
     ],
 )
-def test_a_question_is_won_lost_failed_or_otherwise_changed(one, other, change):
+def test_find_change_classifies_question_by_outcome_error_and_recall(one, other, change):
     assert _find_change([one, other]) == change
 
 
-def test_of_several_runs_the_worst_change_counts():
+def test_find_change_returns_worst_change_of_several_runs():
     first, won, worse = row("right"), row("right", recall=0.6), row("right", recall=0.4)
     assert _find_change([first, won, worse]) == "worse" and _find_change([first, won, first]) == "better"
     assert _find_change([first, won, row("wrong")]) == "lost"
@@ -104,7 +104,7 @@ def test_of_several_runs_the_worst_change_counts():
 # ---------------------------------------------------------------- the page
 
 
-def test_the_top_counts_what_changed(page, expected):
+def test_comparison_summary_counts_questions_by_change(page, expected):
     counts = Counter(expected.values())
     for change, count in counts.items():
         button = page.locator(f"[data-pick='{change}']")
@@ -113,7 +113,7 @@ def test_the_top_counts_what_changed(page, expected):
     assert {"won", "lost", "failed", "same", "not asked by all"} <= set(counts)
 
 
-def test_the_grid_has_each_run_with_its_interval_and_the_paired_change(page, runs):
+def test_comparison_table_shows_each_run_with_interval_and_paired_change(page, runs):
     before, after = map(read_tables, runs)
     found, own = compare(before, after)["char_recall@8"], summarise_run(after)["char_recall@8"]
     grid = page.locator("details.figures[open]")
@@ -135,13 +135,13 @@ def test_the_grid_has_each_run_with_its_interval_and_the_paired_change(page, run
     assert titles == ["All benchmarks, with equal weights", "cuad", "leases"]
 
 
-def test_those_that_were_lost_come_first(page, expected):
+def test_comparison_lists_questions_in_order_of_change_with_lost_first(page, expected):
     told = page.evaluate("lines.map(line => facetOf(line, 0))")
     order = [list(CHANGES).index(change) for change in told]
     assert order == sorted(order) and Counter(told) == Counter(expected.values())
 
 
-def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page):
+def test_comparison_line_shows_each_run_and_opens_both_answers_and_pages(page):
     page.click("[data-pick='lost']")
     narrow(page, **{"change": "lost", "dataset": "cuad", "outcome-1": "right", "outcome-2": "wrong"})
     line = page.locator("#lines .line").first
@@ -161,7 +161,7 @@ def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page
     assert page.locator("details.scores td.worse").count() > 0
 
 
-def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path):
+def test_compare_shows_three_runs(runs, report_bundles, browser, tmp_path):
     third = make_results(tmp_path / "third", report_bundles, limit=24, turn=2)
     out = tmp_path / "three.html"
     assert main(["compare", *map(str, runs), str(third), "--out", str(out), "--pages", "none"]) == 0
@@ -178,11 +178,11 @@ def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path
     shown_page.close()
 
 
-def test_one_run_has_nothing_to_be_compared_with(runs, capsys):
+def test_compare_refuses_single_run(runs, capsys):
     assert main(["compare", str(runs[0])]) == 1 and "needs at least two runs" in capsys.readouterr().err
 
 
-def test_a_question_of_one_run_alone_says_so(page):
+def test_comparison_case_marks_run_that_did_not_ask_question(page):
     open_first(page, change="not asked by all")
     assert "did not ask the question" in page.locator(".side-run").nth(1).inner_text()
 
@@ -197,7 +197,7 @@ def test_a_question_of_one_run_alone_says_so(page):
         {"error": "the server closed the connection"},
     ],
 )
-def test_filters_by_change_outcome_dataset_and_error(page, runs, wanted):
+def test_comparison_filters_by_change_outcome_dataset_and_error(page, runs, wanted):
     narrow(page, **wanted)
     count = shown(page)
     values = "META.facets.map((facet, at) => [facet.name, facetOf(lines[indexAt(place)], at)])"
@@ -207,7 +207,7 @@ def test_filters_by_change_outcome_dataset_and_error(page, runs, wanted):
     assert all(value in record[name] for record in records for name, value in told.items())
 
 
-def test_labels_narrow_and_search_finds_errors(page, expected):
+def test_comparison_search_finds_labels_and_errors(page, expected):
     page.fill("#search", "parity:1")
     assert shown(page) == 4
     narrow(page)
@@ -217,12 +217,12 @@ def test_labels_narrow_and_search_finds_errors(page, expected):
     )
 
 
-def test_what_was_set_differently_is_told(page):
+def test_comparison_lists_settings_that_differ(page):
     assert page.locator("section:has(#settings) tbody tr").all_inner_texts() == ["embedder\thashing\tother"]
 
 
 @pytest.mark.parametrize("width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1000, 1600))])
-def test_nothing_runs_over_the_edge(page, width):
+def test_comparison_page_fits_screen_width(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("toList()")
     open_first(page, change="lost", dataset="cuad")
@@ -233,7 +233,7 @@ def test_nothing_runs_over_the_edge(page, width):
 # ---------------------------------------------------------------- files
 
 
-def test_runs_with_nothing_in_common_cannot_be_compared(runs, tmp_path, capsys):
+def test_compare_refuses_runs_without_common_dataset_and_metric(runs, tmp_path, capsys):
     config = json.loads((runs[0] / "config.json").read_text(encoding="utf-8"))
     other = make_results(tmp_path / "other", {"third": Path(config["datasets"]["cuad"]["path"])}, limit=3)
     assert main(["compare", str(runs[0]), str(other)]) == 1
@@ -241,7 +241,7 @@ def test_runs_with_nothing_in_common_cannot_be_compared(runs, tmp_path, capsys):
     assert not (other / "compare.html").exists()
 
 
-def test_bands_are_shown_in_comparisons_of_one_dataset(tmp_path):
+def test_comparison_of_single_dataset_shows_bands(tmp_path):
     folder = make_runs(tmp_path, runs=2, bad=2)
     page = write_comparison([folder / "run-01", folder / "run-02"], pages=0).read_text(encoding="utf-8")
     cells = re.findall(r'chip grade (good|acceptable|poor)"', page)

@@ -73,7 +73,7 @@ def page(once) -> Iterator[Page]:
 # ---------------------------------------------------------------- the top
 
 
-def test_the_first_screen_says_what_was_tested_when_and_what_came_of_it(page, results):
+def test_report_first_screen_shows_system_datasets_date_and_outcomes(page, results):
     assert page.locator("h1").inner_text() == "first"
     lead = page.locator(".lead").first.inner_text()
     assert "The built-in pipeline, preset sac, was asked 32 questions of cuad and leases on " in lead and "UTC" in lead
@@ -91,13 +91,13 @@ def test_the_first_screen_says_what_was_tested_when_and_what_came_of_it(page, re
     assert page.locator(".plot polygon.band").count() == 0, "six documents are too few for an interval"
 
 
-def test_intervals_are_a_band_around_the_line():
+def test_plot_over_k_draws_interval_as_band():
     means = {f"char_recall@{k}": Estimate(0.5, 20, ci95=(0.4, 0.6)) for k in (1, 2)}
     plot = plot_over_k(means, ["char_recall"], "Recall")
     assert plot and len(plot.lines[0].band.split()) == 4
 
 
-def test_tiles_count_the_outcomes_of_the_rows(page, rows):
+def test_report_tiles_count_outcomes_of_rows(page, rows):
     tiles = [[part.strip() for part in tile.split("\n")] for tile in page.locator(".tiles li").all_inner_texts()]
     answerable = Counter(row["outcome"] for _, row in rows if not row["is_impossible"])
     counts = {words: of.split(" questions")[0] for _, words, of in tiles}
@@ -106,20 +106,20 @@ def test_tiles_count_the_outcomes_of_the_rows(page, rows):
     assert counts["failed"] == f"{answerable['failed']} of {len(rows)}"
 
 
-def test_the_figures_are_in_groups_of_which_the_first_is_open(page):
+def test_report_figures_are_grouped_with_first_group_open(page):
     groups = page.locator("details.figures")
     assert groups.count() >= 3 and [one.get_attribute("open") is not None for one in groups.all()][:2] == [True, False]
     assert groups.first.locator("> summary").inner_text().startswith("Retrieval")
 
 
-def test_the_table_has_the_numbers_of_summary_json(page, results):
+def test_report_table_shows_numbers_of_summary_json(page, results):
     summary = json.loads((results / "cuad" / "summary.json").read_text(encoding="utf-8"))["char_recall@8"]
     row = page.locator("tr", has=page.locator("th[title^='char_recall@8:']")).first
     cell = row.locator("td").nth(1).inner_text()
     assert f"{100 * summary['mean']:.1f}" in cell and f"n {summary['n']}" in cell
 
 
-def test_a_secret_in_the_config_is_not_shown(results):
+def test_report_does_not_show_secret_from_config(results):
     text = (results / "report.html").read_text(encoding="utf-8")
     assert "sk-never-shown" not in text and "dataset_paths" in text
 
@@ -127,14 +127,14 @@ def test_a_secret_in_the_config_is_not_shown(results):
 # ---------------------------------------------------------------- the list
 
 
-def test_failures_come_first_and_every_question_is_listed(page, rows):
+def test_report_lists_every_question_in_order_of_outcome_with_right_last(page, rows):
     assert shown(page) == len(rows) == 32
     outcomes = page.evaluate("lines.map(line => facetOf(line, MAIN))")
     order = [list(OUTCOMES).index(outcome) for outcome in outcomes]
     assert order == sorted(order) and len(set(order)) > 3 and outcomes[-1] == "right"
 
 
-def test_only_the_lines_in_sight_are_drawn(page):
+def test_report_list_renders_only_visible_lines(page):
     heights = page.evaluate("[list.firstElementChild.offsetHeight, rowHeight(), list.clientHeight]")
     assert heights[0] == 32 * heights[1] > heights[2]
     assert page.locator(".line").count() < 32
@@ -143,7 +143,7 @@ def test_only_the_lines_in_sight_are_drawn(page):
     assert page.locator(".line[aria-posinset='1']").count() == 0
 
 
-def test_filters_narrow_the_list_and_say_so(page, rows):
+def test_report_filters_narrow_list_and_show_count(page, rows):
     narrow(page, dataset="leases")
     assert page.locator("#count").inner_text() == "8 of 32 questions" and page.locator(".line").count() == 8
     page.fill("#search", "parity:1")
@@ -155,7 +155,7 @@ def test_filters_narrow_the_list_and_say_so(page, rows):
     assert shown(page) == 32 and page.locator("#clear").is_hidden()
 
 
-def test_an_error_is_found_by_its_kind_and_by_its_words(page, rows):
+def test_report_finds_errors_by_filter_and_by_search_words(page, rows):
     failed = sum(bool(row["reply"]["error"]) for _, row in rows)
     narrow(page, error="the server closed the connection")
     assert shown(page) == failed > 0
@@ -164,7 +164,7 @@ def test_an_error_is_found_by_its_kind_and_by_its_words(page, rows):
     assert shown(page) == failed
 
 
-def test_search_finds_words_of_the_question_in_any_order(page, rows):
+def test_report_search_finds_question_words_in_any_order(page, rows):
     question = rows[3][1]["question"]
     page.fill("#search", " ".join(reversed(question.upper().split())))
     [line] = page.locator(".line .question").all()
@@ -177,7 +177,7 @@ def test_search_finds_words_of_the_question_in_any_order(page, rows):
     assert shown(page) == 32 and page.locator("#nothing").is_hidden()
 
 
-def test_an_outcome_in_the_summary_lists_its_questions(page, rows):
+def test_report_outcome_button_filters_list_and_second_click_clears_filter(page, rows):
     page.click("[data-pick='wrong']")
     assert shown(page) == sum(row["outcome"] == "wrong" for _, row in rows) > 0
     assert page.locator("[data-pick='wrong']").get_attribute("aria-pressed") == "true"
@@ -186,7 +186,7 @@ def test_an_outcome_in_the_summary_lists_its_questions(page, rows):
     assert shown(page) == 32, "a second click takes it back"
 
 
-def test_a_stage_lists_the_questions_that_lost_gold_there(tab, results, tmp_path):
+def test_report_stage_button_lists_questions_that_lost_gold_at_that_stage(tab, results, tmp_path):
     kept, lost = rows_of(results / "leases" / "eval_results.jsonl")[:2]
     kept["gold_stages"] = [{"retrieved": {"rank": 1}, "lost_at": None}]
     lost |= {"gold_stages": [{"retrieved": {"rank": None}, "lost_at": "retrieved"}], "lost_at": "retrieved"}
@@ -200,7 +200,7 @@ def test_a_stage_lists_the_questions_that_lost_gold_there(tab, results, tmp_path
     assert shown(page) == 1 and page.evaluate("keyOf(lines[indexAt(0)])") == f"leases/{lost['id']}"
 
 
-def test_what_the_list_is_narrowed_by_is_in_the_address(page, tab):
+def test_report_address_stores_filters_and_search(page, tab):
     narrow(page, dataset="leases", outcome="wrong")
     page.fill("#search", "who pays")
     words, count = page.evaluate("location.hash"), shown(page)
@@ -211,7 +211,7 @@ def test_what_the_list_is_narrowed_by_is_in_the_address(page, tab):
     assert other.evaluate("selects[0].selectedOptions[0].textContent").startswith("wrong")
 
 
-def test_a_keyboard_is_enough(page):
+def test_report_can_be_operated_with_keyboard_alone(page):
     for key in ("j", "j", "j", "k"):
         page.keyboard.press(key)
     assert page.evaluate("[active, current, document.activeElement.id]") == [1, -1, "lines"]
@@ -239,7 +239,7 @@ def test_a_keyboard_is_enough(page):
     assert page.locator("#help").is_hidden()
 
 
-def test_the_address_follows_the_case_and_leads_to_it(page, tab):
+def test_report_address_stores_open_case_and_opens_same_case_in_new_tab(page, tab):
     key = open_first(page, outcome="wrong", dataset="leases")
     address = page.evaluate("location.href")
     assert address.endswith(f"#{key}?outcome=wrong&dataset=leases")
@@ -248,7 +248,7 @@ def test_the_address_follows_the_case_and_leads_to_it(page, tab):
     assert other.locator(".line[aria-selected='true']").count() == 1 and shown(other) < 32
 
 
-def test_a_link_to_what_the_filter_hides_clears_it(page, rows):
+def test_report_link_to_filtered_out_case_clears_filter(page, rows):
     key = f"cuad/{rows[5][1]['id']}"
     narrow(page, dataset="leases")
     page.evaluate("key => { location.hash = key }", key)
@@ -258,7 +258,7 @@ def test_a_link_to_what_the_filter_hides_clears_it(page, rows):
     assert page.locator("article.case").get_attribute("data-key") == key
 
 
-def test_all_pieces_of_a_passage_are_on_the_page_and_its_added_words_are_named(results, browser, tmp_path):
+def test_report_marks_all_pieces_of_passage_and_labels_added_words(results, browser, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(results, run, ignore=shutil.ignore_patterns("report*"))
     path = run / "cuad" / "eval_results.jsonl"
@@ -286,7 +286,7 @@ def test_all_pieces_of_a_passage_are_on_the_page_and_its_added_words_are_named(r
 # ---------------------------------------------------------------- a case
 
 
-def test_a_case_opens_to_its_pages_with_gold_and_retrieved_drawn_on_them(page):
+def test_report_case_draws_gold_and_retrieved_boxes_on_pages(page):
     open_first(page, outcome="not judged", dataset="cuad")
     detail = page.locator("article.case")
     assert "Passage 1 is the first to touch the gold." in detail.locator(".why").inner_text()
@@ -308,14 +308,14 @@ def test_a_case_opens_to_its_pages_with_gold_and_retrieved_drawn_on_them(page):
     assert "proposed by a program" in detail.locator(".legend").inner_text()
 
 
-def test_a_wrong_document_shows_both_pages(page):
+def test_report_case_with_wrong_document_shows_gold_and_retrieved_pages(page):
     open_first(page, outcome="wrong", dataset="cuad")
     captions = page.locator("article .page figcaption").all_inner_texts()
     assert any("· gold" in caption for caption in captions)
     assert any("passage" in caption and "gold" not in caption for caption in captions)
 
 
-def test_a_citation_leads_to_the_boxes_of_its_passage(page):
+def test_report_citation_highlights_boxes_of_its_passage(page):
     open_first(page, outcome="not judged", dataset="cuad")
     detail = page.locator("article.case")
     detail.locator("button.cite[data-cite='2']").click()
@@ -326,21 +326,21 @@ def test_a_citation_leads_to_the_boxes_of_its_passage(page):
     assert top >= 0 and bottom <= 900
 
 
-def test_a_document_without_pages_is_marked_in_its_text(page):
+def test_report_case_marks_gold_in_text_when_document_has_no_pages(page):
     open_first(page, outcome="right", dataset="leases")
     excerpt = page.locator("article.case .excerpt")
     assert excerpt.locator("mark.both").first.inner_text() == "The landlord shall pay for the paint."
     assert excerpt.locator("mark.hit").count() > 0
 
 
-def test_a_failed_question_shows_its_error_and_no_score(page):
+def test_report_case_of_failed_question_shows_error_without_scores(page):
     open_first(page, outcome="failed")
     detail = page.locator("article.case")
     assert detail.locator(".error").inner_text() == "the server closed the connection"
     assert detail.locator(".scores").count() == 0
 
 
-def test_scores_are_given_with_their_meaning(page, rows):
+def test_report_case_shows_scores_with_explanation(page, rows):
     key = open_first(page, outcome="right", dataset="cuad")
     row = next(row for name, row in rows if f"{name}/{row['id']}" == key)
     page.click("details.scores summary")
@@ -349,7 +349,7 @@ def test_scores_are_given_with_their_meaning(page, rows):
     assert line.locator("td.words").inner_text()
 
 
-def test_nothing_from_a_document_or_a_model_can_run(page):
+def test_report_runs_no_script_from_documents_or_answers(page):
     for outcome in ("right", "wrong", "wrongly refused"):
         open_first(page, outcome=outcome, dataset="leases")
         text = page.locator("article.case").inner_text()
@@ -361,7 +361,7 @@ def test_nothing_from_a_document_or_a_model_can_run(page):
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy and "unsafe" not in policy
 
 
-def test_an_id_of_any_characters_has_an_address(tab, results, tmp_path):
+def test_report_address_opens_case_whose_id_has_special_characters(tab, results, tmp_path):
     lines = (results / "leases" / "eval_results.jsonl").read_text(encoding="utf-8").split("\n")
     row = json.loads(lines[0]) | {"id": 'ä #1/2% "x"'}
     (tmp_path / "leases").mkdir()
@@ -378,7 +378,7 @@ def test_an_id_of_any_characters_has_an_address(tab, results, tmp_path):
     assert complaints == []
 
 
-def test_a_piece_that_is_gone_is_named(tab, results, tmp_path):
+def test_report_names_missing_data_file(tab, results, tmp_path):
     shutil.copy(results / "report.html", tmp_path / "report.html")
     page = tab.open((tmp_path / "report.html").as_uri(), [])
     page.locator(".line").first.click()
@@ -393,7 +393,7 @@ def test_a_piece_that_is_gone_is_named(tab, results, tmp_path):
 # ---------------------------------------------------------------- elsewhere than on disk
 
 
-def test_a_static_server_will_do(tab, results, rows):
+def test_report_works_from_static_server(tab, results, rows):
     complaints: list[str] = []
     key = f"cuad/{rows[5][1]['id']}"
     with served(results) as address:
@@ -410,7 +410,7 @@ def test_a_static_server_will_do(tab, results, rows):
 
 
 @pytest.mark.parametrize("width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1000, 1600))])
-def test_nothing_runs_over_the_edge(page, width):
+def test_report_page_fits_screen_width(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     for outcome, dataset in (("not judged", "cuad"), ("right", "leases")):
         page.evaluate("toList()")
@@ -419,7 +419,7 @@ def test_nothing_runs_over_the_edge(page, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_on_a_telephone_list_and_case_take_turns(page):
+def test_report_shows_either_list_or_case_on_narrow_screen(page):
     page.set_viewport_size({"width": 400, "height": 800})
     page.evaluate("byId('list').scrollIntoView()")
     open_first(page, outcome="wrong", dataset="cuad")
@@ -431,7 +431,7 @@ def test_on_a_telephone_list_and_case_take_turns(page):
 # ---------------------------------------------------------------- laws
 
 
-def test_the_same_results_give_the_same_report(results, bundles):
+def test_write_report_gives_identical_files_for_same_results(results, bundles):
     def bytes_of() -> dict[str, bytes]:
         files = [results / "report.html", *(results / "report_files").rglob("*")]
         return {str(path.relative_to(results)): path.read_bytes() for path in files if path.is_file()}
@@ -444,16 +444,16 @@ def test_the_same_results_give_the_same_report(results, bundles):
 
 
 @given(st.text())
-def test_json_in_a_script_says_the_same_and_ends_nothing(text):
+def test_as_json_round_trips_text_and_escapes_script_delimiters(text):
     written = as_json({"text": text})
     assert json.loads(written) == {"text": text}
     assert not set(written) & set("<>&\u2028\u2029")
 
 
-def test_half_a_character_does_not_stop_the_report():
+def test_as_json_replaces_lone_surrogate():
     assert json.loads(as_json(["\ud83d"])) == ["?"]
 
 
-def test_a_failure_is_explained_by_its_error():
+def test_explain_outcome_shows_error_of_failed_question():
     told = {"id": 1, "question": "q", "truth": "t", "outcome": "failed", "reply": {"error": "timed out"}}
     assert explain_outcome(RunQuestion.model_validate(told, strict=False))[1:] == ["The error:", "timed out"]

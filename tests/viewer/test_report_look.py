@@ -47,7 +47,7 @@ def themes() -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "print"])
-def test_every_colour_of_words_stands_out_from_every_ground(theme):
+def test_text_colours_have_readable_contrast_on_every_background(theme):
     colours = themes()[theme]
     faint = {
         (word, ground): round(contrast(colours[word], colours[ground]), 2)
@@ -58,13 +58,13 @@ def test_every_colour_of_words_stands_out_from_every_ground(theme):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "print"])
-def test_dots_and_lines_can_be_told_from_the_ground(theme):
+def test_dot_and_line_colours_have_sufficient_contrast_with_background(theme):
     colours = themes()[theme]
     pairs = product(DOTS, ("paper", "card"))
     assert [pair for pair in pairs if contrast(*(colours[one] for one in pair)) < DOTS_STAND_OUT] == []
 
 
-def test_the_shell_lets_nothing_run_but_its_own():
+def test_format_page_escapes_title_and_restricts_scripts_by_content_policy():
     text = format_page("A <title>", "<p>body</p>", scripts=["build.js"], data={"told": '{"a":1}'})
     assert "<title>A &lt;title&gt;</title>" in text and 'id="told">{"a":1}</script>' in text
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
@@ -90,7 +90,7 @@ def pages(report_bundles, tmp_path_factory) -> dict[str, Path]:
     ("kind", "scheme", "width"),
     [("report", "light", 1400), ("report", "dark", 400), ("compare", "light", 400), ("compare", "dark", 1400)],
 )
-def test_axe_finds_nothing(browser, pages, kind, scheme, width):
+def test_result_pages_have_no_accessibility_violations(browser, pages, kind, scheme, width):
     complaints: list[str] = []
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     shown = opened(browser, pages[kind].as_uri(), complaints)
@@ -123,7 +123,7 @@ def open_first_of_text(shown) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["report", "compare"])
-def test_an_open_case_prints_to_paper(browser, pages, kind, tmp_path):
+def test_open_case_prints_question_and_expected_answer_to_pdf(browser, pages, kind, tmp_path):
     shown = opened(browser, pages[kind].as_uri(), [])
     wanted = {"outcome": "wrong"} if kind == "report" else {"change": "lost"}
     open_first(shown, dataset="cuad", **wanted)

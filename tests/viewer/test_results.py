@@ -37,7 +37,7 @@ def runs(tmp_path):
     return one, write_run(tmp_path / "two", told)
 
 
-def test_summary_shows_datasets_or_runs(runs, capsys):
+def test_summary_shows_datasets_of_single_run_or_each_of_several_runs(runs, capsys):
     assert main(["summary", str(runs[0])]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["leases"]
@@ -48,21 +48,21 @@ def test_summary_shows_datasets_or_runs(runs, capsys):
     assert (one, two) == ("one", "two") and first.split()[:2] == ["drm@1", "↓"] and "0.750" in second
 
 
-def test_a_mean_that_has_a_band_says_it(tmp_path, capsys):
+def test_summary_shows_band_beside_mean(tmp_path, capsys):
     scores = {"statute_citation_accuracy": [0.9, 0.8, 1.0, 0.9], "citation_format_compliance": [0.1] * 4}
     main(["summary", str(write_run(tmp_path / "r", scores)), "--all"])
     told = capsys.readouterr().out
     assert "SD 0.082 (n 4) good" in told and "(n 4) poor" in told
 
 
-def test_failures_are_said_under_the_table(tmp_path, capsys):
+def test_summary_counts_failed_questions_below_table(tmp_path, capsys):
     main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
     told = capsys.readouterr().out
     assert "failed questions, which are in no mean: leases: 2" in told
     assert "answer_f1  1.000 SD 0.000 (n 6, 2 failed)" in told
 
 
-def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
+def test_summary_of_all_datasets_is_mean_of_means_without_question_count(tmp_path, capsys):
     run = write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(7,))
     write_run(run, {"answer_f1": [0.0] * 2}, dataset="maud", config=("leases", "maud"))
     assert main(["summary", str(run)]) == 0
@@ -72,7 +72,7 @@ def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
     assert rest[0].startswith("The mean over several datasets is the mean of their means")
 
 
-def test_diff_has_arrows_and_says_what_is_beyond_chance(runs, capsys):
+def test_diff_marks_direction_and_changes_beyond_chance(runs, capsys):
     assert main(["diff", *map(str, runs)]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert "+0.300 [+0.300, +0.300]" in lines["recall@10"] and lines["recall@10"].endswith("▲ better")
@@ -81,7 +81,7 @@ def test_diff_has_arrows_and_says_what_is_beyond_chance(runs, capsys):
     assert "worse beyond chance: drm@1" in " ".join(lines.values())
 
 
-def test_a_regression_fails_where_that_is_asked(runs, capsys):
+def test_diff_fail_on_regression_checks_selected_metrics(runs, capsys):
     one, two = map(str, runs)
     assert main(["diff", one, two, "--fail-on-regression"]) == 1
     assert main(["diff", one, two, "--fail-on-regression", "--metrics", "recall@10,answer_f1"]) == 0
@@ -92,7 +92,7 @@ def test_a_regression_fails_where_that_is_asked(runs, capsys):
     assert main(["diff", two, one, "--fail-on-regression"]) == 1  # recall is worse that way
 
 
-def test_a_run_half_of_which_failed_is_a_regression_though_its_means_are_perfect(tmp_path, capsys):
+def test_diff_reports_more_failed_questions_as_regression_despite_perfect_means(tmp_path, capsys):
     good = write_run(tmp_path / "good", {"answer_f1": [1.0] * 40})
     flaky = write_run(tmp_path / "flaky", {"answer_f1": [1.0] * 40}, failed=range(0, 38, 2))
     assert main(["diff", str(good), str(flaky), "--fail-on-regression"]) == 1
@@ -106,13 +106,13 @@ def test_a_run_half_of_which_failed_is_a_regression_though_its_means_are_perfect
     assert main(["diff", str(good), str(flaky), "--fail-on-regression", "--metrics", "answer_f1"]) == 1
 
 
-def test_questions_that_one_run_did_not_ask_are_said(tmp_path, capsys):
+def test_diff_counts_questions_missing_from_second_run(tmp_path, capsys):
     long, short = (write_run(tmp_path / str(n), {"answer_f1": [1.0] * n}) for n in (6, 4))
     assert main(["diff", str(long), str(short)]) == 0
     assert "2 questions are only in the first run and are left out" in capsys.readouterr().out
 
 
-def test_which_way_is_better():
+def test_describe_metric_states_direction_of_improvement():
     assert describe_metric("recall@10").improves(0.1) and describe_metric("drm@4").improves(-0.1)
     assert (
         describe_metric("false_refusal_rate").improves(0.1) is False
@@ -121,7 +121,7 @@ def test_which_way_is_better():
     assert not Difference(None, None, 0).beyond_chance
 
 
-def test_what_is_no_run_is_said(tmp_path, runs, capsys):
+def test_results_commands_reject_missing_unfinished_or_incomparable_runs(tmp_path, runs, capsys):
     (tmp_path / "empty").mkdir()
     for folder, told in (("nowhere", "no such run"), ("empty", "is not a run of evaluate_rag.py")):
         assert main(["summary", str(tmp_path / folder)]) == 1

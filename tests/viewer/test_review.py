@@ -105,21 +105,21 @@ def with_gold(run: ReviewedRun, count: int) -> list[int]:
 # ---------------------------------------------------------------- the sample
 
 
-def test_a_sample_shows_every_kind_and_is_the_same_for_its_seed(run):
+def test_draw_sample_covers_all_outcomes_and_repeats_for_same_seed(run):
     drawn = draw_sample(run.questions, size=40, seed=1)
     assert len(set(drawn)) == 40 and drawn == draw_sample(run.questions, size=40, seed=1)
     assert drawn != draw_sample(run.questions, size=40, seed=2)
     assert {run.questions[key].outcome for key in drawn} == {row.outcome for row in run.questions.values()}
 
 
-def test_a_sample_larger_than_the_run_is_all_of_it(run):
+def test_draw_sample_returns_all_questions_when_size_exceeds_run(run):
     assert len(draw_sample(run.questions, size=5000, seed=1)) == len(run.questions)
 
 
 # ---------------------------------------------------------------- the page
 
 
-def test_questions_are_judged_saved_read_and_applied(
+def test_review_judgments_are_saved_read_and_applied_to_gold(
     request, sheet, folder, bundles, samples, browser, tmp_path, capsys
 ):
     """Follows every step of the reviewer and of the person who requested the review."""
@@ -220,7 +220,7 @@ def changes_exactly(old: Path, new: Path, corrected: dict[int, list[list[int]]])
     assert "patches" not in json.loads((old / "bundle.json").read_text())
 
 
-def test_every_part_of_the_page_by_a_server_with_the_mouse(sheet, browser, tmp_path):
+def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
     with served(sheet.parent) as home, watched(browser, f"{home}/review.html") as page:
         data = data_of(page)
         at = next(
@@ -265,7 +265,7 @@ def test_every_part_of_the_page_by_a_server_with_the_mouse(sheet, browser, tmp_p
         assert page.evaluate("window.pwned") is None
 
 
-def test_text_without_pages_is_marked_too(bundles, folder, browser, tmp_path):
+def test_review_page_marks_words_of_document_without_pages(bundles, folder, browser, tmp_path):
     run = ReviewedRun(folder)
     run.questions = {key: row for key, row in run.questions.items() if key[0] == "leases" and row.gold}
     made = make_review(run, tmp_path / "r.html", size=3, seed=1)
@@ -288,12 +288,12 @@ def test_text_without_pages_is_marked_too(bundles, folder, browser, tmp_path):
         assert page.evaluate("window.pwned") is None
 
 
-def test_the_page_does_not_tell_the_outcome(sheet, run):
+def test_review_page_does_not_reveal_outcome(sheet, run):
     text = sheet.read_text(encoding="utf-8")
     assert '"outcome"' not in text.partition('id="data"')[2].replace('"by":["confidence","outcome","dataset"]', "")
 
 
-def test_the_page_fits_and_can_be_read(sheet, browser):
+def test_review_page_fits_screen_width_with_readable_contrast(sheet, browser):
     with watched(browser, sheet.as_uri()) as page:
         for width, theme in ((400, "dark"), (1000, "light"), (1600, "dark")):
             page.set_viewport_size({"width": width, "height": 900})
@@ -304,7 +304,7 @@ def test_the_page_fits_and_can_be_read(sheet, browser):
             assert page.evaluate(CONTRASTS) == [], (width, theme)
 
 
-def test_pages_beyond_the_budget_are_left_out_and_counted(run):
+def test_album_leaves_out_and_counts_pages_beyond_budget(run):
     key = next(key for key, row in run.questions.items() if key[0] == "cuad" and row.gold)
     album = Album(run, budget=10)
     assert album.add("cuad", run.questions[key].gold[0].filename, 1) is None and album.left_out == 1
@@ -325,11 +325,11 @@ def test_pages_beyond_the_budget_are_left_out_and_counted(run):
         ([], None),
     ],
 )
-def test_cohens_kappa(pairs, value):
+def test_compute_kappa_matches_known_values(pairs, value):
     assert compute_kappa(pairs) == (None if value is None else pytest.approx(value))
 
 
-def test_the_interval_holds_kappa_and_draws_documents():
+def test_agree_interval_contains_kappa_and_needs_several_documents():
     chance = random.Random(1)
     one = {("d", n): chance.choice(["right", "wrong"]) for n in range(60)}
     other = {key: said if chance.random() < 0.8 else "wrong" for key, said in one.items()}
@@ -340,7 +340,7 @@ def test_the_interval_holds_kappa_and_draws_documents():
     assert agree("a", one, "b", other, "gold", dict.fromkeys(one, "same")).ci95 is None
 
 
-def test_reviewers_are_compared_with_each_other_the_outcome_and_the_judge(run):
+def test_compute_agreements_compares_reviewers_with_each_other_and_with_judge(run):
     first, second = with_gold(run, 2)
     rows = dict(run.questions.items())
     for id, mark in ((first, 4.5), (second, 3.0)):
@@ -362,7 +362,7 @@ def test_reviewers_are_compared_with_each_other_the_outcome_and_the_judge(run):
 # ---------------------------------------------------------------- corrections
 
 
-def test_only_what_most_reviewers_mend_alike_is_corrected(run):
+def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
     mended, divided, differ, unmended, right, odd = with_gold(run, 6)
     wrong = {"gold": "wrong"}
     ada = {
@@ -402,7 +402,7 @@ def test_only_what_most_reviewers_mend_alike_is_corrected(run):
 # ---------------------------------------------------------------- files that are wrong
 
 
-def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
+def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsys):
     [id] = with_gold(run, 1)
     review = review_of(run, "Ada", **{f"q{id}": {"gold": "right"}}).model_dump(mode="json")
     one, two = tmp_path / "one.json", tmp_path / "two.json"
@@ -423,7 +423,7 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
     assert main(["read", str(one)]) == 1 and "--run" in capsys.readouterr().err
 
 
-def test_review_of_another_run_is_an_error_and_one_of_other_gold_a_note(folder, run, tmp_path, capsys):
+def test_read_command_rejects_review_of_other_run_and_notes_changed_gold(folder, run, tmp_path, capsys):
     first, second = with_gold(run, 2)
     path, other = tmp_path / "review.json", {"gold": "right", "was": "0" * 64}
     path.write_text(review_of(run, "Ada", q999999={"gold": "wrong"}, **{f"q{first}": other}).model_dump_json())
@@ -434,7 +434,7 @@ def test_review_of_another_run_is_an_error_and_one_of_other_gold_a_note(folder, 
     assert "1 of 2 judged questions are not in" in capsys.readouterr().err
 
 
-def test_a_bundle_that_moved_is_asked_for(folder, bundles, tmp_path, capsys):
+def test_make_command_asks_for_dataset_paths_when_bundle_has_moved(folder, bundles, tmp_path, capsys):
     config = json.loads((folder / "config.json").read_text())
     moved = tmp_path / "moved"
     for name in ("cuad", "leases"):

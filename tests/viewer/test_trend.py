@@ -46,7 +46,7 @@ def made_up(values: list[list[float]], *, documents: int = 10, metric: str = "an
 # ---------------------------------------------------------------- what is found
 
 
-def test_a_regression_in_the_seventh_of_ten_runs_is_named_with_its_questions(folder):
+def test_series_names_first_worse_run_and_metrics_of_regression(folder):
     [told] = found_in(folder)
     assert (told.run, told.before, told.persists) == ("run-07", "run-06", True)
     assert set(told.falls) == {
@@ -55,25 +55,25 @@ def test_a_regression_in_the_seventh_of_ten_runs_is_named_with_its_questions(fol
     assert told.lines[0].startswith("run-07 is worse than run-06 on leases, builtin sac: ")
 
 
-def test_one_that_was_made_good_is_named_and_does_not_stand(tmp_path):
+def test_series_marks_corrected_regression_as_not_persisting(tmp_path):
     [told] = found_in(make_runs(tmp_path, back=8))
     assert (told.run, told.persists) == ("run-07", False)
     assert told.lines[-1] == "It was corrected since."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 
-def test_the_newest_run_is_compared_too(tmp_path):
+def test_series_finds_regression_in_newest_run(tmp_path):
     [told] = found_in(make_runs(tmp_path, bad=10))
     assert (told.run, told.persists) == ("run-10", True)
 
 
-def test_runs_that_only_wobble_have_none(tmp_path, capsys):
+def test_series_has_no_regression_when_runs_vary_by_chance(tmp_path, capsys):
     assert found_in(make_runs(tmp_path, bad=None)) == []
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
     assert "none is worse" in capsys.readouterr().out
 
 
-def test_a_decline_too_slow_for_any_step_is_one_of_the_newest_run_against_the_first():
+def test_find_regressions_finds_slow_decline_between_first_and_newest_run():
     chance = random.Random(5)
     base = [chance.random() for _ in range(60)]
     runs = [[value / 2 + 0.5 - 0.012 * run + chance.gauss(0, 0.06) for value in base] for run in range(10)]
@@ -83,7 +83,7 @@ def test_a_decline_too_slow_for_any_step_is_one_of_the_newest_run_against_the_fi
     assert find_regressions(made_up(level, documents=30)) == []
 
 
-def test_of_one_document_only_a_large_fall_is_a_regression():
+def test_find_regressions_requires_large_fall_when_runs_have_single_document():
     runs = made_up([[0.9] * 6, [0.1] * 6], documents=1)
     [found] = find_regressions(runs)
     assert found.run == "r2" and found.falls["answer_f1"].ci95 is None
@@ -91,13 +91,13 @@ def test_of_one_document_only_a_large_fall_is_a_regression():
     assert find_regressions(made_up([[0.9] * 6, [0.85] * 6], documents=1)) == []
 
 
-def test_of_two_runs_an_interval_beyond_zero_is_enough(tmp_path, capsys):
+def test_index_reports_regression_when_there_are_only_two_runs(tmp_path, capsys):
     make_runs(tmp_path, bad=2, runs=2)
     assert main(["index", str(tmp_path)]) == 0
     assert "run-02 is worse than run-01" in capsys.readouterr().out
 
 
-def test_more_failed_questions_are_a_regression(tmp_path):
+def test_series_reports_more_failed_questions_as_regression(tmp_path):
     make_runs(tmp_path, bad=None, runs=3, noise=0)
     path = tmp_path / "run-03" / "leases" / "eval_results.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -109,7 +109,7 @@ def test_more_failed_questions_are_a_regression(tmp_path):
     assert told.lines[0].endswith("on leases, builtin sac: 1 more question failed")
 
 
-def test_a_run_over_other_questions_is_passed_over():
+def test_find_regressions_skips_run_over_other_questions():
     one = made_up([[0.9] * 20, [0.5] * 20, [0.4] * 20])
     middle = one.runs[1].tables["d"]
     other = Table("d", [id + 100 for id in range(20)], middle.documents, middle.values)
@@ -123,7 +123,7 @@ def test_a_run_over_other_questions_is_passed_over():
 # ---------------------------------------------------------------- what is read
 
 
-def test_runs_are_in_order_of_time_and_those_that_did_not_end_are_told(tmp_path, capsys):
+def test_open_runs_sorts_by_time_and_reports_unfinished_runs(tmp_path, capsys):
     make_runs(tmp_path, bad=None, runs=2)
     make_run(tmp_path / "a-third", 3, broken=False)
     make_run(tmp_path / "stopped", 4, broken=False)
@@ -134,7 +134,7 @@ def test_runs_are_in_order_of_time_and_those_that_did_not_end_are_told(tmp_path,
     assert "stopped: has not ended; continue it with --resume" in capsys.readouterr().err
 
 
-def test_other_systems_and_judges_are_other_series(tmp_path):
+def test_make_series_separates_systems_and_judges(tmp_path):
     make_runs(tmp_path, bad=None, runs=2)
     for name, told in {"served": {"target": "http"}, "judged": {"measured": {"judge": "m"}}}.items():
         config = json.loads((make_run(tmp_path / name, 5, broken=True) / "config.json").read_text())
@@ -148,14 +148,14 @@ def test_other_systems_and_judges_are_other_series(tmp_path):
     }
 
 
-def test_where_chooses_runs_by_their_settings(folder, capsys):
+def test_where_selects_runs_by_their_settings(folder, capsys):
     runs = open_runs(sorted(folder.glob("run-*")), "here", {"k": ["3"]})
     assert [run.name for run in runs] == [f"run-{number:02}" for number in range(7, 11)]
     assert main(["index", str(folder), "--where", "preset=naive"]) == 1
     assert "with these settings" in capsys.readouterr().err
 
 
-def test_a_run_of_before_is_read_by_the_age_of_its_files(tmp_path):
+def test_open_runs_uses_file_times_when_provenance_is_missing(tmp_path):
     make_runs(tmp_path, bad=None, runs=1)
     (tmp_path / "run-01" / "provenance.json").unlink()
     [run] = open_runs([tmp_path / "run-01"], "here", {})
@@ -177,13 +177,13 @@ def test_a_run_of_before_is_read_by_the_age_of_its_files(tmp_path):
         ("precedent_matching", (0.71, 0.7, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
     ],
 )
-def test_the_bands_that_are_shipped(metric, means, bands):
+def test_default_scale_has_expected_bands_for_cpr_metrics(metric, means, bands):
     told = read_scale().of("cpr", metric)
     assert told and tuple(map(told.band, means)) == bands
     assert read_scale().of("cpr", "answer_f1") is None
 
 
-def test_bands_of_a_file_also_for_one_dataset_and_for_what_should_be_low(tmp_path):
+def test_read_scale_reads_bands_of_dataset_and_of_metrics_where_low_is_good(tmp_path):
     file = tmp_path / "bands.toml"
     file.write_text(
         '[drm]\ngood = "< 0.1"\npoor = ">= 0.5"\n[gpt_relevance]\ngood = "> 4"\npoor = "< 3"\n'
@@ -205,13 +205,13 @@ def test_bands_of_a_file_also_for_one_dataset_and_for_what_should_be_low(tmp_pat
         ("datasets = 3", "must be tables"),
     ],
 )
-def test_a_bad_file_of_bands_is_told(tmp_path, text, told):
+def test_read_scale_names_fault_of_invalid_file(tmp_path, text, told):
     (tmp_path / "bands.toml").write_text(text)
     with pytest.raises(ToolkitError, match=told):
         read_scale(tmp_path / "bands.toml")
 
 
-def test_failed_checks_are_printed_and_give_the_exit_code(folder, tmp_path, capsys):
+def test_index_prints_failed_checks_and_returns_exit_code_4(folder, tmp_path, capsys):
     flags = ["--fail-on", "regression", "--fail-on", "char_recall@8 < 0.2", "--fail-on", "leases:failed > 0.5"]
     out = ["--out", str(tmp_path / "index.html")]
     assert main(["index", str(folder), *flags, *out]) == 4
@@ -222,7 +222,7 @@ def test_failed_checks_are_printed_and_give_the_exit_code(folder, tmp_path, caps
     assert main(["index", str(folder), "--fail-on", "answer_f1 > 0.9", *out]) == 0
 
 
-def test_a_poor_mean_fails_the_gate_of_bands(tmp_path):
+def test_index_fail_on_band_fails_when_mean_is_poor(tmp_path):
     make_runs(tmp_path, bad=None, runs=2)
     (tmp_path / "strict.toml").write_text('[answer_f1]\ngood = "> 0.99"\npoor = "< 0.95"\n')
     assert main(["index", str(tmp_path), "--fail-on", "band"]) == 0
@@ -242,14 +242,14 @@ def test_a_poor_mean_fails_the_gate_of_bands(tmp_path):
         ("cost", (0.049, 0.05, 0.08, 0.081)),
     ],
 )
-def test_the_bands_of_the_second_seed(metric, means):
+def test_seed_scale_has_expected_bands_for_maud_metrics(metric, means):
     bands = read_scale(Path("seed")).of("maud", metric)
     assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
     assert describe_metric(metric).title
     assert read_scale(Path("seed")).of("maud", "char_precision@4") is None, "the seed says nothing of it"
 
 
-def test_a_run_is_held_against_the_bands_of_the_seed(tmp_path, capsys):
+def test_index_fail_on_band_uses_seed_scale(tmp_path, capsys):
     make_runs(tmp_path, bad=None, runs=2)
     assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", "seed"]) == 4
     printed = capsys.readouterr().out
@@ -261,7 +261,7 @@ def test_a_run_is_held_against_the_bands_of_the_seed(tmp_path, capsys):
         read_scale(Path("sede"))
 
 
-def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path, capsys):
+def test_index_rejects_check_that_is_invalid_or_can_never_fail(folder, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["index", str(folder), "--fail-on", "worse"])
     assert ended.value.code == 2 and "answer_f1 < 0.5" in capsys.readouterr().err
@@ -276,7 +276,7 @@ def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path,
 # ---------------------------------------------------------------- the page
 
 
-def test_the_page_leads_from_a_regression_to_the_reports(folder, browser):
+def test_trend_page_links_regression_to_run_reports(folder, browser):
     with watched(browser, (folder / "index.html").as_uri(), viewport={"width": 1200, "height": 900}) as page:
         assert "1 regression persists" in page.inner_text(".lead")
         assert "run-07 is worse than run-06" in page.inner_text("#regression-1 h3")
@@ -289,7 +289,7 @@ def test_the_page_leads_from_a_regression_to_the_reports(folder, browser):
         assert page.title() == "report"
 
 
-def test_the_page_fits_and_can_be_read(folder, browser):
+def test_trend_page_fits_screen_width_with_readable_contrast(folder, browser):
     with watched(browser, (folder / "index.html").as_uri()) as page:
         for width, theme in ((400, "dark"), (1000, "light"), (1600, "dark")):
             page.set_viewport_size({"width": width, "height": 900})
@@ -308,7 +308,7 @@ def test_the_page_fits_and_can_be_read(folder, browser):
         ("leases/eval_results.jsonl", None),
     ],
 )  # fmt: skip
-def test_a_damaged_run_is_passed_over_and_the_others_are_shown(tmp_path, capsys, name, content):
+def test_index_tolerates_damaged_run_and_shows_other_runs(tmp_path, capsys, name, content):
     made = make_runs(tmp_path / "results", runs=3, bad=None)
     damaged = made / "run-02" / name
     damaged.unlink()

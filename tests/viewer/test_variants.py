@@ -66,14 +66,14 @@ def test_report_compares_a_variant_with_its_control(varied, tmp_path, shown):
     assert "without its control" not in page
 
 
-def test_a_run_on_a_variant_alone_says_so_in_its_report(varied, tmp_path, shown):
+def test_report_warns_when_variant_is_without_control(varied, tmp_path, shown):
     out, _ = varied("figures")
     page = shown(asked(tmp_path, "alone", out))
     assert f"{out.name}: a variant (figures) without its control" in page
 
 
 @pytest.mark.parametrize("kind", ["figures", "amended:2"])
-def test_the_difference_of_control_and_variant_is_paired_question_by_question(varied, tmp_path, capsys, kind):
+def test_diff_pairs_questions_of_control_and_variant(varied, tmp_path, capsys, kind):
     out, control = varied(kind)
     before, after = asked(tmp_path, "control", control), asked(tmp_path, "variant", out)
     capsys.readouterr()

@@ -74,29 +74,29 @@ def bundle_key(served: Path) -> str:
 # ---------------------------------------------------------------- who may ask
 
 
-def test_without_the_token_nothing_is_shown(client):
+def test_server_returns_404_without_token(client):
     for path in ("/", "/wrong/", f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", "/../", f"//{TOKEN}/"):
         assert client.get(f"http://{HOST}{path}").status_code == 404, path
     assert "policies" in client.get("").text
 
 
-def test_another_host_is_refused_so_that_a_name_cannot_be_rebound(client):
+def test_server_refuses_other_host_to_prevent_dns_rebinding(client):
     for host in ("evil.example", "evil.example:8000", ""):
         assert client.get("", headers={"host": host}).status_code == 400, host
 
 
 @pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "http://127.0.0.1:9999", f"https://{HOST}"])
-def test_only_a_page_of_the_server_may_change_something(client, origin):
+def test_server_refuses_changes_from_other_origins(client, origin):
     headers = {} if origin is None else {"origin": origin}
     assert client.post("trend", json={}, headers=headers).status_code == 403
     assert client.put("upload/mine/a.txt", content=b"x", headers=headers).status_code == 403
 
 
-def test_a_page_elsewhere_cannot_even_load_a_picture(client, bundle_key):
+def test_server_refuses_cross_site_requests(client, bundle_key):
     assert client.get("", headers={"sec-fetch-site": "cross-site"}).status_code == 403
 
 
-def test_every_response_says_what_a_browser_may_do_with_it(client):
+def test_server_sends_security_headers_with_every_response(client):
     for response in (client.get(""), client.get(f"http://{HOST}/wrong/")):
         assert response.headers["referrer-policy"] == "no-referrer", "the address holds the token"
         assert response.headers["x-content-type-options"] == "nosniff" and response.headers["x-frame-options"] == "DENY"
@@ -104,7 +104,7 @@ def test_every_response_says_what_a_browser_may_do_with_it(client):
     assert policy and "default-src 'none'" in policy[1] and "unsafe" not in policy[1]
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path, capsys):
+def test_view_command_reports_missing_folder(tmp_path, capsys):
     assert view([str(tmp_path / "none"), "--no-browser"]) == 1
     assert "no such folder" in capsys.readouterr().err
 
@@ -126,13 +126,13 @@ def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, ser
 
 
 @pytest.mark.parametrize(("missing", "words"), [("", "Scans are read, too."), ("gone", "Scans cannot be read yet")])
-def test_home_says_whether_scans_are_read(missing, words, client, monkeypatch):
+def test_home_shows_whether_ocr_is_available(missing, words, client, monkeypatch):
     engine = SimpleNamespace(missing=lambda _: missing)
     monkeypatch.setattr("exhibit.viewer.server.views.load_plugin", lambda *_: (engine, None))
     assert words in client.get("").text
 
 
-def test_questions_of_a_bundle_are_found_by_words(client, bundle_key):
+def test_bundle_page_filters_questions_by_words(client, bundle_key):
     whole = client.get(f"bundle/{bundle_key}").text
     assert whole.count("document?name=") >= 19 + 4
     some = client.get(f"bundle/{bundle_key}?find=location").text
@@ -140,7 +140,7 @@ def test_questions_of_a_bundle_are_found_by_words(client, bundle_key):
     assert client.get(f"bundle/{bundle_key}?find=zzzzqq").text.count("&amp;question=") == 0
 
 
-def test_a_document_has_its_pages_with_all_gold_on_them(client, served, bundle_key):
+def test_document_sheet_has_gold_words_and_picture_of_page(client, served, bundle_key):
     bundle = open_bundle(served / "datasets_out" / "policies")
     line = next(line for line in bundle.gold if line.spans)
     name = quote(line.filename or "")
@@ -155,18 +155,18 @@ def test_a_document_has_its_pages_with_all_gold_on_them(client, served, bundle_k
 
 
 @pytest.mark.parametrize("name", ["none.pdf", "../../../etc/passwd", "/etc/passwd", ""])
-def test_only_documents_of_the_bundle_are_read(client, bundle_key, name):
+def test_server_refuses_documents_outside_bundle(client, bundle_key, name):
     for path in (f"document?name={quote(name)}", f"sheet?name={quote(name)}&page=1", f"page/1?name={quote(name)}"):
         assert client.get(f"bundle/{bundle_key}/{path}").status_code == 400, path
 
 
-def test_links_out_of_the_folders_are_not_followed(served, tmp_path):
+def test_library_does_not_follow_links_out_of_its_folders(served, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
     assert Library([tmp_path / "inside"]).list_bundles() == []
 
 
-def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, served):
+def test_run_page_regenerates_report_instead_of_serving_stored_file(client, served):
     hostile = served / "results" / "first" / "report.html"
     hostile.write_text("<script>fetch('..')</script>HOSTILE", encoding="utf-8")
     response = client.get(f"run/{key_of((served / 'results' / 'first').resolve())}")
@@ -176,7 +176,7 @@ def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, se
     assert client.get(str(response.url).replace("report.html", "%2e%2e/%2e%2e/jobs")).status_code in (400, 404)
 
 
-def test_a_run_whose_sums_were_changed_by_hand_is_not_shown_with_them(client, served):
+def test_run_result_is_refused_when_summary_does_not_match_rows(client, served):
     path = served / "results" / "second" / "summary.json"
     kept = path.read_text(encoding="utf-8")
     means = json.loads(kept)
@@ -190,7 +190,7 @@ def test_a_run_whose_sums_were_changed_by_hand_is_not_shown_with_them(client, se
         path.write_text(kept, encoding="utf-8")
 
 
-def test_runs_are_compared_and_followed_over_time(client, served):
+def test_server_creates_comparison_and_trend_pages_of_runs(client, served):
     keys = [key_of((served / "results" / name).resolve()) for name in ("first", "second")]
     told = client.post("compare", json={"runs": keys}, headers=ORIGIN).json()
     assert "What became of the questions" in client.get(told["open"]).text
@@ -199,7 +199,7 @@ def test_runs_are_compared_and_followed_over_time(client, served):
     assert "Results over time" in client.get(told["open"]).text
 
 
-def test_the_trend_has_the_runs_of_all_served_folders(served, tmp_path, monkeypatch):
+def test_trend_page_includes_runs_of_all_served_folders(served, tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     other = tmp_path / "nightly"
     for name in ("first", "third"):
@@ -214,7 +214,7 @@ def test_the_trend_has_the_runs_of_all_served_folders(served, tmp_path, monkeypa
     assert {name for _, _, name in rows} == {"second", "third", *paths}, "runs of one name are told apart"
 
 
-def test_a_damaged_run_and_one_that_died_say_so_beside_the_others(client, served):
+def test_home_marks_damaged_and_unfinished_runs(client, served):
     for name, config in (("broken", "{"), ("died", (served / "results" / "first" / "config.json").read_text())):
         (served / "results" / name).mkdir()
         (served / "results" / name / "config.json").write_text(config, encoding="utf-8")
@@ -246,7 +246,7 @@ def words_at(client: TestClient, key: str, line) -> str:
     return " ".join(word[2] for word in sheet["words"] if start <= word[0] and word[1] <= end)
 
 
-def test_a_question_of_a_reviewer_becomes_a_row_with_located_gold(client, served, bundle_key, tmp_path, capsys):
+def test_question_added_by_reviewer_is_applied_with_located_gold(client, served, bundle_key, tmp_path, capsys):
     reviews = served / "datasets_out" / "policies-review"
     assert added("Ada", client, served, bundle_key).json() == {"added": 1}
     files = sorted(map(str, reviews.glob("review-*.json")))
@@ -264,7 +264,7 @@ def test_a_question_of_a_reviewer_becomes_a_row_with_located_gold(client, served
 @pytest.mark.parametrize(
     "change", [{"reviewer": ""}, {"question": " "}, {"filename": "none.pdf"}, {"more": 1}, {"contexts": "x"}]
 )
-def test_a_question_that_lacks_something_is_refused(client, bundle_key, change):
+def test_server_refuses_invalid_question_of_reviewer(client, bundle_key, change):
     value = {"reviewer": "Ada", "question": "What?", "contexts": []} | change
     assert client.post(f"bundle/{bundle_key}/question", json=value, headers=ORIGIN).status_code == 400
 
@@ -275,7 +275,7 @@ def about(reviewer: str, *cases: dict) -> dict:
     return {**head, "reviewer": reviewer, "cases": list(cases)}
 
 
-def test_two_reviewers_and_two_tabs_at_once_lose_no_judgment(client, served):
+def test_concurrent_reviews_lose_no_judgment(client, served):
     key = key_of((served / "results" / "first").resolve())
 
     def judge(given: tuple[str, int]) -> int:
@@ -293,7 +293,7 @@ def test_two_reviewers_and_two_tabs_at_once_lose_no_judgment(client, served):
     assert len(again["cases"]) == 12, "the page goes on where the reviewer was"
 
 
-def test_a_judgment_that_is_no_judgment_is_refused(client, served):
+def test_server_refuses_invalid_or_oversized_judgment(client, served):
     key = key_of((served / "results" / "first").resolve())
     case = {"dataset": "policies", "id": 1, "gold": "maybe"}
     assert client.post(f"reviews/{key}", json=about("Ada", case), headers=ORIGIN).status_code == 400
@@ -309,7 +309,7 @@ def test_a_judgment_that_is_no_judgment_is_refused(client, served):
         ("a:b.txt", make_file_name("a:b.txt")),
     ],
 )
-def test_an_uploaded_file_gets_a_safe_name_below_its_folder(client, served, name, kept):
+def test_upload_stores_file_under_safe_name_in_its_folder(client, served, name, kept):
     response = client.put(f"upload/mine/{name}", content=b"words", headers=ORIGIN)
     folder = served / "datasets_out" / "mine-documents"
     if kept is None:
@@ -318,7 +318,7 @@ def test_an_uploaded_file_gets_a_safe_name_below_its_folder(client, served, name
         assert response.json() == {"file": kept} and (folder / kept).read_bytes() == b"words"
 
 
-def test_two_uploads_never_share_a_name_and_the_same_upload_keeps_its_own():
+def test_make_file_name_is_unique_for_each_name_and_stable():
     names = ["a:b.txt", "a_b.txt", "a?b.txt", "..a_b.txt"]
     assert len({make_file_name(name) for name in names}) == len(names)
     assert make_file_name("a:b.txt") == make_file_name("a:b.txt") and make_file_name("a:b.txt").endswith(".txt")
@@ -333,7 +333,7 @@ def test_two_uploads_never_share_a_name_and_the_same_upload_keeps_its_own():
         ("a" * 99, "a" * 60),
     ],
 )
-def test_a_name_may_be_anything_that_people_type(typed, folder):
+def test_make_folder_name_accepts_any_typed_name(typed, folder):
     assert make_folder_name(typed) == folder
     assert re.fullmatch(r"documents-[0-9a-f]{8}", make_folder_name("契約書"))
 
@@ -359,7 +359,7 @@ MALFORMED = [
 ]
 
 
-def test_malformed_requests_get_one_line_and_never_a_traceback(client, served, bundle_key):
+def test_malformed_requests_are_refused_without_traceback(client, served, bundle_key):
     name = quote(next(iter(open_bundle(served / "datasets_out" / "policies").files)))
     client.get(f"bundle/{bundle_key}?text=location")  # so that there is a file to ask for
     for method, path, body in MALFORMED:
@@ -368,7 +368,7 @@ def test_malformed_requests_get_one_line_and_never_a_traceback(client, served, b
         assert response.status_code in (400, 404) and "Traceback" not in response.text, (path, body[:20])
 
 
-def test_an_upload_that_is_cut_off_leaves_no_file_and_no_traceback(served, tmp_path, monkeypatch):
+def test_interrupted_upload_leaves_no_file_and_no_traceback(served, tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     app, sent = make_application([served / "datasets_out"], token=TOKEN), list[dict]()
     headers = [(b"host", HOST.encode()), (b"origin", f"http://{HOST}".encode())]
@@ -391,7 +391,7 @@ def test_an_upload_that_is_cut_off_leaves_no_file_and_no_traceback(served, tmp_p
     assert not (served / "datasets_out" / "cut-documents").exists()
 
 
-def test_words_are_searched_in_the_texts_and_lead_to_their_page(client, served, bundle_key):
+def test_text_search_marks_matches_and_links_to_their_page(client, served, bundle_key):
     wait(lambda: "being read for the first time" not in client.get(f"bundle/{bundle_key}?text=information").text)
     text = client.get(f"bundle/{bundle_key}?text=inform").text
     assert "<mark>information</mark>" in text, "the beginning of a word is enough"
@@ -402,7 +402,7 @@ def test_words_are_searched_in_the_texts_and_lead_to_their_page(client, served, 
         assert client.get(f"bundle/{bundle_key}", params={"text": words}).status_code in (200, 400), words
 
 
-def test_a_phrase_is_exact_and_documents_that_cannot_be_read_are_named(tmp_path):
+def test_text_search_matches_exact_phrase_and_names_unreadable_documents(tmp_path):
     (tmp_path / "a.txt").write_text("The notice period is thirty days. Governing law: England.", encoding="utf-8")
     (tmp_path / "b.txt").write_text("The period of notice is short; the law governing it is ours.", encoding="utf-8")
     (tmp_path / "c.pdf").write_bytes(b"no document")
@@ -414,7 +414,7 @@ def test_a_phrase_is_exact_and_documents_that_cannot_be_read_are_named(tmp_path)
     assert search.find(files, "zebra").total == 0
 
 
-def test_progress_counts_a_question_that_was_asked_again_once(tmp_path):
+def test_count_replies_counts_repeated_question_once(tmp_path):
     path = tmp_path / "leases" / "journal.jsonl"
     path.parent.mkdir()
     lines = [
@@ -425,7 +425,7 @@ def test_progress_counts_a_question_that_was_asked_again_once(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["../results", "/etc", "none"])
-def test_questions_are_drafted_on_folders_below_the_first_one_alone(client, folder):
+def test_draft_refuses_folders_outside_first_served_folder(client, folder):
     assert client.post("draft", json={"name": "x", "folder": folder}, headers=ORIGIN).status_code == 400
 
 
@@ -439,7 +439,7 @@ def wait(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_a_job_goes_on_without_the_server_and_says_how_it_ended(tmp_path):
+def test_jobs_report_final_state_and_output_after_server_restart(tmp_path):
     jobs = Jobs(tmp_path / "jobs")
     fine, wrong = (jobs.start("one", words, cwd=tmp_path, out=tmp_path) for words in (["--version"], ["no-such-verb"]))
     wait(lambda: jobs.find_state(fine) != "running" and jobs.find_state(wrong) != "running")
@@ -451,7 +451,7 @@ def test_a_job_goes_on_without_the_server_and_says_how_it_ended(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signal")
-def test_a_job_whose_process_was_killed_is_not_called_running(tmp_path):
+def test_jobs_report_killed_process_as_ended_unexpectedly(tmp_path):
     jobs = Jobs(tmp_path / "jobs")
     place = tmp_path / "jobs" / "ab"
     place.mkdir()
@@ -463,7 +463,7 @@ def test_a_job_whose_process_was_killed_is_not_called_running(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_evaluation_is_stopped_by_its_page_and_goes_on_with_resume(client, served, bundle_key, rag_server):
+def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, rag_server):
     rag_server.quick = 4  # the question before the run, and three of its own
     value = {"bundle": bundle_key, "url": rag_server.url, "run": "stopped"}
     job = client.post("evaluate", json=value, headers=ORIGIN).json()["open"]
@@ -525,7 +525,7 @@ class SlowServer:
         self._server.server_close()
 
 
-def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
+def test_view_command_prints_address_and_ends_with_ctrl_c(tmp_path):
     command = [sys.executable, "-m", "exhibit", "view", str(tmp_path), "--no-browser"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

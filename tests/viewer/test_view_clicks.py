@@ -33,7 +33,7 @@ def opened(browser: Browser, address: str) -> Page:
     return page
 
 
-def test_from_an_empty_folder_to_a_reviewed_bundle_and_a_report(browser, tmp_path):
+def test_view_leads_by_clicks_from_empty_folder_to_reviewed_bundle_and_report(browser, tmp_path):
     port = free_port()
     with viewing(tmp_path, port) as (address, _):
         page = opened(browser, address)
@@ -91,7 +91,7 @@ def write_a_question(page: Page, address: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_a_server_that_is_killed_loses_no_judgment(browser, tmp_path):
+def test_review_page_saves_judgment_after_killed_server_is_restarted(browser, tmp_path):
     """The judgment made while it was away is sent when it is back, and the page need not be loaded again."""
     documents = tmp_path / "datasets_out" / "letters-documents"
     documents.mkdir(parents=True)

@@ -136,11 +136,11 @@ def _runs(page: Page, name: str) -> Iterator[str]:
     yield name
 
 
-def test_axe_finds_nothing_on_any_page(screen, address):
+def test_view_pages_have_no_accessibility_violations_and_fit_screen_width(screen, address):
     assert {name: told for name in visit(screen, address) if (told := faults(screen))} == {}
 
 
-def test_axe_finds_nothing_on_pages_of_what_went_wrong(screen, address, folder):
+def test_view_pages_of_failed_runs_and_reviews_have_no_accessibility_violations(screen, address, folder):
     told = {}
     for name in ("died", "broken"):
         screen.goto(f"{address}run/{key_of((folder / 'results' / name).resolve())}")
@@ -151,7 +151,7 @@ def test_axe_finds_nothing_on_pages_of_what_went_wrong(screen, address, folder):
     assert told == {"died": [], "broken": [], "review of a run": []}
 
 
-def test_axe_finds_nothing_where_a_person_starts_with_nothing(screen, tmp_path):
+def test_view_of_empty_folder_has_no_accessibility_violations(screen, tmp_path):
     with viewing(tmp_path, free_port()) as (address, _):
         screen.goto(address)
         screen.wait_for_selector("text=No bundle yet")

@@ -71,7 +71,9 @@ OFFER = "An offer may be made. [Part 36#page=Offers to Settle]"
         (PRECEDENT, OFFER, "Under Part 36, a party may make an offer.", 0.0),
     ],
 )  # fmt: skip
-def test_scenarios_of_the_original_framework(metric: str, truth: str, answer: str | None, value: float | None) -> None:
+def test_citation_metrics_match_scenarios_of_original_framework(
+    metric: str, truth: str, answer: str | None, value: float | None
+) -> None:
     assert score(metric, truth, answer) == (value if value is None else pytest.approx(value))
 
 
@@ -88,7 +90,7 @@ RICH = "The claimant cites CPR 3.4 and [2019] UKSC 5. [Part 3#page=Strike out]"
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_null_replies_and_errors_are_none(metric: str) -> None:
+def test_citation_metrics_are_none_for_missing_replies_and_errors(metric: str) -> None:
     rows = [row(RICH, None), row(RICH, RICH, error="timed out")]
     for values in apply(metric, rows, Options(corpus=ReferenceCorpus.of([RICH]))).values():
         assert values == [None, None]
@@ -112,11 +114,13 @@ def test_null_replies_and_errors_are_none(metric: str) -> None:
         ("Annex E provides it.", "See Annex E to the Patents Court Guide.", 1.0),
     ],
 )
-def test_references_are_read(truth: str, answer: str, value: float | None) -> None:
+def test_statute_citation_accuracy_reads_references_in_truth_and_answer(
+    truth: str, answer: str, value: float | None
+) -> None:
     assert score("statute_citation_accuracy", truth, answer) == value
 
 
-def test_a_division_is_part_of_a_citation() -> None:
+def test_case_law_citation_accuracy_compares_court_division() -> None:
     assert score("case_law_citation_accuracy", "[2024] EWHC 789 (Ch)", "[2024] EWHC 789 (Admin)") == 0.0
     assert score("case_law_citation_accuracy", "[2024] EWHC 789 (Ch)", "[2024] EWHC\n789 (Ch) at [3]") == 1.0
 
@@ -141,24 +145,24 @@ def test_a_division_is_part_of_a_citation() -> None:
         ("A deposition may be taken under Part 34.", 0),
     ],
 )
-def test_us_terms(answer: str, faults: int) -> None:
+def test_legal_terminology_accuracy_halves_score_for_each_us_term(answer: str, faults: int) -> None:
     value = score("legal_terminology_accuracy", "The claimant appeals.", f"{answer} The claimant appeals.")
     assert value == 0.5**faults
 
 
-def test_the_seed_takes_lawyer_and_settlement_offer_for_us_terms() -> None:
+def test_legal_terminology_accuracy_with_seed_parity_penalises_lawyer_and_settlement_offer() -> None:
     rows = [row("The claimant appeals.", "The claimant's lawyer made a settlement offer.")]
     for parity, value in (("", 1.0), ("seed", 0.25)):
         values = apply("legal_terminology_accuracy", rows, Options(parity=parity))
         assert values["legal_terminology_accuracy"] == [value]
 
 
-def test_a_us_term_of_the_truth_is_no_fault() -> None:
+def test_legal_terminology_accuracy_allows_us_term_in_truth() -> None:
     truth = "The claimant applied ex parte."
     assert score("legal_terminology_accuracy", truth, "The claimant applied ex parte.") == 1.0
 
 
-def test_no_uk_term_in_the_truth_is_none() -> None:
+def test_legal_terminology_accuracy_is_none_without_uk_term_in_truth() -> None:
     assert score("legal_terminology_accuracy", "It depends.", "The plaintiff wins.") is None
 
 
@@ -179,7 +183,7 @@ def test_no_uk_term_in_the_truth_is_none() -> None:
         ("The [claimant] wins.", None),
     ],
 )
-def test_what_is_a_citation(answer: str, value: float | None) -> None:
+def test_citation_format_compliance_distinguishes_citations_from_other_text(answer: str, value: float | None) -> None:
     assert score("citation_format_compliance", "", answer) == value
 
 
@@ -196,24 +200,26 @@ def test_what_is_a_citation(answer: str, value: float | None) -> None:
         ("Costs budgets", "Open justice", 0.0, 0.0),
     ],
 )
-def test_precedents(source: str, cited: str, value: float, seed: float) -> None:
+def test_precedent_matching_compares_cited_source_with_truth(
+    source: str, cited: str, value: float, seed: float
+) -> None:
     rows = [row(f"So it is. [{source}]", f"It is [{cited}].")]
     assert apply(PRECEDENTS, rows)["precedent_matching"] == [pytest.approx(value)]
     assert apply(PRECEDENTS, rows, Options(parity="seed"))["precedent_matching"] == [pytest.approx(seed)]
 
 
 @pytest.mark.parametrize(("answer", "value"), [("It is [2].", 1.0), ("It is [1].", 0.0), ("It is [9].", 0.0)])
-def test_precedents_cited_by_number(answer: str, value: float) -> None:
+def test_precedent_matching_resolves_citations_by_number(answer: str, value: float) -> None:
     files = ("Part 36.pdf", "Commercial_Court_Guide.pdf")
     case = row("So it is. [J. Trial, J.5 Reading lists (p. 102)]", answer, files=files, gold=files[1:])
     assert apply(PRECEDENTS, [case])["precedent_matching"] == [value]
 
 
-def test_precedents_of_a_truth_without_sources_are_none() -> None:
+def test_precedent_matching_is_none_when_truth_has_no_source() -> None:
     assert score("precedent_matching", "It was held in [2019] UKSC 5 [1].", "[Part 36]") is None
 
 
-def test_gaps_in_a_quotation_are_no_precedents() -> None:
+def test_precedent_matching_ignores_omission_marks_in_brackets() -> None:
     assert (
         score("precedent_matching", "The term is five years […] and [***] may be renewed [•].", "Five years [1].")
         is None
@@ -231,12 +237,12 @@ def test_gaps_in_a_quotation_are_no_precedents() -> None:
         ("Part 36.pdf says so.", 0.0),
     ],
 )
-def test_citations_matched(answer: str, value: float) -> None:
+def test_citations_matched_is_share_of_gold_files_cited(answer: str, value: float) -> None:
     files = ("Part 36.pdf", "Part 44.pdf", "Part 3.pdf")
     assert score("citations_matched", "It is so.", answer, files=files, gold=("Part 36.pdf", "Part 44.pdf")) == value
 
 
-def test_citations_matched_by_the_truths_own_name() -> None:
+def test_citations_matched_accepts_source_name_in_truth() -> None:
     truth = "It is so. [Offers to Settle]"
     assert score("citations_matched", truth, "So [Offers to settle].", gold=("Part 36.pdf",)) == 1.0
     assert score("citations_matched", truth, "So [1].", gold=("Part 36.pdf",), files=("Part 36.pdf",)) == 1.0
@@ -244,14 +250,14 @@ def test_citations_matched_by_the_truths_own_name() -> None:
     assert score("citations_matched", "Nothing", "So [1].", gold=("Part 36.pdf",), is_impossible=True) is None
 
 
-def test_references_exist() -> None:
+def test_references_exist_is_share_of_references_in_corpus() -> None:
     corpus = ReferenceCorpus.of(["PART 36 - OFFERS\n\n36.5\n\n(1) An offer must be in writing.\n"])
     answers = ["See Part 36 and CPR 36.5(1).", "See rule 36.5 and rule 36.99.", "See rule 99.1.", "It is so.", None]
     values = apply("references_exist", [row("", answer) for answer in answers], Options(corpus=corpus))
     assert values == {"references_exist": [1.0, 0.5, 0.0, None, None]}
 
 
-def test_references_exist_needs_a_corpus() -> None:
+def test_references_exist_is_none_without_corpus() -> None:
     assert apply("references_exist", [row("", "Part 36")], Options()) == {"references_exist": [None]}
 
 
@@ -274,12 +280,12 @@ def test_references_exist_needs_a_corpus() -> None:
         (None, None),
     ],
 )
-def test_any_citation(answer, expected):
+def test_any_citation_detects_numbers_and_file_names(answer, expected):
     row = case([gold((0, 9))], [at(0, 9, "nda.txt")], answer=answer)
     assert apply("any_citation", [row]) == {"any_citation": [expected]}
 
 
-def test_length_and_latency():
+def test_answer_length_and_latency_are_none_for_missing_answers_and_errors():
     rows = [
         case(answer="£900 [1]", seconds=0.25),
         case(answer="", seconds=0.0),

@@ -59,7 +59,7 @@ def test_every_metric_is_described_and_scores_a_case():
         ("from_elsewhere@3", "Other", "neither", False),
     ],
 )
-def test_description_of_a_figure(name, group, better, needs_judge):
+def test_describe_metric_gives_group_direction_and_judge_need(name, group, better, needs_judge):
     described = describe_metric(name)
     assert (described.group, described.better, "judge" in described.needs) == (group, better, needs_judge)
 
@@ -72,7 +72,7 @@ def test_description_of_a_figure(name, group, better, needs_judge):
         (["recall@3", "map"], ["recall@3", "map"]),
     ],
 )
-def test_named_metrics_alone_are_measured(names, figures):
+def test_measure_computes_only_named_metrics(names, figures):
     assert list(measure([ROW], names=names)) == figures
 
 
@@ -85,12 +85,12 @@ def test_named_metrics_alone_are_measured(names, figures):
         ("recall@0", "write NAME, or NAME@K"),
     ],
 )
-def test_invalid_request_is_one_error(name, message):
+def test_measure_rejects_unknown_metric_or_cutoff(name, message):
     with pytest.raises(ToolkitError, match=message):
         measure([ROW], names=[name])
 
 
-def test_six_headlines_and_a_short_table():
+def test_choose_headlines_returns_six_metrics_and_shorten_metrics_omits_exact_match():
     names = list_metrics()
     headlines = choose_headlines(names)
     assert len(headlines) == 6 and headlines[0] == "answered_rightly"
@@ -111,7 +111,7 @@ def test_six_headlines_and_a_short_table():
         ("share", math.nan, "–", "–"),
     ],
 )
-def test_figure_as_text(unit, value, terminal, report):
+def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, report):
     described = Metric("x", "X", "x", unit=unit)
     assert (described.figure(value), described.in_words(value)) == (terminal, report)
 
@@ -119,7 +119,7 @@ def test_figure_as_text(unit, value, terminal, report):
 # ---------------------------------------------------------------- a user's own
 
 
-def test_plain_function_is_a_metric():
+def test_register_accepts_plain_function_as_metric():
     def words(case):
         return len(case.reply.answer.split())
 
@@ -128,7 +128,7 @@ def test_plain_function_is_a_metric():
     assert describe_metric("words").higher_is_better is None
 
 
-def test_decorated_function_has_options_a_cutoff_and_needs():
+def test_metric_decorator_sets_options_cutoff_and_needs():
     @metric(title="Shorts", meaning="short passages", needs=("passages",), at=("k", 3))
     def shorts(case, options, k):
         return options.k + k
@@ -148,7 +148,7 @@ def test_decorated_function_has_options_a_cutoff_and_needs():
         (lambda case: 1 / 0, "failed: ZeroDivisionError: division by zero"),
     ],
 )
-def test_faulty_metric_is_one_error_that_names_it(function, message):
+def test_measure_names_metric_that_fails_or_returns_invalid_value(function, message):
     function.__name__ = "faulty"
     name = register(function)
     with pytest.raises(ToolkitError, match="the metric faulty .*test_metrics.py") as error:
@@ -156,7 +156,7 @@ def test_faulty_metric_is_one_error_that_names_it(function, message):
     assert message in str(error.value)
 
 
-def test_name_of_our_metric_is_refused():
+def test_register_refuses_name_of_existing_metric():
     def recall(case):
         return 1.0
 
@@ -182,7 +182,7 @@ def commas(case):
         ("import sys; sys.exit(0)", 1, "commas (exhibit.metrics) of house cannot be loaded: SystemExit"),
     ],
 )
-def test_metric_of_an_installed_distribution(tmp_path, text, code, told):
+def test_metric_plugin_of_installed_distribution_loads_or_reports_error(tmp_path, text, code, told):
     (tmp_path / "commas.py").write_text(text, encoding="utf-8")
     (tmp_path / "house-1.dist-info").mkdir()
     (tmp_path / "house-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n")

@@ -64,7 +64,7 @@ def score_characters(row, *, ks=(1, 2, 4), parity=""):
         ([], [at(0, 75)], [None] * 3, [None] * 3),
     ],
 )  # fmt: skip
-def test_characters_by_hand(golds, passages, precision, recall):
+def test_char_precision_and_recall_by_hand(golds, passages, precision, recall):
     found = score_characters(case(golds, passages))
     assert found == [pytest.approx(precision), pytest.approx(recall)]
 
@@ -83,7 +83,7 @@ def test_characters_by_hand(golds, passages, precision, recall):
         ([gold(text="lost")], [at(0, 75)], [None] * 3, [None] * 3),
     ],
 )
-def test_characters_as_published(golds, passages, precision, recall):
+def test_char_precision_and_recall_with_legalbenchrag_parity_by_hand(golds, passages, precision, recall):
     assert score_characters(case(golds, passages), parity="legalbenchrag") == [precision, recall]
 
 
@@ -120,7 +120,7 @@ def by_sets(row, k):
 
 
 @given(st.lists(st.tuples(golds, rankings), max_size=4))
-def test_characters_equal_sets_of_characters(rows):
+def test_char_precision_and_recall_equal_computation_with_character_sets(rows):
     rows = [case(*row) for row in rows]
     values = apply(CHARACTERS, rows, Options(ks=KS))
     for number, row in enumerate(rows):
@@ -159,7 +159,7 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         ("notice in writing", f"{RENT} <omitted> {NOTICE}", False, True),
     ],
 )
-def test_half_of_the_gold_is_found_and_seed_takes_substrings(passage, gold, mended, seed):
+def test_rank_found_requires_half_of_gold_and_match_seed_accepts_substrings(passage, gold, mended, seed):
     assert (rank_found(GoldPassage(None, gold), [Passage(passage)]) is not None) is mended
     assert (match_seed(case([quote(gold)], [passage]), 1)[0] == [[0]]) is seed
 
@@ -187,7 +187,7 @@ def test_half_of_the_gold_is_found_and_seed_takes_substrings(passage, gold, mend
         ([gold((0, 50)), gold((60, 100))], [at(300, 400), at(0, 100)], [2, 2]),
     ],
 )
-def test_gold_rank_by_place(golds, passages, ranks):
+def test_find_gold_ranks_by_span(golds, passages, ranks):
     assert find_gold_ranks(case(golds, passages)) == ranks
 
 
@@ -208,11 +208,11 @@ def test_gold_rank_by_place(golds, passages, ranks):
         ([RENT, "", "  "], [RENT], [1]),
     ],
 )
-def test_gold_rank_by_words(golds, passages, ranks):
+def test_find_gold_ranks_by_text(golds, passages, ranks):
     assert find_gold_ranks(case([quote(words) for words in golds], passages)) == ranks
 
 
-def test_gold_rank_needs_the_right_file():
+def test_find_gold_ranks_requires_right_file():
     elsewhere, here = Passage(RENT, "other.pdf"), Passage(RENT, "lease.pdf")
     assert find_gold_ranks(case([quote(RENT)], [elsewhere])) == [None]
     assert find_gold_ranks(case([quote(RENT)], [elsewhere, here])) == [2]
@@ -259,7 +259,7 @@ def test_recall_and_ndcg_by_hand(golds, passages, found, gain):
     assert score_ranking(golds, passages) == (found, pytest.approx(gain))
 
 
-def test_seed_parity_credits_one_word_and_exceeds_1():
+def test_seed_parity_credits_single_words_and_ndcg_exceeds_1():
     assert score_ranking([RENT], ["rent", "month"]) == (0, 0)
     assert score_ranking([RENT], ["rent", "month"], parity="seed") == (1, pytest.approx(1 + SECOND))
     assert score_ranking([RENT], [RENT, RENT]) == (1, 1)
@@ -274,7 +274,7 @@ def test_seed_parity_credits_one_word_and_exceeds_1():
     assert score_ranking([RENT], cut, parity="seed") == (0, 0)
 
 
-def test_ranking_is_none_without_gold_words():
+def test_recall_and_ndcg_are_none_without_gold_text_or_after_error():
     assert score_ranking([], [RENT]) == (None, None)
     assert score_ranking([""], [RENT], parity="seed") == (None, None)
     row = case([quote(RENT)], [RENT], error="no reply")
@@ -334,7 +334,7 @@ def test_drm_by_hand():
     }
 
 
-def test_wrong_files_are_counted_for_the_pooled_share():
+def test_count_wrong_files_returns_wrong_and_total_passages():
     assert [count_wrong_files(row, 4) for row in DRM_ROWS[:5]] == [(2, 4), (1, 2), (2, 4), (0, 1), (0, 0)]
 
 
@@ -401,7 +401,7 @@ def score_files(files, grades=None, **fields):
         ("xybza", (3 + 4 * SECOND) / IDEAL, 1, 1, 1, (2, 2, 1)),
     ],
 )
-def test_graded_files_by_hand(files, gain, found, first, average, stars):
+def test_graded_metrics_by_hand(files, gain, found, first, average, stars):
     precisions = dict(zip(GRADED[-3:], (share / 5 for share in stars), strict=True))
     expected = {"ndcg@5": gain, "ndcg@10": gain, "recall@10": found, "mrr@10": first, "map": average, **precisions}
     assert score_files(files) == pytest.approx(expected)
@@ -416,7 +416,7 @@ def test_graded_metrics_are_none_without_gain():
     assert set(score_files("ab", error="timed out").values()) == {None}
 
 
-def test_without_grades_passages_are_ranked():
+def test_ranking_of_uses_passages_without_grades():
     row = case([gold((0, 100)), gold((200, 300))], [at(400, 500), at(200, 300), at(0, 30), at(30, 60)])
     found = {name: values[0] for name, values in measure([row], Options(), names=GRADED).items()}
     assert found["mrr@10"] == 1 / 2
@@ -449,7 +449,7 @@ def test_gold_without_words_counts_for_documents_only():
         (["The rent is £900."], [""], None, None),
     ],
 )
-def test_exact_match_of_the_top_passage(passages, golds, mended, seed):
+def test_exact_match_compares_top_passage_with_gold(passages, golds, mended, seed):
     row = case(map(quote, golds), passages)
     assert apply("exact_match", [row], Options())["exact_match"] == [mended]
     assert apply("exact_match", [row], Options(parity="seed"))["exact_match"] == [seed]
@@ -469,7 +469,7 @@ def test_exact_match_of_the_top_passage(passages, golds, mended, seed):
         (["The rent"], [], None),
     ],
 )
-def test_span_f1_of_the_top_passage(passages, golds, expected):
+def test_span_f1_compares_top_passage_with_gold(passages, golds, expected):
     row = case(map(quote, golds), passages)
     assert apply("span_f1", [row], Options())["span_f1"] == [expected if expected is None else pytest.approx(expected)]
 
@@ -483,7 +483,7 @@ def test_span_f1_of_the_top_passage(passages, golds, expected):
         ("rent of £900 at 9.30", "rent 900", 2 * 1 / (3 + 2)),  # {rent, of, at}: a sign and a point make no word
     ],
 )
-def test_span_f1_of_the_seed_cuts_words_as_nltk_does(passage, gold, expected):
+def test_span_f1_with_seed_parity_splits_words_like_nltk(passage, gold, expected):
     row = case([quote(gold)], [passage])
     assert apply("span_f1", [row], Options(parity="seed"))["span_f1"] == [pytest.approx(expected)]
 
@@ -508,12 +508,12 @@ def asked(file: str, start: int, end: int) -> Case:
         ("x_2019-07-01.pdf", 140, 200, 0.0, None),
     ],
 )
-def test_version_by_hand(file, start, end, provision, version):
+def test_provision_first_and_version_accuracy_by_hand(file, start, end, provision, version):
     one = asked(file, start, end)
     assert apply(VERSIONS, [one]) == {"provision_first": [provision], "version_accuracy": [version]}
 
 
-def test_version_is_none_without_a_law():
+def test_provision_first_is_none_without_law_labels_or_for_impossible_question():
     plain = case([gold((0, 10), file="a.pdf")], [at(0, 10, "a.pdf")])
     impossible = replace(asked("x_2019-07-01.pdf", 40, 140), is_impossible=True)
     assert apply(VERSIONS, [plain, impossible])["provision_first"] == [None, None]
