@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import pytest
 
 from exhibit import doctor
 from exhibit.__main__ import main
+from exhibit.converters.pages import chromium
 from exhibit.doctor import Finding
 
 ROOT = Path(__file__).parent.parent.parent
@@ -137,3 +139,37 @@ def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
     asked: list[object] = []
     monkeypatch.setattr(f"{module}.main", lambda *given: asked.append(given) or 0)
     assert main(["doctor", "--fix", part]) == 0 and asked == [()]
+
+
+@pytest.mark.parametrize(
+    ("user", "has_apt", "installers"),
+    [
+        ("root", True, ["playwright", "apt-get", "apt-get"]),
+        ("root", False, ["playwright"]),
+        ("somebody", True, ["playwright"]),
+    ],
+)
+def test_fix_browser_asks_debian_when_playwright_has_none_and_user_is_root(
+    user, has_apt, installers, capsys, monkeypatch, tmp_path
+):
+    browser, called = tmp_path / "chromium", []
+
+    def run(command, **_):
+        called.append("playwright" if "playwright" in command else command[0])
+        if command[0] == "apt-get":
+            browser.touch() if "install" in command else None
+            return subprocess.CompletedProcess(command, 0, "", "")
+        return subprocess.CompletedProcess(command, 1, "", "Error: Failed to download\n    at stack trace")
+
+    monkeypatch.setattr(chromium.subprocess, "run", run)
+    monkeypatch.setattr(chromium, "find_browser", lambda: browser if browser.exists() else None)
+    monkeypatch.setattr(chromium, "is_root", lambda: user == "root")
+    monkeypatch.setattr(chromium, "find_program", lambda name: "/usr/bin/apt-get" if has_apt else None)
+    code = chromium.main()
+    shown = capsys.readouterr()
+    assert called == installers
+    if len(installers) > 1:
+        assert code == 0 and shown.out.startswith(f"{browser}, ")
+    else:
+        assert code == 1 and "Playwright's Chromium cannot be installed: Error: Failed to download;" in shown.err
+        assert "EXHIBIT_BROWSER" in shown.err

@@ -1,4 +1,4 @@
-"""Finds a Chromium for printing: the system's, else Playwright's.
+"""Finds a Chromium for printing: the system's, else Playwright's, else, as root on Debian, the distribution's.
 
 `exhibit doctor --fix browser` finds or installs one and prints its path; `make` calls it during set-up.
 """
@@ -137,23 +137,41 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
+def install_browser() -> str:
+    """Install Playwright's Chromium, else, as root on Debian, the distribution's; return why each attempt failed."""
+    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
+    if find_program("apt-get") and is_root():
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]
+        attempts["the distribution's Chromium"] = [["apt-get", "update", "-qq"], install]
+    problems = []
+    for name, commands in attempts.items():
+        problem = next(filter(None, map(_run_command, commands)), "")
+        if not problem and find_browser() is not None:
+            return ""
+        problems.append(f"{name} cannot be installed: {problem or 'its installer installs no browser'}")
+    return "; ".join(problems)
+
+
+def _run_command(command: list[str]) -> str:
+    """Run a command and hide its output; return the line of its output that names the error, or an empty text."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if not done.returncode:
+        return ""
+    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
+    # later lines are the tool's stack trace
+    return next((line for line in lines if re.match(r"E: |\w*Error: ", line)), f"exit {done.returncode}")
+
+
 @guarded()
 def main() -> int:
     """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
     fonts = list(map(find_font, read_font_hashes()))
     if not HERE:
         raise ServiceError(NEEDED)
-    if find_browser() is None:
-        command = [sys.executable, "-m", "playwright", "install", "chromium"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            # later lines are the tool's stack trace
-            reason = next((line for line in lines if re.match(r"\w*Error: ", line)), f"exit {done.returncode}")
-            raise ServiceError(
-                f"Playwright's Chromium cannot be installed: {reason}; install Chromium with the system's packages, "
-                "or set EXHIBIT_BROWSER to a browser's executable"
-            )
+    problem = "" if find_browser() else install_browser()
+    if problem:
+        raise ServiceError(f"{problem}; set EXHIBIT_BROWSER to the executable of a Chromium")
     print(f"{require_browser()}, {len(fonts)} fonts")
     return 0
 
