@@ -71,7 +71,8 @@ def measure(name: str, out: Path, options: argparse.Namespace) -> list[Table]:
     bundle = out / "bundles" / name
     if not bundle.is_dir():
         if name == "ohr":
-            exhibit("convert", "table", "--source", make_ohr_source(out / "ohr"), "--out", bundle)
+            source = make_ohr_source(out / "ohr")
+            exhibit("convert", "table", "--source", source, "--documents", source / "documents", "--out", bundle)
         else:
             source = make_cuad_source(out / "cuad", options.contracts)
             exhibit("convert", "cuad", "--source", source, "--out", bundle)

@@ -84,6 +84,28 @@ def test_make_tables_counts_answers_by_outcome(tmp_path, converted, monkeypatch)
 
 
 @pytest.mark.slow
+def test_answers_bench_converts_and_asks_questions_about_contracts_of_cuad(tmp_path, monkeypatch, capsys):
+    contract = next((SAMPLES / "cuad").rglob("BRAMBLEWICK*.PDF"))
+    questions = [
+        {
+            "id": "linen",
+            "question": "For how long shall the agreement be renewed?",
+            "answer": "two (2) years",
+            "document": contract.name,
+            "text": "renewed for one additional period of two (2) years",
+        }
+    ]
+    (tmp_path / "data/ohr").mkdir(parents=True)
+    (tmp_path / "data/ohr/questions.jsonl").write_text("".join(map(json.dumps, questions)) + "\n", "utf-8")
+    (tmp_path / "data/cuad").symlink_to(SAMPLES / "cuad")
+    monkeypatch.setenv("EXHIBIT_DATA", str(tmp_path / "data"))
+    assert answers.main(["ohr", "--preset", "bm25", "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "ohr, bm25: outcomes of 1 questions" in shown and "recall@10" in shown
+    gold = json.loads((tmp_path / "out/bundles/ohr/gold.jsonl").read_text(encoding="utf-8"))
+    assert gold["filename"] == contract.name and gold["spans"]
+
+
 def test_measure_conversion_locates_every_quote_of_the_sample(monkeypatch):
     monkeypatch.setattr(conversion, "find_data", lambda name, given=None: SAMPLES / name)
     [name, documents, _, located, *_] = conversion.measure_conversion("cuad", 1)
