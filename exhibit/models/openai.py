@@ -9,7 +9,6 @@ import os
 import re
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -42,11 +41,19 @@ class Endpoint:
     """A client for a server with the OpenAI API, or for Azure OpenAI, at the address in the environment."""
 
     def __init__(self, *, timeout: float | None = None, azure: bool = False) -> None:
-        base, headers, self._version = _find_azure() if azure else _find_compatible()
         self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
-        self.address = str(base.copy_with(username=None, password=None, query=None))
-        self._timeout = min(_read_reply_seconds(), timeout or float("inf"))
-        secrets = Secrets(value for value in (*headers.values(), base.password) if value)
+        self._version = _read_variable("OPENAI_API_VERSION") if azure else ""
+        key, self.address = _read_variable(self._key_name), _read_address(azure=azure)
+        if azure and not (self._version and key):
+            raise ServiceError("azure needs AZURE_OPENAI_API_KEY, and OPENAI_API_VERSION, such as 2024-10-21")
+        if not key and httpx.URL(self.address).host == httpx.URL(_OPENAI).host:
+            raise ServiceError("api.openai.com needs OPENAI_API_KEY; or set OPENAI_BASE_URL to a server without keys")
+        try:
+            self._timeout = min(float(_read_variable("OPENAI_TIMEOUT") or 60), timeout or float("inf"))
+        except ValueError:
+            raise ToolkitError("OPENAI_TIMEOUT is not a number of seconds; set it to one, such as 60") from None
+        headers = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"} if key else {}
+        secrets = Secrets([key])
         self._client = HttpClient(headers, connections=_CONCURRENCY, secrets=secrets)
         self.scrub = secrets.strip
         """Removes the API key from a text of the server, also if asterisks mask a part of the key."""
@@ -55,7 +62,7 @@ class Endpoint:
         """Send JSON and return the JSON object of the reply, or raise an HttpError that names the server."""
         url = f"{self.address}{path}"
         if self._version:
-            model = quote(str(body.get("model")), safe="")
+            model = quote(str(body["model"]), safe="")
             url = f"{self.address}openai/deployments/{model}/{path}?api-version={quote(self._version)}"
         try:
             with self._client.send("POST", url, body, deadline=Deadline(self._timeout)) as response:
@@ -69,17 +76,32 @@ class Endpoint:
                 late = isinstance(error, LateError)
                 words = f"no reply within {self._timeout:g} s" if late else f"no reply ({words})"
                 error.transient = True
-            elif error.status == 409:  # two concurrent requests: a retry succeeds
-                error.transient = True
             elif _find(_parse(error.body), "error", "code") == "insufficient_quota":
                 error.transient = False  # a 429 that lasts until the user pays
             error.args = (f"{self.address}: {words}",)
             raise
         reply = _parse(data)
         if not isinstance(reply, dict):
-            what = "something that is not JSON" if data.strip() else "nothing"
-            raise HttpError(f"{self.address}: the server sent {what}; check OPENAI_BASE_URL", transient=True)
+            raise HttpError(f"{self.address}: the reply is not JSON; check OPENAI_BASE_URL", transient=True)
         return reply
+
+
+def _read_variable(name: str) -> str:
+    return os.environ.get(name, "").strip()
+
+
+def _read_address(*, azure: bool) -> str:
+    """Return the address of the server, with a slash at its end and without a user or a query."""
+    name, example = "OPENAI_BASE_URL", "http://localhost:8000/v1"
+    if azure:
+        name, example = "AZURE_OPENAI_ENDPOINT", "https://NAME.openai.azure.com"
+    try:
+        url = httpx.URL(_read_variable(name) or ("" if azure else _OPENAI))
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ServiceError(f"{name} is not an address; it looks like {example}")
+    return str(url.copy_with(path=url.path.rstrip("/") + "/", username=None, password=None, query=None))
 
 
 def _parse(data: bytes) -> Any:
@@ -99,54 +121,6 @@ def _find(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _read_reply_seconds() -> float:
-    seconds = os.environ.get("OPENAI_TIMEOUT", "").strip() or "60"
-    try:
-        return float(seconds)
-    except ValueError:
-        raise ToolkitError(
-            f"OPENAI_TIMEOUT: {seconds!r} is not a number of seconds; set it to one, such as 60"
-        ) from None
-
-
-_Server = tuple[httpx.URL, dict[str, str], str]
-"""The address, the headers and, for Azure, the version of the interface."""
-
-
-def _find_compatible() -> _Server:
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
-    base = _parse_address(os.environ.get("OPENAI_BASE_URL") or _OPENAI)
-    if base is None:
-        raise ServiceError("OPENAI_BASE_URL is not an address; it looks like http://localhost:8000/v1")
-    if not key and base.host == httpx.URL(_OPENAI).host:
-        raise ServiceError(f"{base.host} needs OPENAI_API_KEY; or set OPENAI_BASE_URL to a server that needs none")
-    if base.username:
-        return base, {"Authorization": f"Basic {b64encode(base.userinfo).decode('ascii')}"}, ""
-    return base, {"Authorization": f"Bearer {key}"} if key else {}, ""
-
-
-def _find_azure() -> _Server:
-    names = ("AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
-    endpoint, version, key, token = (os.environ.get(name, "").strip() for name in names)
-    base = _parse_address(endpoint)
-    if base is None:
-        raise ServiceError("azure needs AZURE_OPENAI_ENDPOINT, which looks like https://NAME.openai.azure.com")
-    if not version:
-        raise ServiceError("azure needs OPENAI_API_VERSION, such as 2024-10-21")
-    if not (key or token):
-        raise ServiceError("azure needs AZURE_OPENAI_API_KEY, or AZURE_OPENAI_AD_TOKEN")
-    return base, {"api-key": key} if key else {"Authorization": f"Bearer {token}"}, version
-
-
-def _parse_address(text: str) -> httpx.URL | None:
-    try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        return None
-    valid = url.scheme in ("http", "https") and url.host
-    return url.copy_with(path=url.path.rstrip("/") + "/") if valid else None
-
-
 # ---------------------------------------------------------------- chat completions
 
 _THOUGHTS = re.compile(r"(?<!\s)\s*<think>.*?</think>", re.DOTALL)  # reasoning before a reply
@@ -157,8 +131,7 @@ _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_
 def open_model(kind: str, model: str | None, options: Mapping[str, Any]) -> "OpenAI":
     model = model or os.environ.get("OPENAI_MODEL")
     if not model:
-        what = "DEPLOYMENT" if kind == "azure" else "MODEL"
-        raise ToolkitError(f"{kind}: no {what.lower()} is named; give {kind}:{what}, or set OPENAI_MODEL")
+        raise ToolkitError(f"{kind}: no model or deployment is named; give {kind}:NAME, or set OPENAI_MODEL")
     return OpenAI(model, azure=kind == "azure", **options)
 
 
@@ -201,10 +174,9 @@ class OpenAI:
             for prompt in prompts:
                 body = self._make_body(prompt, max_tokens, temperature)
                 # everything that a reply depends on
-                everything = json.dumps([self._endpoint.address, body], sort_keys=True, ensure_ascii=True)
-                key = key_of(everything).hex()
+                key = key_of(json.dumps([self._endpoint.address, body], sort_keys=True)).hex()
                 if self._cache is None or key not in sent:  # with a cache, identical prompts are sent once
-                    sent[key] = pool.submit(self._answer, body, key, retries, stop)
+                    sent[key] = pool.submit(self._answer, body, key.encode(), retries, stop)
                 futures.append(sent[key])
             return [future.result() for future in track(futures, total=len(futures), label=self.name, unit="prompt")]
         finally:
@@ -223,25 +195,22 @@ class OpenAI:
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         return body
 
-    def _answer(self, body: dict[str, object], key: str, retries: Retries, stop: threading.Event) -> Completion:
+    def _answer(self, body: dict[str, object], key: bytes, retries: Retries, stop: threading.Event) -> Completion:
         """Return the cached reply, or send the request with retries; errors are never cached."""
-        name = key.encode()
-        stored = self._cache.get([name]).get(name) if self._cache is not None else None
+        stored = self._cache.get([key]).get(key) if self._cache is not None else None
         if stored is not None:
             text, tokens_in, tokens_out = json.loads(stored)
             return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
         started = time.monotonic()
-        # jitter from the prompt's hash: threads that failed together do not retry together
-        spread = 0.75 + int(key[:4], 16) / 0xFFFF / 2
         try:
             deadline = Deadline(self._timeout) if self._timeout else None
-            reply = retries(lambda: self._send(body, stop), deadline=deadline, spread=spread)
+            reply = retries(lambda: self._send(body, stop), deadline=deadline)
         except HttpError as error:
             wait = f"; the server asks to wait {error.wait:.0f} s" if error.wait > LONGEST_WAIT else ""
             tries = f" (tried {error.tries} times)" if error.tries > 1 else ""
             reply = Completion(error=f"{error}{wait}{tries}")
         if self._cache is not None and not reply.error:
-            self._cache.put({name: json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()})
+            self._cache.put({key: json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()})
         return replace(reply, seconds=time.monotonic() - started)
 
     def _send(self, body: dict[str, object], stop: threading.Event) -> Completion:
@@ -282,10 +251,8 @@ def _explain_empty(reply: Mapping[str, Any]) -> str:
         return f"the server reports an error: {str(reply['error'])[:200]}"
     if refusal := _find(reply, "choices", 0, "message", "refusal"):
         return f"the model declined: {str(refusal)[:200]}"
-    reason = _find(reply, "choices", 0, "finish_reason")
-    if reason == "length":
-        return "an empty reply: max_tokens was reached before the first word; raise max_tokens"
-    return f"an empty reply ({str(reason or 'no choices')[:200]})"
+    reason = str(_find(reply, "choices", 0, "finish_reason") or "no choices")
+    return f"an empty reply ({reason[:200]})" + ("; raise max_tokens" if reason == "length" else "")
 
 
 # ---------------------------------------------------------------- embeddings
@@ -294,15 +261,12 @@ _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "
 """The vector lengths of known models; for these no request is needed."""
 _REQUEST_TEXTS = 96  # some servers of this protocol accept no more
 _TEXT_CHARS = 24_000  # the models accept about 8,000 tokens
-_TOO_MUCH = frozenset({400, 413, 422})
-"""HTTP statuses that may concern one text, or the size of the batch: half of the batch may succeed."""
 
 
-def open_embedder(kind: str, argument: str | None, timeout: float | None) -> "OpenAIEmbedder":
+def open_embedder(kind: str, argument: str | None, *, timeout: float | None = None) -> "OpenAIEmbedder":
     """Return an embedder for `MODEL` or `MODEL@256`; `timeout` is the seconds of one request with its retries."""
     if not argument:
-        example = "azure:DEPLOYMENT" if kind == "azure" else "openai:text-embedding-3-large"
-        raise ToolkitError(f"{kind}: no model is named; give one, for instance {example}")
+        raise ToolkitError(f"{kind}: no model is named; give one, for instance {kind}:text-embedding-3-large")
     model, _, length = argument.rpartition("@")
     model, dimensions = (model, int(length)) if model and length.isdecimal() else (argument, None)
     return OpenAIEmbedder(model, dimensions=dimensions, timeout=timeout, azure=kind == "azure")
@@ -317,12 +281,11 @@ class OpenAIEmbedder:
         *,
         dimensions: int | None = None,
         timeout: float | None = None,
-        retries: int = 5,
         azure: bool = False,
         wait: Wait = time.sleep,
     ) -> None:
         self._model, self._wanted, self._timeout = model, dimensions, timeout
-        self._retries = Retries(retries, _BACKOFF_SECONDS, sleep=wait)
+        self._retries = Retries(5, _BACKOFF_SECONDS, sleep=wait)
         self._endpoint = Endpoint(timeout=timeout, azure=azure)
         self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or _DIMENSIONS.get(model) or 0
@@ -348,7 +311,6 @@ class OpenAIEmbedder:
         return vectors
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        """Return the server's vector for each text; a batch that the server rejects as too large is sent in halves."""
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._wanted:
             body["dimensions"] = self._wanted
@@ -356,11 +318,7 @@ class OpenAIEmbedder:
             deadline = Deadline(self._timeout) if self._timeout else None
             reply = self._retries(lambda: self._endpoint.post("embeddings", body), deadline=deadline)
         except HttpError as error:
-            if error.status in _TOO_MUCH and len(texts) > 1:
-                half = len(texts) // 2
-                return self._request(texts[:half]) + self._request(texts[half:])
-            about = f" (text of {len(texts[0])} characters: {texts[0][:60]!r})" if error.status in _TOO_MUCH else ""
-            raise ServiceError(f"{self.name}: {error}{about}") from None
+            raise ServiceError(f"{self.name}: {error}; {len(texts)} texts, the first is {texts[0][:60]!r}") from None
         try:
             rows = {item["index"]: item["embedding"] for item in reply["data"]}
             return [rows[position] for position in range(len(texts))]

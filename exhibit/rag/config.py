@@ -65,7 +65,7 @@ class Ingest(BaseModel):
     layers: Literal["chunk", "all"] = "chunk"
     """the texts that are embedded: chunks alone, or documents and sections as well (all)"""
     lexicon: bool = True
-    """index the words of chunks, headings and document names beside the vectors; routing needs them"""
+    """index the words of chunks, headings and document names beside the vectors; only method = dense needs none"""
     summaries: str = "extractive"
     """the summariser of the documents; llm:expert lets the language model write as a specialist"""
     summary_llm: str = "same"
@@ -91,18 +91,14 @@ class Search(BaseModel):
     """the number of passages that are ranked; metrics at smaller k are prefixes of this"""
     k: Positive = 6
     """the most passages that an answer is made from"""
-    routing: bool = True
-    """choose documents by the names in the question, then passages in them by combined scores"""
-    passage_characters: Positive = 500
-    """with routing: the most characters of a passage that is formed around the chunks that answer"""
-    method: Literal["dense", "bm25", "tfidf"] = "dense"
-    """with routing off: the score of chunks, by their vectors (dense) or by their words (bm25, tfidf)"""
+    method: Literal["routed", "dense", "bm25", "tfidf"] = "routed"
+    """routed: documents by the names in the question, then passages; or chunks by their vectors (dense) or words"""
     layer_documents: Count = 0
-    """with layers = all and routing off: the number of documents that are searched first, by summaries; 0 = off"""
+    """with layers = all and method = dense: the number of documents that are searched first, by summaries; 0 = off"""
     layer_sections: Count = 0
-    """with layers = all and routing off: the number of sections in them whose chunks are searched; 0 = off"""
+    """with layers = all and method = dense: the number of sections in them whose chunks are searched; 0 = off"""
     document_limit: Count = 0
-    """with routing off: the most documents that passages come from; 0 = any number"""
+    """with method = dense: the most documents that passages come from; 0 = any number"""
     threshold: Share | None = None
     """passages that score lower than the best by more than this are not used for the answer; none = all are"""
     min_chunks: Count = 0
@@ -137,29 +133,24 @@ class Config(Search, Ingest):
     @model_validator(mode="after")
     def _check_effective(self) -> "Config":
         """Raise an error for a setting that cannot act beside the others."""
-        layered = self.layer_documents or self.layer_sections
-        worded = self.routing or self.method != "dense"
-        checks = {
-            "routing and method need an index with a lexicon: set lexicon to true": self.lexicon or not worded,
-            "layer_documents and layer_sections need an index with all layers: set layers to all": not layered
-            or self.layers == "all",
-            "method, document_limit, layer_documents and layer_sections act with routing = false": not self.routing
-            or not (layered or self.document_limit or self.method != "dense"),
-            "passage_characters acts with routing = true": self.routing or self._is_default("passage_characters"),
-            "ocr_language and ocr_engine act with ocr = true": self.ocr
-            or (self._is_default("ocr_language") and self._is_default("ocr_engine")),
-            "document_limit, layer_documents and layer_sections act with method = dense": self.method == "dense"
-            or not (layered or self.document_limit),
-            "summary_llm acts with summaries = llm": self.summaries != "extractive" or self._is_default("summary_llm"),
-            "rerank acts with a reranker": self.reranker != "none" or self._is_default("rerank"),
-            "min_chunks acts with a threshold": not self.min_chunks or self.threshold is not None,
+        layered, worded = self.layer_documents or self.layer_sections, self.method != "dense"
+        faults = {
+            f"method = {self.method} needs an index with a lexicon: set lexicon to true": worded and not self.lexicon,
+            "layer_documents and layer_sections need layers = all": layered and self.layers != "all",
+            "document_limit, layer_documents and layer_sections act with method = dense": worded
+            and (layered or self.document_limit),
+            "ocr_language and ocr_engine act with ocr = true": not self.ocr
+            and self._changes("ocr_language", "ocr_engine"),
+            "summary_llm acts with summaries = llm": self.summaries == "extractive" and self._changes("summary_llm"),
+            "rerank acts with a reranker": self.reranker == "none" and self._changes("rerank"),
+            "min_chunks acts with a threshold": self.min_chunks and self.threshold is None,
         }
-        if faults := [message for message, holds in checks.items() if not holds]:
-            raise ValueError("; ".join(faults))
+        if any(faults.values()):
+            raise ValueError("; ".join(fault for fault, holds in faults.items() if holds))
         return self
 
-    def _is_default(self, name: str) -> bool:
-        return bool(getattr(self, name) == Config.model_fields[name].default)
+    def _changes(self, *names: str) -> bool:
+        return any(getattr(self, name) != Config.model_fields[name].default for name in names)
 
     @property
     def reads(self) -> bool:

@@ -24,44 +24,42 @@ _PAGE_BYTES = 16384  # most rows are some thousand numbers
 class Database:
     """An SQLite file; changes go to a copy, and `save` replaces the file with this copy.
 
-    Other processes that have the file open continue to read the old content. Without a path the database is in memory.
+    Other processes that have the file open continue to read the old content.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
-        self._reading: sqlite3.Connection | None = None
-        self._writing: sqlite3.Connection | None = None
+    def __init__(self, path: Path) -> None:
+        self.path, self._partial = path, path.with_name(f".{path.name}.partial")
+        self._connection: sqlite3.Connection | None = None
+        self._changed = False
 
     def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with self.report_damage():
-            return self._connect().execute(sql, values).fetchall()
+            if self._connection is None:
+                self._connection = self._open() if self.path.is_file() else self._begin()
+            return self._connection.execute(sql, values).fetchall()
 
     def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row; `save` makes the change permanent."""
-        if self._writing is None:
-            self._writing = self._begin()
-        self._writing.executemany(sql, rows)
+        if self._connection is None or not self._changed:
+            self.close()
+            self._connection = self._begin()
+        self._connection.executemany(sql, rows)
 
     def save(self) -> None:
         """Save the changes: replace the database file by the copy to which they were written."""
-        if self._writing is None:
-            return
-        self._writing.commit()
-        if self.path is not None:
-            self._writing.close()
-            self._writing = None
-            self.close()
+        if self._connection is not None and self._changed:
+            self._connection.commit()
+            self._connection.close()
+            self._connection, self._changed = None, False
             self._partial.replace(self.path)
 
     def close(self) -> None:
         """Close the file and discard changes that are not saved; the next read opens it again."""
-        if self._reading is not None:
-            self._reading.close()
-            self._reading = None
-        if self._writing is not None and self.path is not None:
-            self._writing.close()
-            self._writing = None
+        if self._connection is not None:
+            self._connection.close()
+        if self._changed:
             self._partial.unlink(missing_ok=True)
+        self._connection, self._changed = None, False
 
     @contextmanager
     def report_damage(self) -> Iterator[None]:
@@ -71,36 +69,25 @@ class Database:
         except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise BundleError(f"{self.path}: damaged ({error}); build the index again (--ingest fresh)") from error
 
-    @property
-    def _partial(self) -> Path:
-        assert self.path is not None
-        return self.path.with_name(f".{self.path.name}.partial")
-
-    def _connect(self) -> sqlite3.Connection:
-        opened = self._writing or self._reading
-        if opened is not None:  # the folder may have been moved since
-            return opened
-        if self.path is None or not self.path.is_file():
-            self._writing = self._begin()
-            return self._writing
+    def _open(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        self._reading = sqlite3.connect(address, uri=True, check_same_thread=False)
-        self._reading.execute("PRAGMA trusted_schema = OFF")
-        tables = {sql for (sql,) in self._reading.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if tables != set(TABLES):  # the file may come from a stranger
             raise ValueError("its tables are not those of an index")
-        return self._reading
+        return connection
 
     def _begin(self) -> sqlite3.Connection:
         """Open a copy of the file for changes, or a new file; it needs no journal, since the original stays."""
-        new = self.path is None or not self.path.is_file()
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._partial.unlink(missing_ok=True)
-            if not new:
-                shutil.copyfile(self.path, self._partial)
-        database = sqlite3.connect(str(self._partial) if self.path else ":memory:", check_same_thread=False)
-        settings = (f"page_size = {_PAGE_BYTES}", "cache_size = -512", "journal_mode = OFF", "synchronous = OFF")
-        for statement in (*(f"PRAGMA {setting}" for setting in settings), *(TABLES if new else ())):
-            database.execute(statement)
-        return database
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._partial.unlink(missing_ok=True)
+        if self.path.is_file():
+            shutil.copyfile(self.path, self._partial)
+        connection, self._changed = sqlite3.connect(str(self._partial), check_same_thread=False), True
+        for setting in (f"page_size = {_PAGE_BYTES}", "cache_size = -512", "journal_mode = OFF", "synchronous = OFF"):
+            connection.execute(f"PRAGMA {setting}")
+        if not self.path.is_file():
+            for statement in TABLES:
+                connection.execute(statement)
+        return connection

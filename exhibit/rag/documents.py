@@ -8,8 +8,8 @@ sum over all words is the log-likelihood of a document up to a constant; normali
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from exhibit.law.names import (
 )
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
-from exhibit.rag.lexicon import FIELDS, NameWords, Postings, TermCounts
+from exhibit.rag.lexicon import FIELDS, NameWords, Postings, compute_rarity, count_digests
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query
 
@@ -34,18 +34,18 @@ Weights = npt.NDArray[np.float64]
 NAME_FIELDS = FIELDS[2:]
 _OPENING_CHARS = 3000  # a first page, with the title, the parties and the recitals
 _TITLE_CHARS = 6000  # at a document's start; a title that is not there is the file's name
-_SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
+_KIND_WORDS = frozenset("agreement contract guide notice policy rules statement terms the".split())
 """Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
-_HEAD = re.compile(r"\s[-–—]\s")
+_TITLE_BREAK = re.compile(r"\s[-–—]\s")
 """The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
-_MAX_CACHED = 200_000  # names times documents whose likelihoods are cached: 10 MB
+_MAX_CACHED_WEIGHTS = 200_000  # names times documents whose likelihoods are cached: 10 MB
 # a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
-_MENTION = 2 / 3
+_RARE_SHARE = 2 / 3
 # by its rarity alone a word of one of N documents leaves it less likely than all others together, but nobody writes
 # `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document
-_TELLING = 1.5
+_NAME_WEIGHT = 1.5
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
-_OTHER_KIND = 2.3
+_OTHER_KIND_PENALTY = 2.3
 """The log of ten: a document of another kind is ten times less likely; kinds are sometimes misread or misnamed."""
 _JOINED_LETTERS = 4  # of a word that is searched inside longer words: `inc` is in `since`
 
@@ -57,17 +57,17 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     wanted, start = name_terms(profile.title), name_terms(text[:_TITLE_CHARS])
     title = profile.title if wanted and f" {' '.join(wanted)} " in f" {' '.join(start)} " else ""
     names = (title, *profile.parties)
-    words = set(name_terms(_HEAD.split(title, maxsplit=1)[0]))
+    words = set(name_terms(_TITLE_BREAK.split(title, maxsplit=1)[0]))
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
-        "title": Counter(words - _SORTS if len(words - _SORTS) > 1 else words),
+        "title": Counter(words - _KIND_WORDS if len(words - _KIND_WORDS) > 1 else words),
         "initials": Counter(short for name in names for short in list_acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in list_pairs(opening)),
         "proper": count_proper_words(text),
         "file": Counter(in_file),
     }
-    return NameWords(profile.kind, run, {name: TermCounts.of(counts[name]) for name in NAME_FIELDS})
+    return NameWords(profile.kind, run, {name: count_digests(counts[name]) for name in NAME_FIELDS})
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,16 @@ class Choice:
 
 
 class DocumentNames:
-    def __init__(self, database: Database | None = None) -> None:
-        self._database = database or Database()
-        self._fields = {name: Postings(self._database, name) for name in NAME_FIELDS}
-        self._known_layout: _Layout | None = None
+    """The words that can name each document; like `Postings`, it shows what the database had when it was made."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._fields = {name: Postings(database, name) for name in NAME_FIELDS}
         # questions about one document name it in the same words
         self._choices: dict[tuple[str, str, bool], Choice] = {}
 
     def __len__(self) -> int:
-        return len(self._layout.numbers)
+        return len(self._numbers)
 
     def add(self, number: int, names: NameWords) -> None:
         """Add a document by the words that `read_names` returned for it; its number must be unused."""
@@ -109,77 +110,76 @@ class DocumentNames:
             terms, counts = names.fields[name]
             table.add(terms, np.full(len(terms), number), counts)
         self._database.write("INSERT INTO names VALUES (?, ?, ?)", [(number, names.kind, names.run)])
-        self._forget()
 
     def remove(self, number: int) -> None:
         for table in self._fields.values():
             table.remove(np.array([number]))
         self._database.write("DELETE FROM names WHERE number = ?", [(number,)])
-        self._forget()
 
     def save(self) -> None:
         for table in self._fields.values():
             table.save()
 
-    def _forget(self) -> None:
-        self._known_layout = None
-        self._choices.clear()
+    @cached_property
+    def _rows(self) -> list[tuple[int, str, str]]:
+        """The number, the kind and the letters of the file's name of each document."""
+        return self._database.read("SELECT number, kind, run FROM names ORDER BY number")
 
-    @property
-    def _layout(self) -> "_Layout":
-        if self._known_layout is None:
-            rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
-            with self._database.report_damage():
-                self._known_layout = _Layout(rows)
-        return self._known_layout
+    @cached_property
+    def _numbers(self) -> Keys:
+        return np.array([number for number, _, _ in self._rows], np.int64)
 
     def score(self, query: Query) -> Choice:
         """Return, for each document, the probability that the query means it; all are equal if the query names none."""
         key = (query.names, query.kind, query.apart)
         if key not in self._choices:
-            if len(self._choices) * len(self) >= _MAX_CACHED:
+            if len(self._choices) * len(self) >= _MAX_CACHED_WEIGHTS:
                 self._choices.clear()
             with self._database.report_damage():
                 self._choices[key] = self._score(query)
         return self._choices[key]
 
     def _score(self, query: Query) -> Choice:
-        if not len(self):
-            return Choice(self._layout.numbers, np.zeros(0))
         words = list(name_words(query.names))
         lower = query.names.islower()  # in a question without capitals, lower case carries no information
         single = {word.term: self._keep_certain(self._weigh_word(word, lower=lower), query) for word in words}
-        named = np.sum(list(single.values()), axis=0) if single else np.zeros(len(self))
+        named, phrases = sum(single.values(), self._zeros), self._zeros
         joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
-        phrases = np.zeros(len(self))
         for pair, (first, second) in joined.items():
             # two adjacent words add the information that they carry beyond the single words
             more = np.maximum(0.0, self._weigh_pair(pair) - single[first.term] - single[second.term])
-            phrases += self._keep_certain(more, query)
-        title, kind = self._weigh_title({word.term for word in words}), self._weigh_kind(query.kind)
-        signals = [_TELLING * named, _TELLING * phrases, _TELLING * title, kind]
-        return Choice(self._layout.numbers, _normalise(np.sum(signals, axis=0)))
+            phrases = phrases + self._keep_certain(more, query)
+        title = self._weigh_title({word.term for word in words})
+        signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, self._weigh_kind(query.kind)]
+        return Choice(self._numbers, _normalise(np.sum(signals, axis=0)))
+
+    @property
+    def _zeros(self) -> Weights:
+        return np.zeros(len(self))
+
+    def _find_rows(self, numbers: Keys) -> Keys:
+        return np.searchsorted(self._numbers, numbers)
 
     def _weigh_title(self, terms: set[str]) -> Weights:
         """Return the weight that each document gains if the question contains most words of the document's title.
 
         The weight is 0 up to half of the title, and lower if the question fits the titles of many documents.
         """
-        layout = self._layout
-        shared = np.zeros(len(self))
+        shared, titles = self._zeros, self._title_weights
         for term in sorted(terms):
             numbers, _ = self._fields["title"].find(term)
-            shared[np.searchsorted(layout.numbers, numbers)] += self._compute_rarity(len(numbers))
-        if layout.titles is None:
-            layout.titles = np.zeros(len(self))
-            digests, owners, _ = self._fields["title"].read()
-            _, word, holders = np.unique(digests, return_inverse=True, return_counts=True)
-            weights = np.array([self._compute_rarity(float(count)) for count in holders])
-            if len(digests):
-                np.add.at(layout.titles, np.searchsorted(layout.numbers, owners), weights[word])
-        share = np.divide(shared, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
+            shared[self._find_rows(numbers)] += self._compute_rarity(len(numbers))
+        share = np.divide(shared, titles, out=self._zeros, where=titles > 0)
         contained = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
         return contained * self._compute_rarity(float(contained.sum())) if contained.any() else contained
+
+    @cached_property
+    def _title_weights(self) -> Weights:
+        """The sum of the weights of each title's words."""
+        digests, owners, _ = self._fields["title"].entries
+        _, word, holders = np.unique(digests, return_inverse=True, return_counts=True)
+        weights = np.maximum(0.0, compute_rarity(holders, len(self)))
+        return np.bincount(self._find_rows(owners), weights[word], len(self))
 
     def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
         """Return the weight that a word adds to each document.
@@ -190,7 +190,7 @@ class DocumentNames:
         weights = self._weigh_term(word.term, capital=word.capital, lower=lower)
         if not weights.any() and len(word.term) >= _JOINED_LETTERS:
             weights = self._weigh_pair(word.term)
-        if word.parts and not weights.any():
+        if not weights.any():
             for part in word.parts:
                 weights = weights + self._weigh_term(part, capital=True, lower=lower)
         return weights
@@ -202,7 +202,7 @@ class DocumentNames:
     @property
     def _least_weight(self) -> float:
         """The weight that a word must exceed to count as a document's name."""
-        return _MENTION * math.log(len(self) + 1)
+        return _RARE_SHARE * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str) -> bool:
         """Return whether a text has a word that only a few documents have in their names.
@@ -215,8 +215,7 @@ class DocumentNames:
         if word.capital:
             weights = self._weigh_word(word, lower=False)
         else:
-            weights = np.zeros(len(self))
-            limit = self._compute_rarity(self._count_holders("opening", word.term))
+            weights, limit = self._zeros, self._compute_rarity(self._count_holders("opening", word.term))
             for name in ("stated", "file"):
                 self._raise_weights(weights, name, word.term, limit)
         return bool(weights.max(initial=0.0) > self._least_weight)
@@ -226,18 +225,18 @@ class DocumentNames:
 
         The largest of these counts.
         """
-        weights = np.zeros(len(self))
+        weights = self._zeros
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
         for name in ("stated", "file", *(("initials",) if capital or lower else ())):
             self._raise_weights(weights, name, term, limit)
         self._raise_weights(weights, "proper", term, limit, mentions=True)
-        rows = self._layout.find_rows(term)
+        rows = self._find_in_filenames(term)
         weights[rows] = np.maximum(weights[rows], min(limit, self._compute_rarity(len(rows))))
         return weights
 
     def _weigh_pair(self, joined: str) -> Weights:
-        weights = np.zeros(len(self))
+        weights = self._zeros
         self._raise_weights(weights, "pairs", joined, math.inf)
         return weights
 
@@ -250,40 +249,33 @@ class DocumentNames:
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
         if most > 0:
-            rows = np.searchsorted(self._layout.numbers, numbers)
+            rows = self._find_rows(numbers)
             weights[rows] = np.maximum(weights[rows], most * counts / (counts + 1) if mentions else most)
 
     def _count_holders(self, name: str, term: str) -> int:
         return len(self._fields[name].find(term)[0])
 
     def _compute_rarity(self, holders: float) -> float:
-        return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
+        return max(0.0, float(compute_rarity(holders, len(self))))
 
     def _weigh_kind(self, kind: str) -> Weights:
         if not kind:
-            return np.zeros(len(self))
+            return self._zeros
         meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if own in meant or not own else -_OTHER_KIND for own in self._layout.kinds])
+        return np.array([0.0 if own in meant or not own else -_OTHER_KIND_PENALTY for _, own, _ in self._rows])
 
+    @cached_property
+    def _filenames(self) -> tuple[str, Keys]:
+        """All file names in one string, in which a part of a name can be searched, and the start of each name."""
+        runs = [run for _, _, run in self._rows]
+        return "\n".join(runs), np.cumsum([0, *(len(run) + 1 for run in runs)])[:-1]
 
-class _Layout:
-    """The documents as rows, and all their file names in one string, in which a part of a name can be searched."""
-
-    def __init__(self, rows: Sequence[tuple[int, str, str]]) -> None:
-        self.numbers: Keys = np.array([number for number, _, _ in rows], np.int64)
-        self.kinds = [kind for _, kind, _ in rows]
-        self.titles: Weights | None = None
-        """The sum of the weights of each title's words, computed at the first use."""
-        lines = [run for _, _, run in rows]
-        self._text = "\n".join(lines)
-        self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
-
-    def find_rows(self, term: str) -> Keys:
+    def _find_in_filenames(self, term: str) -> Keys:
         """Return the rows of the documents whose file name contains a word, even inside a longer word."""
-        if len(term) < _JOINED_LETTERS:
-            return np.zeros(0, dtype=np.int64)
-        offsets = [match.start() for match in re.finditer(re.escape(term), self._text)]
-        rows: Keys = np.unique(np.searchsorted(self._starts, np.array(offsets, dtype=np.int64), side="right") - 1)
+        text, starts = self._filenames
+        found = re.finditer(re.escape(term), text) if len(term) >= _JOINED_LETTERS else ()
+        offsets = np.array([match.start() for match in found], np.int64)
+        rows: Keys = np.unique(np.searchsorted(starts, offsets, side="right") - 1)
         return rows
 
 

@@ -30,12 +30,13 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.atomic import FolderKind, lock_folder
 
-FORMAT = "exhibit-index/8"
+FORMAT = "exhibit-index/9"
 MANIFEST = "manifest.json"
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
 _STORE = "store"
-_SPAN = np.dtype("<i4")  # a chunk on disk has four such numbers: start, end, page and section
+_SPAN = np.dtype("<i4")
+_CHUNK_BYTES = 4 * _SPAN.itemsize  # of a chunk on disk: start, end, page and section
 _MAX_ENTRIES, _MAX_TEXTS = 1024, 64  # documents whose entries, and whose texts, stay in memory
 
 
@@ -62,16 +63,16 @@ class Index:
         self.embedder, self.dimensions = embedder, dimensions
         self._database = Database(folder / "index.sqlite")
         self._stores: dict[Layer, VectorStore] = {}
-        self._next_key: int | None = None
         self.manifest_sha256 = ""
-        self._forget()
+        self._read_again()
 
-    def _forget(self) -> None:
+    def _read_again(self) -> None:
+        """Forget what was read from the database, because it has changed."""
         self._table: Keys | None = None
         self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
         self.cache: dict[Any, Any] = {}
-        """What retrieval derives from the content, such as the sentences of chunks; emptied by every change."""
+        """What retrieval derives from the content, such as the sentences of chunks."""
         self.chunks = Words(self._database, "words")
         self.headings = Words(self._database, "headings")
         """The words of the headings above each section, under the section's key."""
@@ -137,9 +138,10 @@ class Index:
         rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
         with self._database.report_damage():
             record = json.loads(rows[0][0])
-            profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
-            sections = tuple((path, start, end) for path, start, end in record["sections"])
-            return Entry(**{**record, "profile": profile, "sections": sections})
+            profile = record["profile"]
+            record["profile"] = Profile(**{**profile, "parties": tuple(profile["parties"])})
+            record["sections"] = tuple(map(tuple, record["sections"]))
+            return Entry(**record)
 
     def _read_text(self, number: int) -> str:
         rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
@@ -150,8 +152,7 @@ class Index:
         return self.text_of(self.entry(filename).number)
 
     def chunk(self, key: int) -> Chunk:
-        row = self.table[np.searchsorted(self.table[:, KEY], key)]
-        _, number, start, end, page, section = (int(value) for value in row)
+        _, number, start, end, page, section = self.table[int(np.searchsorted(self.table[:, KEY], key))].tolist()
         entry = self.document(number)
         path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
         return Chunk(entry.filename, Span(start, end), path, page or None)
@@ -161,13 +162,9 @@ class Index:
         keys: Keys = self.table[wanted, KEY]
         return keys
 
-    def list_chunk_spans(self, filename: str) -> list[Span]:
-        rows = self.table[self.table[:, DOCUMENT] == self.entry(filename).number]
-        return [Span(start, end) for start, end in rows[:, START:PAGE].tolist()]
-
-    def find_document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
-        numbers: Keys = self.table[np.searchsorted(self.table[:, KEY], np.asarray(keys, np.int64)), DOCUMENT]
-        return numbers
+    def find_rows(self, keys: Keys) -> Keys:
+        """Return the rows of the table that have these keys."""
+        return np.searchsorted(self.table[:, KEY], keys)
 
     def find_row(self, document: int, offset: int) -> int:
         """Return the row of a document's last chunk that begins at an offset or before it, else of its first chunk."""
@@ -178,10 +175,9 @@ class Index:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
         if entry.filename in self:
             raise BundleError(f"{self.folder}: {entry.filename!r} is in this index already; remove it first")
-        if self._next_key is None:
-            self._next_key = int(self.table[-1, KEY]) + 1 if len(self) else 0
-        first, self._next_key = self._next_key, self._next_key + len(chunks)
-        keys = np.arange(first, self._next_key, dtype=np.int64)
+        last = self._database.read("SELECT first, length(chunks) FROM documents ORDER BY number DESC LIMIT 1")
+        first = last[0][0] + last[0][1] // _CHUNK_BYTES if last else 0
+        keys = np.arange(first, first + len(chunks), dtype=np.int64)
         record = json.dumps(asdict(entry)).encode()
         row = (entry.number, entry.filename, first, len(entry.sections), np.asarray(chunks, _SPAN).tobytes(), record)
         self._database.write("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", [row])
@@ -191,7 +187,6 @@ class Index:
             self.chunks.add(keys, words.chunks)
             self.headings.add(make_section_keys(entry.number, len(entry.sections)), words.headings)
         self._table = None
-        self.cache.clear()
         return keys
 
     def find_next_number(self) -> int:
@@ -201,20 +196,17 @@ class Index:
     def remove(self, filename: str) -> None:
         """Remove a document, its chunks and their vectors without rebuilding the index."""
         entry = self.entry(filename)
-        keys = {
-            "chunk": self.chunk_keys([entry.number]),
-            "section": make_section_keys(entry.number, len(entry.sections)),
-            "document": np.array([entry.number]),
-        }
+        chunks, sections = self.chunk_keys([entry.number]), make_section_keys(entry.number, len(entry.sections))
+        keys: dict[Layer, Keys] = {"chunk": chunks, "section": sections, "document": np.array([entry.number])}
         for layer in self.layers:
             self.store(layer).remove(keys[layer])
         if self.config.lexicon:
             self.names.remove(entry.number)
-            self.chunks.remove(keys["chunk"])
-            self.headings.remove(keys["section"])
+            self.chunks.remove(chunks)
+            self.headings.remove(sections)
         for table in ("documents", "texts"):
             self._database.write(f"DELETE FROM {table} WHERE number = ?", [(entry.number,)])
-        self._forget()
+        self._read_again()
 
     @contextmanager
     def change(self) -> Iterator[None]:
@@ -232,7 +224,7 @@ class Index:
                 self.save()
             except BaseException:
                 self.close()  # unsaved changes must not be read
-                self._forget()
+                self._read_again()
                 raise
 
     def save(self) -> None:
@@ -241,6 +233,7 @@ class Index:
         for words in (self.chunks, self.headings, self.names):
             words.save()
         self._database.save()
+        self._read_again()
         drop_vectors(self.folder, self.config.store, but=self.config.store.partition(":")[0])
         for layer in self.layers:
             self.store(layer).save(self.keys(layer))
@@ -255,8 +248,7 @@ class Index:
             "counts": counts | {f"{layer} vectors": len(self.store(layer)) for layer in self.layers},
             "sha256": {name: sha256_of(path) for name, path in _list_files(self.folder).items()},
         }
-        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-        (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+        (self.folder / MANIFEST).write_text(f"{json.dumps(manifest, indent=1)}\n", encoding="utf-8")
         self.manifest_sha256 = sha256_of(self.folder / MANIFEST)
 
     def close(self) -> None:
@@ -269,7 +261,7 @@ class Index:
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     """Return the table of all chunks from the number, the first key and the packed spans of each document."""
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPAN).reshape(-1, 4)
-    counts = np.array([len(chunks) // (4 * _SPAN.itemsize) for _, _, chunks in rows], np.int64)
+    counts = np.array([len(chunks) // _CHUNK_BYTES for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)
     table = np.empty((len(spans), 6), np.int64, order="F")
     table[:, KEY] = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(len(spans))

@@ -48,12 +48,12 @@ class _Law(NamedTuple):
         return next((pair for pair in reversed(self.editions) if pair[1].holds(day)), None)
 
 
-def route_to_law(question: str, index: Index) -> Route | None:
-    """Return the versions and provisions for a question that names a law of the index; None for other questions."""
+def route_to_law(question: str, index: Index) -> Route:
+    """Return the versions and provisions for a question that names a law of the index; an empty route for others."""
     laws = _list_laws(index)
     law = _find_law(question, laws)
     if law is None:
-        return None
+        return Route()
     system = system_of(index.text_of(law.editions[-1][0]))
     days = find_days(question)
     # without a day, the last version: the result must not depend on the day on which it is computed

@@ -1,7 +1,7 @@
 """The words of an index: sorted inverted lists in its database, and BM25 search over chunks or headings."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -49,26 +49,13 @@ def digest(term: str) -> int:
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
-def compute_rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Scores:
-    """Return BM25's idf of terms, which is never negative, from the number of chunks that contain each term."""
-    return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
+def compute_rarity(holders: Any, total: Any) -> Any:
+    """Return the idf of terms, from the number of texts that contain each and the number of all texts; as in BM25."""
+    return np.log((total + 1) / (np.asarray(holders) + 0.5))
 
 
 def weigh_terms(terms: Sequence[str]) -> Scores:
     return np.array([_PART_WEIGHT if term.startswith(PART) else 1.0 for term in terms], np.float32)
-
-
-class TermCounts(NamedTuple):
-    """The digests of one document's words in a field, and the number of times that each word occurs."""
-
-    terms: npt.NDArray[np.uint32]
-    counts: npt.NDArray[np.uint16]
-
-    @classmethod
-    def of(cls, counts: Mapping[str, int]) -> "TermCounts":
-        """Return the counts as arrays; a count above 65,535 becomes 65,535, the greatest that fits two bytes."""
-        terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
-        return cls(terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts)))
 
 
 class Counted(NamedTuple):
@@ -82,19 +69,25 @@ class Counted(NamedTuple):
     counts: npt.NDArray[np.uint8]
 
 
-class DocumentWords(NamedTuple):
-    names: "NameWords"
-    chunks: Counted
-    headings: Counted
-
-
 class NameWords(NamedTuple):
-    """The words that can name a document, by field."""
+    """The words that can name a document: for each field their digests and the number of times that each occurs."""
 
     kind: str
     run: str
     """The letters of the file's name, without the characters between them."""
-    fields: dict[str, TermCounts]
+    fields: dict[str, tuple[Array, Array]]
+
+
+class DocumentWords(NamedTuple):
+    names: NameWords
+    chunks: Counted
+    headings: Counted
+
+
+def count_digests(counts: Mapping[str, int]) -> tuple[Array, Array]:
+    """Return words and their numbers as arrays; a number above 65,535 becomes 65,535, the greatest of two bytes."""
+    terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
+    return terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts))
 
 
 def count_words(text: str, *, chunks: Iterable[str], headings: Iterable[str]) -> tuple[Counted, Counted]:
@@ -135,16 +128,11 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     )
 
 
-class Entries(NamedTuple):
-    """Rows of an inverted list: a word's digest, its owner (a chunk, section or document) and its count there."""
-
-    terms: Array
-    owners: Array
-    counts: Array
-
-
 class Postings:
-    """The inverted lists of one field, sorted by word; additions are written at the next lookup or by `save`."""
+    """The inverted lists of one field: columns of words' digests, owners (chunks, sections, documents) and counts.
+
+    An object shows what the database had when it was made; `save` and `remove` change what the next object shows.
+    """
 
     def __init__(self, database: Database, field: str) -> None:
         self._database, self._field = database, FIELDS.index(field)
@@ -152,67 +140,55 @@ class Postings:
         owners = np.int64 if field == "headings" else np.uint32
         counts = np.uint8 if field in ("words", "headings") else np.uint16
         self._dtypes = (np.dtype(np.uint32), np.dtype(owners), np.dtype(counts))
-        self._pending: list[Entries] = []
-        self._entries: Entries | None = None
+        self._pending: list[list[Array]] = []
         self.find = lru_cache(_MAX_FOUND)(self._find)
         """Returns the owners that contain a word, in order, and its count in each."""
 
     def add(self, terms: Array, owners: Array, counts: Array) -> None:
-        """Add entries, given as three columns of equal length."""
-        if len(terms):
-            self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
-            self.find.cache_clear()
+        self._pending.append([np.asarray(*pair) for pair in zip((terms, owners, counts), self._dtypes, strict=True)])
 
     def remove(self, owners: Keys) -> None:
         """Remove all entries of some chunks, sections or documents."""
-        entries = self.read()
-        rest = ~np.isin(entries.owners, owners)
-        self._write(Entries(*(column[rest] for column in entries)))
+        rest = ~np.isin(self.entries[1], owners)
+        self._write([column[rest] for column in self.entries])
 
     def save(self) -> None:
         if self._pending:
-            pending, self._pending = self._pending, []
-            entries = Entries(*(np.concatenate(columns) for columns in zip(self.read(), *pending, strict=True)))
-            order = np.lexsort((entries.owners, entries.terms))
-            self._write(Entries(*(column[order] for column in entries)))
+            columns = [np.concatenate(parts) for parts in zip(self.entries, *self._pending, strict=True)]
+            order = np.lexsort((columns[1], columns[0]))
+            self._write([column[order] for column in columns])
 
-    def read(self) -> Entries:
-        """Return all entries, sorted by word and then by owner."""
-        self.save()
-        if self._entries is None:
-            rows = self._database.read("SELECT terms, owners, counts FROM postings WHERE field = ?", self._field)
-            with self._database.report_damage():
-                blobs = zip(rows[0] if rows else (b"", b"", b""), self._dtypes, strict=True)
-                self._entries = Entries(*(np.frombuffer(blob, dtype) for blob, dtype in blobs))
-                if len(set(map(len, self._entries))) > 1:
-                    raise ValueError("the columns of its table of words have different lengths")
-        return self._entries
+    @cached_property
+    def entries(self) -> Sequence[Array]:
+        """The three columns, sorted by word and then by owner."""
+        rows = self._database.read("SELECT terms, owners, counts FROM postings WHERE field = ?", self._field)
+        with self._database.report_damage():
+            blobs = zip(rows[0] if rows else (b"", b"", b""), self._dtypes, strict=True)
+            columns = [np.frombuffer(blob, dtype) for blob, dtype in blobs]
+            if len(set(map(len, columns))) > 1:
+                raise ValueError("the columns of its table of words have different lengths")
+        return columns
 
-    def _write(self, entries: Entries) -> None:
-        row = (self._field, *(column.tobytes() for column in entries))
+    def _write(self, columns: Sequence[Array]) -> None:
+        row = (self._field, *(column.tobytes() for column in columns))
         self._database.write("INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?)", [row])
-        self._entries = entries
-        self.find.cache_clear()
 
     def _find(self, term: str) -> tuple[Keys, Array]:
-        entries, number = self.read(), np.uint32(digest(term))
-        start, end = (int(np.searchsorted(entries.terms, number, side=side)) for side in ("left", "right"))
-        return entries.owners[start:end].astype(np.int64), entries.counts[start:end]
+        (terms, owners, counts), number = self.entries, np.uint32(digest(term))  # another type would copy the column
+        start, end = (int(np.searchsorted(terms, number, side=side)) for side in ("left", "right"))
+        return owners[start:end].astype(np.int64), counts[start:end]
 
 
 class Words:
-    """The words of chunks or headings with BM25 search, under keys in ascending order."""
+    """The words of chunks or headings with BM25 search, under keys in ascending order; `Postings` explains changes."""
 
-    def __init__(self, database: Database | None = None, field: str = "words") -> None:
-        self._database = database or Database()
-        self._field = FIELDS.index(field)
-        self._postings = Postings(self._database, field)
+    def __init__(self, database: Database, field: str = "words") -> None:
+        self._database, self._field = database, FIELDS.index(field)
+        self._postings = Postings(database, field)
         self._pending: list[tuple[Keys, Scores]] = []
-        self._columns: tuple[Keys, Scores] | None = None
-        self._known_norms: Scores | None = None
 
     def __len__(self) -> int:
-        return len(self._read()[0])
+        return len(self._columns[0])
 
     def add(self, keys: Sequence[int] | Keys, counted: Counted) -> None:
         """Add texts by their term counts; each key must be greater than all earlier keys."""
@@ -220,43 +196,42 @@ class Words:
         self._postings.add(counted.terms, np.repeat(owners, counted.sizes), counted.counts)
         self._pending.append((owners, counted.lengths))
 
-    def remove(self, keys: Sequence[int] | Keys) -> None:
+    def remove(self, keys: Keys) -> None:
         """Remove texts; unknown keys are ignored."""
-        known, lengths = self._read()
-        rest = ~np.isin(known, np.asarray(keys, np.int64))
-        self._write(known[rest], lengths[rest])
-        self._postings.remove(np.asarray(keys, np.int64))
+        rest = ~np.isin(self._columns[0], keys)
+        self._write(*(column[rest] for column in self._columns))
+        self._postings.remove(keys)
 
     def save(self) -> None:
         if self._pending:
-            pending, self._pending = self._pending, []
-            keys, lengths = (np.concatenate(column) for column in zip(self._read(), *pending, strict=True))
-            self._write(keys, lengths)
+            self._write(*(np.concatenate(parts) for parts in zip(self._columns, *self._pending, strict=True)))
         self._postings.save()
 
     def _write(self, keys: Keys, lengths: Scores) -> None:
         row = (self._field, keys.tobytes(), lengths.tobytes())
         self._database.write("INSERT OR REPLACE INTO lengths VALUES (?, ?, ?)", [row])
-        self._columns = self._known_norms = None
 
-    def _read(self) -> tuple[Keys, Scores]:
-        """Return all keys in order, and the number of words of each text."""
-        self.save()
-        if self._columns is None:
-            rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ?", self._field)
-            with self._database.report_damage():
-                stored = rows[0] if rows else (b"", b"")
-                keys, lengths = np.frombuffer(stored[0], np.int64), np.frombuffer(stored[1], np.float32)
-                if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
-                    raise ValueError("the keys in its table of text lengths are out of order or incomplete")
-            self._columns = keys, lengths
-            self._mean = (float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0) or 1.0
-        return self._columns
+    @cached_property
+    def _columns(self) -> tuple[Keys, Scores]:
+        """All keys in order, and the number of words of each text."""
+        rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ?", self._field)
+        with self._database.report_damage():
+            stored = rows[0] if rows else (b"", b"")
+            keys, lengths = np.frombuffer(stored[0], np.int64), np.frombuffer(stored[1], np.float32)
+            if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
+                raise ValueError("the keys in its table of text lengths are out of order or incomplete")
+        return keys, lengths
+
+    @cached_property
+    def _mean(self) -> float:
+        lengths = self._columns[1]
+        return (float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0) or 1.0
 
     def compute_rarity(self, terms: Sequence[str]) -> Scores:
-        """Return BM25's idf of each term over the whole collection: rare words weigh more."""
-        spread = np.array([len(self._postings.find(term)[0]) for term in terms], np.int64)
-        return compute_rarity(spread, len(self)) * weigh_terms(terms)
+        """Return the idf of each term over the whole collection: rare words weigh more."""
+        holders = np.array([len(self._postings.find(term)[0]) for term in terms], np.int64)
+        weights: Scores = compute_rarity(holders, len(self)).astype(np.float32) * weigh_terms(terms)
+        return weights
 
     def score_terms(self, terms: Sequence[str], keys: Keys) -> Scores:
         """Return the BM25 score of each chunk of `keys` (in order) for each term, without the term's idf."""
@@ -269,7 +244,7 @@ class Words:
                 table[hits, column] = counts[at[hits]] & _MAX_COUNT
         rows, here = self._find_rows(keys)
         lengths = np.zeros(len(keys), np.float32)
-        lengths[here] = self._read()[1][rows[here]]
+        lengths[here] = self._columns[1][rows[here]]
         return self._saturate(table, lengths[:, None])
 
     def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
@@ -282,7 +257,7 @@ class Words:
 
         With the method `tfidf`, the score is the cosine of the TF-IDF vectors times the norm of the question's vector.
         """
-        keys, lengths = self._read()
+        keys, lengths = self._columns
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):
             owners, stored = self._postings.find(term)
@@ -302,18 +277,16 @@ class Words:
         [scores], [best] = rank_keys(total[None, some], keys[None, some], min(k, len(some)))
         return scores, best
 
-    @property
+    @cached_property
     def _norms(self) -> Scores:
-        """The norm of each text's TF-IDF vector, computed from all words at the first use."""
-        if self._known_norms is None:
-            squares = np.full(len(self), 1e-9)  # avoids a division by zero for a text without words
-            terms, owners, stored = self._postings.read()
-            _, row, spread = np.unique(terms, return_inverse=True, return_counts=True)
-            counts = (stored & _MAX_COUNT) * np.where(stored & _IS_PART, np.float32(_PART_WEIGHT), np.float32(1))
-            weighted = counts * compute_rarity(spread, len(self))[row]
-            np.add.at(squares, self._find_rows(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
-            self._known_norms = np.sqrt(squares).astype(np.float32)
-        return self._known_norms
+        """The norm of each text's TF-IDF vector, computed from all words."""
+        squares = np.full(len(self), 1e-9)  # avoids a division by zero for a text without words
+        terms, owners, stored = self._postings.entries
+        _, row, holders = np.unique(terms, return_inverse=True, return_counts=True)
+        counts = (stored & _MAX_COUNT) * np.where(stored & _IS_PART, np.float32(_PART_WEIGHT), np.float32(1))
+        weighted = counts * compute_rarity(holders, len(self)).astype(np.float32)[row]
+        np.add.at(squares, self._find_rows(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
+        return np.sqrt(squares).astype(np.float32)
 
     def _saturate(self, counts: Scores, lengths: Scores) -> Scores:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
@@ -322,7 +295,7 @@ class Words:
 
     def _find_rows(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
         """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
-        own = self._read()[0]
+        own = self._columns[0]
         if not len(own):
             return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
         if own[-1] - own[0] == len(own) - 1:  # no key was removed, so the rows are consecutive

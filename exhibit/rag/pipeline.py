@@ -157,7 +157,9 @@ class Pipeline:
 
     def chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks in its text, in order; empty if it is not in the index."""
-        return self.opened.list_chunk_spans(filename) if filename in self.opened else []
+        if filename not in self.opened:
+            return []
+        return [self.opened.chunk(key).span for key in self.opened.chunk_keys([self.opened.entry(filename).number])]
 
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None

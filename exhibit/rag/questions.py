@@ -8,9 +8,11 @@ file names, titles and parties (`Does Fiverr …`), which also stays part of the
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.law.language import language_of
 from exhibit.law.names import is_followed_by_form
 from exhibit.law.values import find_values
 
@@ -120,6 +122,10 @@ class Query:
     """The kind of the document, as in `Profile.kind`; empty if the question names none."""
     apart: bool = False
     """Whether the names are separate from the question; otherwise they are words of it that look like names."""
+
+    @cached_property
+    def english(self) -> bool:
+        return language_of(self.question) == "en"
 
 
 def is_written_as_name(text: str) -> bool:

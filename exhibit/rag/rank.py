@@ -5,6 +5,7 @@ scale. The effect of each signal is in bench/results/notebook-retrieval.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,17 @@ import numpy.typing as npt
 
 from exhibit.evidence import Span
 from exhibit.law.language import PART, list_asked_terms, list_word_parts, search_terms
-from exhibit.models.protocols import Vectors
+from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import Reranker, estimate_confidence
+from exhibit.rag.config import Config
 from exhibit.rag.index import DOCUMENT, END, KEY, SECTION, START, Index
 from exhibit.rag.lexicon import compute_rarity, weigh_terms
 from exhibit.rag.passages import RankedPassage, form_passages
 from exhibit.rag.protocols import Keys, Scores, make_section_key
+from exhibit.rag.questions import Query
 
+PASSAGE_CHARS = 500  # of a passage that is formed around the chunks that answer
+CANDIDATES_PER_K = 2  # the seed's 2k candidates, by which documents and passages are chosen
 _MODEL_CHUNKS = 3  # top chunks that the others are compared with; 2 to 4 differ by less than 0.1 of mini's R@64
 _SETTLED_RANKS = 24  # first ranks that this comparison does not change; from 12 to 24 the figures are the same
 _CANDIDATES = 256  # chunks that each kind of evidence proposes, where any document may answer
@@ -46,6 +51,22 @@ WORDS_ALONE = Weights(lexical=20.0, heading=0.0, neighbours=0.0, section=0.0, li
 """For a question in another language than English, which the default embedder does not know."""
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The index, the models and the settings of a search."""
+
+    index: Index
+    embedder: Embedder
+    config: Config
+    reranker: Reranker | None = None
+    only: tuple[int, ...] | None = None
+    """The numbers of the documents that are searched; None = all."""
+
+    @property
+    def depth(self) -> int:
+        return max(self.config.depth, CANDIDATES_PER_K * self.config.k)
+
+
 class Ranking(NamedTuple):
     """Passages, best first."""
 
@@ -56,24 +77,13 @@ class Ranking(NamedTuple):
     """The chunks in their order before the reranker; None if there is no reranker."""
 
 
-def rank_passages(
-    asks: str,
-    vector: Vectors,
-    index: Index,
-    *,
-    documents: Mapping[int, float] | None = None,
-    depth: int = 64,
-    size: int = 500,
-    english: bool = True,
-    reranker: Reranker | None = None,
-    rerank: int = 32,
-) -> Ranking:
-    """Return the best passages of at most `size` characters for a question without the document's name.
+def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
+    """Return the best passages for a question, from the documents with the given log-weights; None searches all.
 
-    `documents` has the log-weight of each document to search; None searches all. A reranker scores the first `rerank`
-    chunks before passages are formed from them, as it was trained on chunks.
+    A reranker scores the first chunks before passages are formed from them, as it was trained on chunks.
     """
-    weights = WEIGHTS if english else WORDS_ALONE
+    index, depth = parts.index, parts.depth
+    asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
     rows = _list_rows(index.table, list(documents)) if documents else _choose_pool(terms, vector, index)
     if not len(rows):
@@ -87,11 +97,12 @@ def rank_passages(
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
     confidence, before = None, None
-    if reranker is not None:
-        chunks = zip(rows[order[:depth]].tolist(), table[order[:depth]].tolist(), scores.tolist(), strict=False)
-        before = [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
-        order, judged = _rerank_chunks(asks, table, order, scores, index, reranker, rerank)
-        confidence = estimate_confidence(reranker, judged)
+    if parts.reranker is not None:
+        chunks = make_chunk_passages(index, rows[order], scores.tolist())
+        texts = [index.text_of(chunk.document)[slice(*chunk.span)] for chunk in chunks[: parts.config.rerank]]
+        moved, confidence = rerank(asks, texts, scores.tolist(), parts.reranker)
+        before = chunks[:depth]
+        order = np.concatenate([order[moved], order[len(moved) :]])
     order = _follow_first(table, order, own, index, weights)
     passages = form_passages(
         index,
@@ -99,11 +110,17 @@ def rank_passages(
         list(zip(rows[order].tolist(), scores.tolist(), strict=True)),
         scores=dict(zip(rows.tolist(), own.tolist(), strict=True)),
         depth=depth,
-        size=size,
+        size=PASSAGE_CHARS,
         weigh=make_weigher(terms, rarity[np.searchsorted(groups, order[0], side="right") - 1]),
-        trim_first=english,
+        trim_first=query.english,
     )
     return Ranking(passages, confidence, before)
+
+
+def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> list[RankedPassage]:
+    """Return the chunks in some rows of the index's table as passages."""
+    chunks = zip(rows.tolist(), index.table[rows].tolist(), scores, strict=True)
+    return [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
 
 
 def _list_rows(table: Keys, numbers: Sequence[int]) -> Keys:
@@ -117,7 +134,7 @@ def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
     """Return the rows of the chunks nearest by vectors, of those by words, and of the chunks beside them."""
     _, [near] = index.store("chunk").search(vector.reshape(1, -1), _CANDIDATES)
     _, worded = index.chunks.search(terms, _CANDIDATES)
-    rows = np.searchsorted(index.table[:, KEY], np.union1d(near[near >= 0], worded))
+    rows = index.find_rows(np.union1d(near[near >= 0], worded))
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))
     return around[(around >= 0) & (around < len(index.table))]
 
@@ -146,7 +163,7 @@ def _score_rows(
     [dense] = _compare_vectors(vector.reshape(1, -1), table[:, KEY], index)
     matched = index.chunks.score_terms(terms, table[:, KEY])
     spread = np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64)
-    rarity = compute_rarity(spread, sizes[:, None]) * weigh_terms(terms)
+    rarity = compute_rarity(spread, sizes[:, None]).astype(np.float32) * weigh_terms(terms)
     lexical = (matched * np.repeat(rarity, sizes, axis=0)).sum(axis=1)
     coverage = np.repeat(_measure_coverage(matched, rarity, groups, sizes), sizes) if within else 1.0
     own = standardise(dense, groups) + weights.lexical * coverage * standardise(lexical, groups)
@@ -221,26 +238,21 @@ def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
 # ---------------------------------------------------------------- second looks
 
 
-def _rerank_chunks(
-    asks: str, table: Keys, order: Keys, scores: Scores, index: Index, reranker: Reranker, first: int
-) -> tuple[Keys, list[float]]:
-    """Return the order of all chunks with the first ones sorted again, and the reranker's scores of these."""
-    head = order[:first]
-    spans = table[head][:, [DOCUMENT, START, END]].tolist()
-    texts = {number: index.text_of(number) for number in {number for number, _, _ in spans}}
-    judged = reranker.score(asks, [texts[number][start:end] for number, start, end in spans])
-    moved = head[order_by(judged, scores[: len(head)].tolist(), reranker)]
-    return np.concatenate([moved, order[len(head) :]]), judged
+def rerank(
+    asks: str, texts: Sequence[str], retrieved: Sequence[float], reranker: Reranker
+) -> tuple[list[int], float | None]:
+    """Return the positions of the texts, best first, and the probability that one of them answers.
 
-
-def order_by(judged: Sequence[float], retrieved: Sequence[float], reranker: Reranker) -> list[int]:
-    """Return the positions of the texts, best first, by the reranker's score plus the weighted retrieval score."""
+    They are sorted by the reranker's score plus the weighted score of the retrieval.
+    """
+    judged = reranker.score(asks, texts)
     scores: npt.NDArray[np.floating] = np.asarray(judged, np.float64)
     weight: float | None = getattr(reranker, "retrieval_weight", None)
     if weight is not None and len(scores):
         every = np.zeros(1, np.int64)
-        scores = standardise(scores, every) + weight * standardise(np.asarray(retrieved, np.float64), every)
-    return [int(at) for at in np.argsort(-scores, kind="stable")]
+        found = np.asarray(retrieved[: len(judged)], np.float64)
+        scores = standardise(scores, every) + weight * standardise(found, every)
+    return np.argsort(-scores, kind="stable").tolist(), estimate_confidence(reranker, judged)
 
 
 def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: Weights) -> Keys:

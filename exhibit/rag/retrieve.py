@@ -2,23 +2,21 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from exhibit.evidence import Span
-from exhibit.law.language import language_of, list_asked_terms
+from exhibit.law.language import list_asked_terms
 from exhibit.models.llms import count_tokens
-from exhibit.models.protocols import Embedder, Vectors
-from exhibit.models.rerankers import Reranker, estimate_confidence
+from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.documents import Choice
-from exhibit.rag.index import DOCUMENT, END, KEY, SECTION, START, Index
-from exhibit.rag.laws import Route, route_to_law
+from exhibit.rag.index import DOCUMENT, SECTION, Index
+from exhibit.rag.laws import route_to_law
 from exhibit.rag.passages import RankedPassage, make_hits
 from exhibit.rag.protocols import Hit, Keys, Retrieved, Scores, make_section_key, make_section_keys
 from exhibit.rag.questions import Query, is_written_as_name, understand
-from exhibit.rag.rank import order_by, rank_passages
+from exhibit.rag.rank import CANDIDATES_PER_K, Parts, make_chunk_passages, rank_passages, rerank
 
 _BATCH_QUESTIONS = 256  # enough for matrix products, few enough that scores need little memory
 _MAX_DOCUMENTS = 8  # that are searched; for a question that names none, all documents are
@@ -32,40 +30,19 @@ _NAMES_APART, _WORDS_APART = 1.0, 0.2
 # of the first eight passages are in a wrong document; with 0.6 and 0.6 it is 93.5 and 2.3%
 _NAMES_WITHIN, _WORDS_WITHIN = 0.8, 0.4
 _WORDED_CHUNKS = 2048  # whose BM25 scores are compared: in a larger collection the others match too little
-_CANDIDATES_PER_K = 2  # the seed's 2k candidates, by which documents and passages are chosen
 _BEST_SHARE, _MEAN_SHARE = 0.6, 0.4  # of a document's score: its best passage, and the mean of its passages
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The index, the models and the settings that retrieval uses."""
-
-    index: Index
-    embedder: Embedder
-    config: Config
-    reranker: Reranker | None = None
-    only: tuple[int, ...] | None = None
-    """The numbers of the documents that are searched; None = all."""
-
-    @property
-    def depth(self) -> int:
-        return max(self.config.depth, _CANDIDATES_PER_K * self.config.k)
-
-    @property
-    def chunk_keys(self) -> Keys | None:
-        """The keys of the chunks that are searched; None = all."""
-        return None if self.only is None else self.index.chunk_keys(self.only)
 
 
 def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return the retrieved passages of each question, in order; none for a blank question."""
-    carried = parts.index.names.has_rare_name if parts.config.routing else is_written_as_name
+    routed = parts.config.method == "routed"
+    carried = parts.index.names.has_rare_name if routed else is_written_as_name
     queries = [understand(question, carried) for question in questions]
     results = [Retrieved(query, (), ()) for query in queries]
     asked = [position for position, query in enumerate(queries) if query.question.strip()]
     if not len(parts.index) or parts.only == ():
         return results
-    search = _retrieve_routed if parts.config.routing else _retrieve_chunks
+    search = _retrieve_routed if routed else _retrieve_chunks
     for start in range(0, len(asked), _BATCH_QUESTIONS):
         batch = asked[start : start + _BATCH_QUESTIONS]
         for position, found in zip(batch, search([queries[position] for position in batch], parts), strict=True):
@@ -84,45 +61,31 @@ def _retrieve_routed(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
 
 def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
     index = parts.index
-    english = language_of(query.question) == "en"
-    choice, documents = choose_documents(query, parts, english=english)
+    choice, documents = choose_documents(query, index)
     law = route_to_law(query.question, index)
-    if law and law.documents:
+    if law.documents:
         documents = dict.fromkeys(law.documents, 0.0)
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
         documents = {number: weights.get(number, 0.0) for number in parts.only}
-    ranking = rank_passages(
-        query.asks if english else query.question,
-        vector,
-        index,
-        documents=documents,
-        depth=parts.depth,
-        size=parts.config.passage_characters,
-        english=english,
-        reranker=parts.reranker,
-        rerank=parts.config.rerank,
-    )
-    hits = make_hits(index, _put_first(law, ranking.passages))
-    before = None if ranking.before is None else make_hits(index, _put_first(law, ranking.before))
+    ranking = rank_passages(query, vector, parts, documents)
+    hits = make_hits(index, _put_first(law.passages, ranking.passages))
+    before = None if ranking.before is None else make_hits(index, _put_first(law.passages, ranking.before))
     # the confidence is that of passages, not of paragraphs that the question cites by number
     found = _select(query, hits, parts, confidence=ranking.confidence, before=before)
-    found = replace(found, vector=vector)
-    if law is None:
-        return found
     selected = () if law.nothing else found.selected
-    return replace(found, selected=selected, note=law.note, named=len(law.passages))
+    return replace(found, vector=vector, selected=selected, note=law.note, named=len(law.passages))
 
 
-def choose_documents(query: Query, parts: Parts, *, english: bool) -> tuple[Choice, dict[int, float] | None]:
+def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, float] | None]:
     """Return the documents' probabilities, and the documents to search with their log-weights.
 
     None searches all documents. A capital does not mark a name in German, since all nouns have one.
     """
-    choice = parts.index.names.score(query)
-    if not english or _choose_likely(choice) is None:
+    choice = index.names.score(query)
+    if not query.english or _choose_likely(choice) is None:
         return choice, None
-    choice = _add_content(choice, query, parts.index)
+    choice = _add_content(choice, query, index)
     return choice, _choose_likely(choice)
 
 
@@ -143,16 +106,15 @@ def _add_content(choice: Choice, query: Query, index: Index) -> Choice:
     scores, keys = index.chunks.search(list_asked_terms(query.asks), _WORDED_CHUNKS)
     if not len(keys):
         return choice
-    owners = index.table[np.searchsorted(index.table[:, KEY], keys), DOCUMENT]
+    owners = index.table[index.find_rows(keys), DOCUMENT]
     best = np.full(len(choice.numbers), scores[-1] if len(keys) == _WORDED_CHUNKS else 0.0)
     np.maximum.at(best, np.searchsorted(choice.numbers, owners), scores)
     names, words = (_NAMES_APART, _WORDS_APART) if query.apart else (_NAMES_WITHIN, _WORDS_WITHIN)
     return choice.add(words * (best - best.max()) + (names - 1) * choice.log_weights)
 
 
-def _put_first(law: Route | None, passages: Sequence[RankedPassage]) -> list[RankedPassage]:
+def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]) -> list[RankedPassage]:
     """Return the paragraphs that a question cites, then the other passages that do not overlap them."""
-    named = law.passages if law else ()
     best = max((passage.score for passage in passages), default=0.0)
     first = [passage._replace(score=best + len(named) - at) for at, passage in enumerate(named)]
     return first + [other for other in passages if not any(_overlaps(other, passage) for passage in named)]
@@ -168,13 +130,14 @@ def _overlaps(one: RankedPassage, other: RankedPassage) -> bool:
 def _retrieve_chunks(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
     """Return the chunks of each question, ranked by their vectors or by their words."""
     config, index = parts.config, parts.index
+    within = None if parts.only is None else index.chunk_keys(parts.only)
     if config.method != "dense":
-        return [_select_chunks(query, *_search_words(query, parts), parts) for query in queries]
+        return [_select_chunks(query, *_search_words(query, within, parts), parts) for query in queries]
     vectors = parts.embedder.embed([query.question for query in queries], role="query")
     if config.layer_documents or config.layer_sections:
         found = [_search_layers(vector, parts) for vector in vectors]
     else:
-        found = list(zip(*index.store("chunk").search(vectors, parts.depth, within=parts.chunk_keys), strict=True))
+        found = list(zip(*index.store("chunk").search(vectors, parts.depth, within=within), strict=True))
     results = []
     for query, vector, (scores, keys) in zip(queries, vectors, found, strict=True):
         keys, scores = keys[keys >= 0], scores[keys >= 0]
@@ -184,8 +147,8 @@ def _retrieve_chunks(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
     return results
 
 
-def _search_words(query: Query, parts: Parts) -> tuple[Scores, Keys]:
-    terms, within, words = list_asked_terms(query.question), parts.chunk_keys, parts.index.chunks
+def _search_words(query: Query, within: Keys | None, parts: Parts) -> tuple[Scores, Keys]:
+    terms, words = list_asked_terms(query.question), parts.index.chunks
     depth = parts.depth if within is None else len(words)
     scores, keys = words.search(terms, depth, method=parts.config.method)
     inside = np.full(len(keys), True) if within is None else np.isin(keys, within)
@@ -204,7 +167,7 @@ def _search_layers(vector: Vectors, parts: Parts) -> tuple[Scores, Keys]:
         counts = {number: len(index.document(number).sections) for number in sorted(numbers.tolist())}
         within = np.concatenate([np.zeros(0, np.int64), *(make_section_keys(*pair) for pair in counts.items())])
         _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)
-        rows = index.table[np.searchsorted(index.table[:, KEY], keys)]
+        rows = index.table[index.find_rows(keys)]
         keys = keys[np.isin(make_section_key(rows[:, DOCUMENT], np.maximum(rows[:, SECTION], 0)), near)]
     [scores], [nearest] = index.store("chunk").search(vector[None], parts.depth, within=keys)
     return scores, nearest
@@ -216,16 +179,16 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
     A document's score combines the highest and the mean score of its chunks among the first candidates.
     """
     candidates: dict[int, list[float]] = defaultdict(list)
-    first = keys[: _CANDIDATES_PER_K * config.k]
-    for number, score in zip(index.find_document_numbers(first), scores, strict=False):
-        candidates[int(number)].append(float(score))
+    owners = index.table[index.find_rows(keys), DOCUMENT]
+    for number, score in zip(owners[: CANDIDATES_PER_K * config.k].tolist(), scores.tolist(), strict=False):
+        candidates[number].append(score)
     judged = {
         number: _BEST_SHARE * max(cosines) + _MEAN_SHARE * float(np.mean(cosines))
         for number, cosines in candidates.items()
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
     if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded stay excluded
-        inside = np.isin(index.find_document_numbers(keys), best)
+        inside = np.isin(owners, best)
         return keys[inside], scores[inside]
     [scores], [within] = index.store("chunk").search(vector[None], len(keys), within=index.chunk_keys(best))
     return within[within >= 0], scores[within >= 0]
@@ -233,20 +196,14 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
 
 def _select_chunks(query: Query, scores: Scores, keys: Keys, parts: Parts) -> Retrieved:
     """Return the chunks as hits, with the first ones sorted again by the reranker, and a selection for the answer."""
-    index, reranker = parts.index, parts.reranker
-    rows = np.searchsorted(index.table[:, KEY], keys)
-    chunks = zip(rows.tolist(), index.table[rows].tolist(), scores.tolist(), strict=True)
-    hits = make_hits(
-        index, [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
-    )
-    if reranker is None:
+    index = parts.index
+    hits = make_hits(index, make_chunk_passages(index, index.find_rows(keys), scores.tolist()))
+    if parts.reranker is None:
         return _select(query, hits, parts)
     head = hits[: parts.config.rerank]
-    judged = reranker.score(query.question, [hit.text for hit in head])
-    order = order_by(judged, [hit.score for hit in head], reranker)
+    order, confidence = rerank(query.question, [hit.text for hit in head], scores.tolist(), parts.reranker)
     # a hit that moves gets the score of its new rank, so that the scores in the list still decrease
     moved = [replace(head[at], score=old.score) for old, at in zip(head, order, strict=True)]
-    confidence = estimate_confidence(reranker, judged)
     return _select(query, [*moved, *hits[len(head) :]], parts, confidence=confidence, before=hits)
 
 
@@ -267,7 +224,7 @@ def _select(
     `reader` still gets the passages, because it uses the confidence itself.
     """
     config = parts.config
-    candidates = hits[: _CANDIDATES_PER_K * config.k]
+    candidates = hits[: CANDIDATES_PER_K * config.k]
     least = -np.inf if config.threshold is None or not hits else hits[0].score - config.threshold
     near = [hit for rank, hit in enumerate(candidates) if hit.score >= least or rank < config.min_chunks]
     # the first passage is kept even if it is longer than the budget

@@ -1,7 +1,7 @@
 """Embeddings of Azure OpenAI: `azure:DEPLOYMENT`, or `azure:DEPLOYMENT@256` for shorter vectors."""
 
-from exhibit.models.openai import OpenAIEmbedder, open_embedder
+from functools import partial
 
+from exhibit.models.openai import open_embedder
 
-def open(argument: str | None, *, timeout: float | None = None) -> OpenAIEmbedder:
-    return open_embedder("azure", argument, timeout)
+open = partial(open_embedder, "azure")

@@ -7,15 +7,17 @@ import numpy as np
 
 from exhibit.models.embedders import to_unit
 from exhibit.models.network import (
+    MAX_TOKENS,
     OFFICIAL,
     VERSION,
     WIDTH,
     Ids,
     Network,
-    WordTokenizer,
     choose_variant,
+    clean_text,
     count_processors,
     group_by_length,
+    load_tokenizer,
     open_session,
 )
 from exhibit.models.protocols import Role, Vectors
@@ -44,7 +46,7 @@ class MiniLM:
         self.name = f"{network.name}-{variant}-{VERSION}"
         self.threads = threads or count_processors()
         self._tokens = _INT8_TOKENS if variant == "int8" else 0
-        self._tokenizer = WordTokenizer()
+        self._tokenizer = load_tokenizer(max_tokens=MAX_TOKENS)
         self._session = open_session(variant, network)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
@@ -52,7 +54,8 @@ class MiniLM:
         vectors = np.empty((len(texts), WIDTH), np.float32)
         with ThreadPoolExecutor(self.threads) as pool:
             for start in range(0, len(texts), _SLAB_TEXTS):
-                ids = [np.array([row], np.int64) for row in self._tokenizer(texts[start : start + _SLAB_TEXTS])]
+                slab = list(map(clean_text, texts[start : start + _SLAB_TEXTS]))
+                ids = [np.array([encoding.ids], np.int64) for encoding in self._tokenizer.encode_batch_fast(slab)]
                 batches = group_by_length(ids, self._tokens)
                 joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
                 for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
