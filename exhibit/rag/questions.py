@@ -137,48 +137,22 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     """Parse a question into the words that name a document and the words that state what is asked."""
     if len(question) > _MAX_QUESTION_CHARS:
         return _make_query(question, "", question, apart=False)
-    if day := find_day_end(question):
-        return replace(understand(question[day:], carried), question=question)
+    day = AS_OF.match(question)
+    if day and any(value.kind == "date" for value in find_values(day[0])):
+        return replace(understand(question[day.end() :], carried), question=question)
     text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
     quotes = [Span(*match.span()) for match in QUOTED.finditer(text)][:_MAX_QUOTES]
-    end = _find_lead_end(text, quotes, carried)
-    if end:
-        return _parse_lead(question, text, end, carried)
+    if lead := _find_lead(text, quotes, carried):
+        names, asks = text[slice(*lead)].strip(_EDGES), text[lead.end :].strip(_EDGES)
+        # `In the agreement, what does Kenway …`: the lead has the kind, the rest may have the name
+        more = "" if carried(names) else _find_mentions(asks, [], carried)
+        return _make_query(question, f"{names} {more}".strip(), asks, apart=True)
     references = find_references(text, quotes)
-    return _parse_apart(question, text, references) or _parse_mentions(question, text, references, quotes, carried)
-
-
-def find_day_end(question: str) -> int:
-    """Return the number of characters before the words that ask, if a question begins with a date; otherwise 0."""
-    lead = AS_OF.match(question)
-    return lead.end() if lead and any(value.kind == "date" for value in find_values(lead[0])) else 0
-
-
-def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return a question as a query with two parts: the document's name, and the question without that name."""
-    names = " ".join(text[slice(*reference.span)].strip() for reference in references)
-    named = [reference.span for reference in references if reference.sure]
-    asks = _without(text, named)
-    return _make_query(question, names, asks, apart=True) if asks else None
-
-
-def _parse_mentions(
-    question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
-) -> Query:
-    """Return the query for a question from which no document name can be separated."""
     named = [text[slice(*reference.span)].strip() for reference in references]
+    if asks := _without(text, [reference.span for reference in references if reference.sure]):
+        return _make_query(question, " ".join(named), asks, apart=True)
     mentions = _find_mentions(text, quotes, carried)
     return _make_query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
-
-
-def _parse_lead(question: str, text: str, end: int, carried: Carried) -> Query:
-    """Return the query of a question with a lead, a clause that names the document: `Consider …; …`."""
-    first = LEAD.match(text)
-    at = first.end() if first else 0
-    names, asks = text[at:end].strip(_EDGES), text[end:].strip(_EDGES)
-    # `In the agreement, what does Kenway …`: the lead has the kind, the rest may have the name
-    more = "" if carried(names) else _find_mentions(asks, [], carried)
-    return _make_query(question, f"{names} {more}".strip(), asks or text, apart=bool(asks))
 
 
 def _make_query(question: str, names: str, asks: str, *, apart: bool) -> Query:
@@ -188,7 +162,7 @@ def _make_query(question: str, names: str, asks: str, *, apart: bool) -> Query:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without the document names at the given spans."""
+    """Return a question without the document names at the given spans; empty if that leaves nothing."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(CONTENT.search(piece) for piece in pieces):
@@ -197,40 +171,34 @@ def _without(text: str, spans: list[Span]) -> str:
     for piece in pieces[1:]:
         if CONTENT.match(piece):
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
-        else:  # the first character of the rest ends the words before the name
-            joined = f"{joined.rstrip(_EDGES)}{piece}" if piece else joined
+        elif piece:  # its first character ends the words before the name
+            joined = f"{joined.rstrip(_EDGES)}{piece}"
     return joined.lstrip(f"{_EDGES}.").rstrip(_EDGES)
 
 
 # ---------------------------------------------------------------- a lead
 
 
-def _find_lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
-    """Return the offset at which the question begins after a lead such as `Consider …;` or `Kenway NDA:`."""
+def _find_lead(text: str, quotes: list[Span], carried: Carried) -> Span | None:
+    """Return the span of a name and its mark before a question, such as `Consider …;` or `Kenway NDA:`."""
     first = LEAD.match(text)
     if not first and OPENER.match(text):
-        return 0
-    at = first.end() if first else 0
-    breaks = [match for match in PAUSE.finditer(text, at) if not _is_inside(match.start(), quotes)]
+        return None
+    start = first.end() if first else 0
+    breaks = [match for match in PAUSE.finditer(text, start) if not _is_inside(match.start(), quotes)]
     breaks.sort(key=lambda match: match[0] != ";")  # names often contain commas and colons, but rarely a semicolon
     for match in breaks[:_MAX_QUOTES]:
-        before, after = text[at : match.start()], text[match.end() :]
-        strong = match[0] == ";"
-        asked = strong or (match[0] != "?" and OPENER.match(after))
-        if asked and CONTENT.search(after) and _names_document(before, carried, led=bool(first), strong=strong):
-            return match.end()
-    return 0
+        clause, after, strong = text[start : match.start()], text[match.end() :], match[0] == ";"
+        if not CONTENT.search(after) or not (strong or (match[0] != "?" and OPENER.match(after))):
+            continue
+        certain = first and (KIND.search(clause) or QUOTED.search(clause))
+        if certain or (carried(clause) and ((first and strong) or _has_only_names(clause, carried))):
+            return Span(start, match.end())
+    return None
 
 
 def _is_inside(at: int, spans: list[Span]) -> bool:
     return any(span.start <= at < span.end for span in spans)
-
-
-def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
-    """Return whether the clause before a question names a document, as in `Under the Acme Lease, who pays?`."""
-    if led and (KIND.search(clause) or QUOTED.search(clause)):
-        return True
-    return carried(clause) and ((led and strong) or _has_only_names(clause, carried))
 
 
 def _has_only_names(clause: str, carried: Carried) -> bool:
@@ -301,16 +269,19 @@ def _find_name_start(text: str, at: int, quotes: list[Span], least: int) -> int:
             tokens = [other for other in tokens if other.end <= start]
             continue
         word = text[slice(*token)]
+        bare = _strip_word(word)
         if _ends_name(text, token):
             break
         if NAMED.match(word):
             start = token.start
             if word[0] in "([" and not quote:
                 break  # the words before the bracket belong to the question
-        elif GLUE.fullmatch(_strip_word(word)) and start < at:
-            if not tokens or not _is_joined(text[slice(*tokens[-1])], tokens[-1].start):
+        elif GLUE.fullmatch(bare) and start < at:
+            before = tokens[-1] if tokens else Span(0, 0)
+            name = text[slice(*before)]  # the word that is joined must be one of a name
+            if not before.start or not NAMED.match(name) or name[-1] in ",;?!" or name.lower() in STOP:
                 break
-        elif described < _MAX_PLAIN_WORDS and _is_describing_word(word):
+        elif described < _MAX_PLAIN_WORDS and bare not in STOP and bare.replace("-", "").isalpha():
             described, start = described + 1, token.start
         else:
             break
@@ -332,48 +303,34 @@ def _ends_name(text: str, token: Span) -> bool:
     return bare in STOP and (token.start == 0 or not GLUE.fullmatch(bare))
 
 
-def _is_describing_word(word: str) -> bool:
-    """Return whether a word may be part of a document's description, as `content` in `content license agreement`."""
-    bare = _strip_word(word)
-    return bare not in STOP and bare.replace("-", "").isalpha()
-
-
-def _is_joined(word: str, at: int) -> bool:
-    """Return whether `word`, which precedes a joining word (`of`, `and`), can be part of a name."""
-    return bool(NAMED.match(word)) and word[-1] not in ",;?!" and word.lower() not in STOP and at > 0
-
-
 def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
     """Return the offset at which a document's name ends, and whether the text is certainly a name."""
     end, sure = at, False
-    while True:
-        join = JOIN.match(text, end)
-        if not join:
-            return end, sure
+    while join := JOIN.match(text, end):
         listed = join["join"].lower() in {"between", "among", "amongst"}
-        stop = _list_end(text, join.end(), quotes, lower=listed)
+        stop = _find_list_end(text, join.end(), quotes, lower=listed)
         if stop <= join.end():
-            return end, sure
+            break
         end, sure = stop, sure or join["join"].lower() in SURE
+    return end, sure
 
 
-def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
+def _find_list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
     """Return the end of the list of names, such as `Alder Ltd and Birch Ltd`, that begins at the offset `at`."""
     end, most = at, at + _MAX_NAME_CHARS
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in TOKEN.finditer(text, at, most):
-        token = Span(*match.span())
-        if token.start < end:
+        word, (start, stop) = match[0], match.span()
+        if start < end:
             continue
-        quote = next((span for span in quotes if token.start <= span.start + 1 and span.start < token.end), None)
-        word = match[0]
+        quote = next((span for span in quotes if start <= span.start + 1 and span.start < stop), None)
         if quote:
             end = quote.end
         elif plain or (NAMED.match(word) and not OPENER.match(f"{word} ")):
-            end = token.start + len(word.rstrip("?;:!,"))
+            end = start + len(word.rstrip("?;:!,"))
         elif not _is_joining_word(word):
             break
-        tail = text[end : token.end]
-        if re.search(r"[;?!]", tail) or (re.search(r"[,:]", tail) and OPENER.match(text, token.end)):
+        tail = text[end:stop]
+        if re.search(r"[;?!]", tail) or (re.search(r"[,:]", tail) and OPENER.match(text, stop)):
             break
     return end
