@@ -2,7 +2,7 @@
 
 import json
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageSequence
 
 from exhibit.engine import Engine, track
-from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence import Document, Span, read_document, subtract_spans
 from exhibit.evidence.hidden import blank_hidden
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
@@ -80,29 +80,27 @@ class Preparation:
     def __call__(self, path: Location) -> Prepared:
         """Return a document's text, sections, chunks, words and summary; a remote document is fetched meanwhile."""
         with fetch_file(path):
-            return self._prepare(path)
+            return self._prepare(*self._read(path))
 
-    def _prepare(self, path: Location) -> Prepared:
-        config = self.config
-        document, sha256 = self._read(path)
+    def _prepare(self, document: Document, sha256: str) -> Prepared:
+        config, text = self.config, document.text
         root, profile = read_structure(document), read_profile(document)
         leaves = [section for section in root.walk() if not section.children]
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
         spans: list[Span] = module.open(argument)(
-            document.text, size=config.chunk_size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
+            text, size=config.chunk_size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )
         chunks = _make_chunks(document, spans, leaves)
-        texts = tuple(read_chunk_texts(document, chunks))
+        texts = tuple(_read_chunk_texts(document, chunks))
         sections = tuple((format_section_path(root, leaf.span), *leaf.span) for leaf in leaves)
-        pages = len(document.pages) or None
-        entry = Entry(-1, document.filename, sha256, len(document.text), pages, profile, "", sections)
+        entry = Entry(-1, document.filename, sha256, len(text), len(document.pages) or None, profile, "", sections)
         words = None
         if config.lexicon:
-            counted = count_words(document.text, chunks=texts, headings=[path for path, _, _ in sections])
-            words = DocumentWords(read_names(document.filename, profile, document.text), *counted)
+            counted = count_words(text, chunks=texts, headings=[path for path, _, _ in sections])
+            words = DocumentWords(read_names(document.filename, profile, text), *counted)
         summary = self.summarise.summarise(document, root, profile) if self.summarise else None
         whole = None if self.summarise else (document, root)
-        return Prepared(entry, document.text, tuple(document.notes), chunks, texts, words, summary, whole)
+        return Prepared(entry, text, tuple(document.notes), chunks, texts, words, summary, whole)
 
     def _read(self, path: Location) -> tuple[Document, str]:
         """Return a document without hidden text, and the checksum of its file; raise an error if it has no words."""
@@ -112,17 +110,15 @@ class Preparation:
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if _compute_sha256(path) != sha256:
             raise DocumentError(f"{path}: changed while it was read; index it again when no program writes to it")
+        if not document.has_text and not document.pages:
+            raise DocumentError(f"{path}: no words in it; is the file empty?")
         if not document.has_text:
-            if not document.pages:
-                raise DocumentError(f"{path}: no words in it; is the file empty?")
             hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (needs the extra 'ocr')"
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         if self.config.hidden_text == "skip":
             document = blank_hidden(document)
-            if not document.has_text:
-                raise DocumentError(
-                    f"{path}: all its words are hidden on the page; include them with --hidden-text index"
-                )
+        if not document.has_text:
+            raise DocumentError(f"{path}: all its words are hidden on the page; include them with --hidden-text index")
         return document, sha256
 
 
@@ -138,27 +134,21 @@ def _make_chunks(document: Document, spans: Sequence[Span], leaves: Sequence[Sec
     starts = [leaf.span.start for leaf in leaves]
     rows = []
     for span in spans:
-        words = document.text[span.start : span.end]
-        if words.strip():
+        words = document.text[slice(*span)].lstrip()
+        if words:
             # a chunk begins with the break before it, which still belongs to the previous section and page
-            first = span.end - len(words.lstrip())
-            rows.append((span.start, span.end, bisect_right(pages, first), bisect_right(starts, first) - 1))
+            first = span.end - len(words)
+            rows.append((*span, bisect_right(pages, first), bisect_right(starts, first) - 1))
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
 
-def read_chunk_texts(document: Document, chunks: Keys) -> Iterator[str]:
-    """Yield each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
+def _read_chunk_texts(document: Document, chunks: Keys) -> Iterator[str]:
     furniture = document.furniture
     starts = [line.start for line in furniture]
     for start, end, _, _ in chunks.tolist():
-        pieces, at = [], start
-        for line in furniture[max(bisect_right(starts, start) - 1, 0) :]:
-            if line.start >= end:
-                break
-            if line.end > at:
-                pieces.append(document.text[at : max(line.start, at)])
-                at = min(line.end, end)
-        words = "".join([*pieces, document.text[at:end]])
+        first, last = max(bisect_right(starts, start) - 1, 0), bisect_left(starts, end)
+        parts = subtract_spans([Span(start, end)], furniture[first:last])
+        words = "".join(document.text[slice(*part)] for part in parts)
         yield words if words.strip() else document.text[start:end]
 
 
@@ -175,8 +165,7 @@ def ingest(
 
     If the checksum of a file differs from the one in `sha256`, an error is raised and nothing is indexed.
     """
-    started = time.monotonic()
-    config = index.config
+    started, config = time.monotonic(), index.config
     set_aside: list[str] = []
     notes: list[str] = []
     documents = pages = chunks = 0
@@ -206,7 +195,7 @@ def ingest(
         vectors.add_document(entry, prepared, keys, summary)
         notes += [f"{filename}: {note}" for note in prepared.notes]
         documents, pages, chunks = documents + 1, pages + (entry.pages or 0), chunks + len(keys)
-    vectors.flush()
+    vectors.store(least=1)
     return Report(documents, pages, chunks, time.monotonic() - started, tuple(set_aside), tuple(notes))
 
 
@@ -243,31 +232,27 @@ class _Vectors:
         known = languages is None or prepared.words is None
         known = known or language_of(prepared.text[:LANGUAGE_CHARS]) in (languages or ())
         front = f"{entry.summary}\n" if config.augment == "summary" and entry.summary else ""
-        texts = [front + words if known else "" for words in prepared.texts]
-        self._add("chunk", keys.tolist(), texts)
+        texts = (front + words if known else "" for words in prepared.texts)
+        self._waiting["chunk"] += zip(keys.tolist(), texts, strict=True)
         if config.layers == "all":
-            self._add("document", [entry.number], [entry.summary or entry.filename])
+            self._waiting["document"].append((entry.number, entry.summary or entry.filename))
             lines = zip(summary.sections if summary else (), entry.sections, strict=True)
             numbers = make_section_keys(entry.number, len(entry.sections)).tolist()
-            self._add("section", numbers, [words or path or " " for words, (path, _, _) in lines])
+            self._waiting["section"] += [
+                (number, words or path or " ") for number, (words, (path, _, _)) in zip(numbers, lines, strict=True)
+            ]
+        self.store(least=_BATCH_TEXTS)
 
-    def _add(self, layer: Layer, keys: Sequence[int], texts: Sequence[str]) -> None:
-        self._waiting[layer] += zip(keys, texts, strict=True)
-        if len(self._waiting[layer]) >= _BATCH_TEXTS:
-            self._store(layer)
-
-    def flush(self) -> None:
-        for layer in self._waiting:
-            self._store(layer)
-
-    def _store(self, layer: Layer) -> None:
-        waiting, self._waiting[layer] = self._waiting[layer], []
-        keys = np.array([key for key, _ in waiting], np.int64)
-        rows = [row for row, (_, text) in enumerate(waiting) if text]
-        vectors = np.zeros((len(waiting), self._embedder.dimensions), np.float32)
-        if rows:
-            vectors[rows] = self._embedder.embed([waiting[row][1] for row in rows], role="passage")
-        self._index.store(layer).add(keys, vectors)
+    def store(self, *, least: int) -> None:
+        """Embed and store the texts of each layer in which at least so many wait."""
+        for layer, waiting in self._waiting.items():
+            if len(waiting) >= least:
+                texts = [text for _, text in waiting if text]
+                vectors = np.zeros((len(waiting), self._embedder.dimensions), np.float32)
+                if texts:
+                    vectors[[bool(text) for _, text in waiting]] = self._embedder.embed(texts, role="passage")
+                self._index.store(layer).add(np.array([key for key, _ in waiting], np.int64), vectors)
+                waiting.clear()
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:

@@ -14,6 +14,7 @@ from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
+from exhibit.models.reader import EMBEDDER
 from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import answer_all
 from exhibit.rag.answerers.reader import can_read
@@ -23,7 +24,8 @@ from exhibit.rag.index import Index, index_kind, open_index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.passages import complete_sentences
 from exhibit.rag.protocols import Retrieved
-from exhibit.rag.retrieve import Parts, retrieve
+from exhibit.rag.rank import Parts
+from exhibit.rag.retrieve import retrieve
 from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, escape_surrogates
@@ -31,7 +33,6 @@ from exhibit.storage.atomic import list_left_out, replace_folder
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
 
-_READER_EMBEDDER = "legal-"  # the beginning of the names of embedders whose vectors distinguish kinds of questions
 _MAX_PARAGRAPH_CHARS = 2000  # of a § that an answer quotes
 
 
@@ -146,9 +147,9 @@ class Pipeline:
         self, paths: Collection[Location], index: Index, *, sha256: Mapping[Location, str] | None = None
     ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
-        config = self.config
-        own = config.summary_llm == "same"  # otherwise summaries have their own counts against limits
-        summarise = open_summariser(config, llm=self.llm if own else self._open_llm(config.summary_llm))
+        own = self.config.summary_llm != "same"  # then summaries have their own counts against limits
+        llm = self._open_llm(self.config.summary_llm) if own else self.llm
+        summarise = open_summariser(self.config, llm=llm)
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)
 
     def text(self, filename: str) -> str | None:
@@ -190,31 +191,25 @@ class Pipeline:
         """Return the passages with the text that completes the selected sentences, if the reader answers."""
         if not retrieved.selected or not self.config.reads:
             return retrieved
-        kind = self.opened.entry(retrieved.selected[0].chunk.document).profile.kind
-        if not can_read(retrieved.question, kind):
+        best = self.opened.entry(retrieved.selected[0].chunk.document)
+        if not can_read(retrieved.question, best.profile.kind):
             return retrieved
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
 
     def _make_context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources for the answer to a question, and what is known of the question."""
-        names = sorted({hit.chunk.document for hit in retrieved.selected})
-        context = assemble(
-            [*retrieved.selected, *retrieved.beside],
-            summaries={name: self.opened.entry(name).summary for name in names},
-            budget=self.config.budget_tokens,
-        )
-        asks, vector = retrieved.query.asks, None
-        if context.sources and self.config.reads and self.embedder.name.startswith(_READER_EMBEDDER):
-            vector = retrieved.vector if retrieved.vector is not None else self.embedder.embed([asks], role="query")[0]
-        best = self.opened.entry(context.sources[0].document) if context.sources else None
-        return replace(
-            context,
-            confidence=retrieved.confidence,
-            asks=asks,
-            kind=best.profile.kind if best else "",
-            characters=best.characters if best else 0,
-            vector=vector,
-        )
+        hits = [*retrieved.selected, *retrieved.beside]
+        summaries = {hit.chunk.document: self.opened.entry(hit.chunk.document).summary for hit in hits}
+        context = assemble(hits, summaries=summaries, budget=self.config.budget_tokens)
+        context = replace(context, asks=retrieved.query.asks, confidence=retrieved.confidence)
+        if not context.sources:
+            return context
+        best, vector = self.opened.entry(context.sources[0].document), None
+        if self.config.reads and self.embedder.name.startswith(EMBEDDER):
+            vector = retrieved.vector
+            if vector is None:
+                [vector] = self.embedder.embed([context.asks], role="query")
+        return replace(context, kind=best.profile.kind, characters=best.characters, vector=vector)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -241,10 +236,9 @@ class Pipeline:
         return opening(argument, timeout=self._timeout) if timed else opening(argument)
 
     def _open_llm(self, name: str) -> LLM:
-        config = self.config
         module, argument = load_plugin("exhibit.models.llms", name)
-        options = {"cache": self._cache / "llm", "timeout": self._timeout, "top_p": config.top_p}
-        llm: LLM = module.open(argument, {**options, "max_requests": config.max_requests})
+        options = {"cache": self._cache / "llm", "timeout": self._timeout, "top_p": self.config.top_p}
+        llm: LLM = module.open(argument, {**options, "max_requests": self.config.max_requests})
         return llm
 
 
@@ -276,18 +270,11 @@ def find_files(source: Location) -> list[Location]:
     Unreadable files are included: reading them later raises an error that names them.
     """
     if isinstance(source, Remote):
-        return _list_remote(source)
-    if source.is_file():
+        files: list[Location] = [Remote((source / name).url, bytes=it.bytes) for name, it in list_files(source).items()]
+        if files or list_file(source) is not None:
+            return files or [source]
+    elif source.is_file():
         return [file.path for file in with_attachments([NamedFile(source, source.name)])]
-    if source.is_dir():
+    elif source.is_dir():
         return [file.path for file in list_folder(source)]
-    raise BundleError(f"{source}: no such file or folder; check the path")
-
-
-def _list_remote(source: Remote) -> list[Location]:
-    files = list_files(source)
-    if not files and list_file(source) is not None:
-        return [source]
-    if not files:
-        raise BundleError(f"{source}: no such file or folder; check the address")
-    return [Remote((source / name).url, bytes=listed.bytes) for name, listed in files.items()]
+    raise BundleError(f"{source}: no such file or folder; check the path or the address")

@@ -178,21 +178,13 @@ class ReaderAnswerer:
         windows = make_windows(context.sources)[: None if several else MAX_WINDOWS]
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
-        asks = context.asks or question
-        whole = 0 < context.characters <= _WHOLE_CHARS
-        short = whole and len(asks.split()) <= _SHORT_WORDS
-        cases: dict[Also, bool] = {
-            "short": short,
-            "whole": whole and not short,
-            "policy": context.kind == "privacy policy",
-        }
+        asks, meant = context.asks or question, "" if several else windows[0].document
+        also = _list_cases(asks, context)
         kind = QuestionKind()
-        if not short and context.vector is not None:  # kinds were learnt from benchmarks' contracts
+        if "short" not in also and context.vector is not None:  # kinds were learnt from benchmarks' contracts
             kind = shared_kinds().of(asks, context.vector)
-        also = [name for name, holds in cases.items() if holds]
         reader = self._given_reader or shared_reader()
         judge = partial(reader.confidence, found=context.confidence, usual=kind.usual, also=also)
-        meant = "" if several else windows[0].document
         read, sure = _read(reader, (asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
@@ -205,6 +197,18 @@ class ReaderAnswerer:
         text = (f"{value}: " if value else "") + "\n\n".join(quote.cited for quote in quotes)
         verdict = verify(claims_of(text), context.sources, given=question)
         return Answer(text, verdict.citations, verdict.unsupported, confidence=sure)
+
+
+def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
+    """Return the cases of a question for which the confidence was fitted apart."""
+    whole = 0 < context.characters <= _WHOLE_CHARS
+    short = whole and len(asks.split()) <= _SHORT_WORDS
+    cases: dict[Also, bool] = {
+        "short": short,
+        "whole": whole and not short,
+        "policy": context.kind == "privacy policy",
+    }
+    return [name for name, holds in cases.items() if holds]
 
 
 def _read(
@@ -241,16 +245,16 @@ def _choose_quotes(read: Sequence[tuple[ReadingWindow, Reading]], meant: str, *,
     """
     quotes = []
     for rank, (window, reading) in enumerate(read):
-        score = reading.score - (BEHIND if meant else 0.0) * rank - _weigh_document(window, meant)
-        for span in reading.spans:
-            if not window.text[span.start : span.end].strip():
+        score = reading.score - (BEHIND * rank if meant else 0.0) - _weigh_document(window, meant)
+        for answer in reading.spans:
+            span = Span(answer.start, answer.end)
+            if not window.text[slice(*span)].strip():
                 continue
-            own = Span(span.start, span.end)
             if whole:
-                own = extend_to_sentences(window.text, own, widest=len(window.text))
-            text = format_quotable(window.text[slice(*own)].strip())
-            parts = tuple(window.parts(*own))
-            quotes.append(_Quote(score, parts, text, _read_value(window.text, span, reading.short), reading.yes))
+                span = extend_to_sentences(window.text, span, widest=len(window.text))
+            text = format_quotable(window.text[slice(*span)].strip())
+            short = _read_value(window.text, answer, reading.short)
+            quotes.append(_Quote(score, tuple(window.parts(*span)), text, short, reading.yes))
     best = max((quote.score for quote in quotes), default=0.0)
     least = best - (NEXT_BEST if meant else _FURTHER)
     near = sorted((quote for quote in quotes if quote.score >= least), key=lambda quote: -quote.score)
@@ -288,11 +292,9 @@ def _find_short_answer(question: str, asks: str, kind: QuestionKind, quotes: Seq
             return ("" if has_exception(best.text) else "No") if contrary else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
-    values = [quote.short for quote in (quotes if several else [best]) if _is_new(quote.short, question)]
-    return "; ".join(dict.fromkeys(values))
-
-
-def _is_new(short: str, question: str) -> bool:
-    """Return whether a short answer contains a digit, or a content word that is not in the question."""
     words = frozenset(list_content_words(question))
-    return any(map(str.isdigit, short)) or not words.issuperset(list_content_words(short))
+    shown = dict.fromkeys(quote.short for quote in (quotes if several else [best]))
+    # a value is new if it has a digit, or a content word that is not in the question
+    return "; ".join(
+        short for short in shown if any(map(str.isdigit, short)) or not words.issuperset(list_content_words(short))
+    )

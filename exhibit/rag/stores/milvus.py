@@ -9,10 +9,9 @@ import json
 import logging
 import os
 import re
-import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,8 +35,13 @@ except ImportError as error:
     ) from error
 
 _SERVERS = ("http://", "https://", "tcp://")
-_KINDS = ("FLAT", "AUTOINDEX", "HNSW", "IVF_FLAT")
-_FORMS = "milvus:http://HOST:19530[/DATABASE], milvus:/PATH/FILE.db, or milvus:lite for a file in the cache"
+_KINDS = {
+    "FLAT": ({}, {}),
+    "AUTOINDEX": ({}, {}),
+    "HNSW": ({"M": 16, "efConstruction": 80}, {"ef": 256}),
+    "IVF_FLAT": ({"nlist": 1024}, {"nprobe": 64}),
+}
+"""Milvus's types of indexes, with the parameters of the index and of a search."""
 _TOKEN = "MILVUS_TOKEN"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MAX_RESULTS = 16384  # of one search
@@ -46,31 +50,24 @@ _MAX_RANGES = 32  # in one condition: Milvus refuses a chain of fifty
 _MAX_BYTES = 4 << 20  # of vectors in one message; Milvus accepts 64 MiB
 _MAX_QUERIES = 64  # in one message
 _CONNECT_SECONDS = 10.0
-_RETRY_SECONDS = 90.0  # a server that is restarted has its collections loaded after forty
-_STARTING = frozenset({1, 2, 101, 103, 503})  # error codes of a server that is starting
-_NOT_LOADED = 101
 _log = logging.getLogger(__name__)
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "MilvusStore":
     """Open the collection of a layer, or create it; that of an interrupted run with the same settings is used again."""
-    uri, kind = _parse(argument)
     record = _record_path(folder)
     wanted: dict[str, Any] = {"store": argument or "lite", "dimensions": dimensions}
-    if record.is_file():
-        about = _read_record(folder)
-        if {key: about.get(key) for key in wanted} == wanted:
-            return MilvusStore(uri, kind, f"{about['name']}_{name}", dimensions, record)
+    about = _read_record(folder) if record.is_file() else {}
+    if about and {key: about.get(key) for key in wanted} != wanted:
         if (folder / "manifest.json").is_file():
-            raise BundleError(
-                f"{record}: built for vectors of {about.get('dimensions')} numbers in milvus:{about.get('store')}, "
-                f"not {dimensions} in milvus:{wanted['store']}; build the index again"
-            )
+            raise BundleError(f"{record}: built for {about}, not for {wanted}; build the index again")
         drop(folder, argument)  # left by an interrupted run with other settings
-    record.parent.mkdir(parents=True, exist_ok=True)
-    wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
-    record.write_text(json.dumps(wanted) + "\n", encoding="utf-8")
-    return MilvusStore(uri, kind, f"{wanted['name']}_{name}", dimensions, record)
+        about = {}
+    if not about:
+        about = {**wanted, "name": f"exhibit_{uuid.uuid4().hex[:16]}"}
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(f"{json.dumps(about)}\n", encoding="utf-8")
+    return MilvusStore(*_parse(argument), f"{about['name']}_{name}", dimensions, record)
 
 
 def drop(folder: Path, named: str | None = None) -> None:
@@ -82,8 +79,8 @@ def drop(folder: Path, named: str | None = None) -> None:
     about = _read_record(folder)
     uri = _parse(about.get("store"))[0]
     if uri in (_parse(None)[0], _parse(named)[0]):
-        client = _connect(uri)
         with _explain_errors(uri):
+            client = _connect(uri)
             for name in client.list_collections():
                 if name.startswith(f"{about['name']}_"):
                     client.drop_collection(name)
@@ -98,16 +95,12 @@ def _record_path(folder: Path) -> Path:
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(_record_path(folder).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        content: dict[str, Any] = json.loads(_record_path(folder).read_text(encoding="utf-8"))
         # collections with this prefix are dropped with the index, so the prefix must be one that we generated
-        if isinstance(content, dict) and _NAME.fullmatch(str(content["name"])):
+        if _NAME.fullmatch(str(content["name"])):
             return content
-    except (OSError, ValueError, KeyError):
-        pass
-    raise BundleError(
-        f"{_record_path(folder)}: damaged, so that the collections of this index cannot be found; build the index again"
-    )
+    raise BundleError(f"{_record_path(folder)}: damaged; the index's collections are lost; build the index again")
 
 
 def _parse(argument: str | None) -> tuple[str, str]:
@@ -118,15 +111,16 @@ def _parse(argument: str | None) -> tuple[str, str]:
         raise ToolkitError(f"--store milvus: no index type {kind!r}; there are {', '.join(_KINDS)}")
     if address.startswith(_SERVERS):
         if "@" in urlsplit(address).netloc:
-            raise ToolkitError(
-                f"--store milvus: the index saves the URI, so put user:password into {_TOKEN}, not into the URI"
-            )
+            raise ToolkitError(f"--store milvus: the index saves the URI, so put user:password into {_TOKEN}")
         return address, kind
     if address in ("", "lite"):
         return str(find_cache_folder() / "milvus.db"), kind
     if address.endswith(".db"):
         return str(Path(address).absolute()), kind
-    raise ToolkitError(f"--store milvus:{address}: neither a server nor a .db file; give {_FORMS}")
+    raise ToolkitError(
+        f"--store milvus:{address}: neither a server nor a .db file; give milvus:http://HOST:19530[/DATABASE], "
+        "milvus:/PATH/FILE.db, or milvus:lite for a file in the cache"
+    )
 
 
 def _connect(uri: str) -> MilvusClient:
@@ -162,23 +156,22 @@ class MilvusStore:
 
     def __init__(self, uri: str, kind: str, collection: str, dimensions: int, record: Path) -> None:
         self.dimensions, self.collection = dimensions, collection
-        self._uri, self._kind, self._record = uri, kind, record
+        self._uri, self._record = uri, record
+        index_parameters, self._search_parameters = _KINDS[kind]
         self._last: int = json.loads(record.read_text(encoding="utf-8")).get("last", {}).get(collection, -1)
         self._client: Any = _connect(uri)
         with _explain_errors(uri):
             if not self._client.has_collection(collection):
-                self._create()
+                schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+                schema.add_field("key", DataType.INT64, is_primary=True)
+                schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
+                index = self._client.prepare_index_params()
+                index.add_index("vector", index_type=kind, metric_type="IP", params=index_parameters)
+                # Strong: additions are found and counted at once
+                self._client.create_collection(
+                    collection, schema=schema, index_params=index, consistency_level="Strong"
+                )
         self._call("load_collection")
-
-    def _create(self) -> None:
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("key", DataType.INT64, is_primary=True)
-        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self.dimensions)
-        index = self._client.prepare_index_params()
-        sizes = {"HNSW": {"M": 16, "efConstruction": 80}, "IVF_FLAT": {"nlist": 1024}}.get(self._kind, {})
-        index.add_index("vector", index_type=self._kind, metric_type="IP", params=sizes)
-        # Strong: additions are found and counted at once
-        self._client.create_collection(self.collection, schema=schema, index_params=index, consistency_level="Strong")
 
     def __len__(self) -> int:
         [row] = self._call("query", filter=f"key <= {self._last}", output_fields=["count(*)"])
@@ -201,10 +194,10 @@ class MilvusStore:
             self._call("delete", ids=wanted[at : at + _MAX_KEYS].tolist())
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        wanted = None if within is None else np.unique(np.asarray(within, np.int64))
-        if wanted is None and k > _MAX_RESULTS:
-            wanted = self._list_keys()
-        conditions = [f"key <= {self._last}"] if wanted is None else _make_conditions(wanted[wanted <= self._last])
+        conditions: Iterable[str] = [f"key <= {self._last}"]
+        if within is not None:
+            wanted = np.unique(np.asarray(within, np.int64))
+            conditions = _make_conditions(wanted[wanted <= self._last])
         found = [self._search(queries, min(k, _MAX_RESULTS), condition) for condition in conditions]
         empty = make_empty_hits(len(queries), 0)
         scores, keys = (np.concatenate(columns, axis=1) for columns in zip(empty, *found, strict=True))
@@ -212,7 +205,9 @@ class MilvusStore:
 
     def _search(self, queries: Vectors, limit: int, condition: str) -> tuple[Vectors, Keys]:
         scores, keys = make_empty_hits(len(queries), limit)
-        wide = {"HNSW": {"ef": max(256, limit)}, "IVF_FLAT": {"nprobe": 64}}.get(self._kind, {})
+        parameters = dict(self._search_parameters)
+        if "ef" in parameters:
+            parameters["ef"] = max(limit, parameters["ef"])
         for at in range(0, len(queries), _MAX_QUERIES):
             replies = self._call(
                 "search",
@@ -220,7 +215,7 @@ class MilvusStore:
                 filter=condition,
                 limit=limit,
                 anns_field="vector",
-                search_params={"metric_type": "IP", "params": wide},
+                search_params={"metric_type": "IP", "params": parameters},
                 # a search sees all rows of this process, and does not wait 200 ms for the server's next tick
                 consistency_level="Session",
             )
@@ -243,7 +238,7 @@ class MilvusStore:
         self._last = int(keys[-1]) if len(keys) else -1
         about = json.loads(self._record.read_text(encoding="utf-8"))
         about["last"] = {**about.get("last", {}), self.collection: self._last}
-        self._record.write_text(json.dumps(about) + "\n", encoding="utf-8")
+        self._record.write_text(f"{json.dumps(about)}\n", encoding="utf-8")
 
     def _list_keys(self) -> Keys:
         numbers: list[int] = []
@@ -258,19 +253,8 @@ class MilvusStore:
         self._client.close()
 
     def _call(self, verb: str, **options: Any) -> Any:
-        """Call the client on the collection; retry while a server is unreachable or starting."""
-        end = time.monotonic() + (_RETRY_SECONDS if self._uri.startswith(_SERVERS) else 0.0)
-        while True:
-            with _explain_errors(self._uri):
-                try:
-                    return getattr(self._client, verb)(self.collection, **options)
-                except (MilvusException, RpcError) as error:
-                    code = getattr(error, "code", None)
-                    if time.monotonic() > end or (isinstance(error, MilvusException) and code not in _STARTING):
-                        raise
-            time.sleep(1.0)
-            if code == _NOT_LOADED and verb != "load_collection":
-                self._call("load_collection")
+        with _explain_errors(self._uri):
+            return getattr(self._client, verb)(self.collection, **options)
 
 
 def _make_conditions(wanted: Keys) -> Iterator[str]:
