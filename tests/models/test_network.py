@@ -12,7 +12,6 @@ from exhibit.models.embedders import CachedEmbedder
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.network import (
     OFFICIAL,
-    WordTokenizer,
     group_by_length,
     has_exact_signed_products,
     load_graph,
@@ -42,16 +41,14 @@ def test_group_by_length_groups_equal_lengths_longest_first():
     assert group_by_length(ids, 6) == [[1], [4], [0, 2], [3]]
 
 
-def test_word_tokenizer_equals_whole_tokenizer_and_cuts_to_limit():
-    tokenizer = WordTokenizer(max_tokens=8)
-    whole = network.load_tokenizer()
+def test_load_tokenizer_cuts_texts_between_special_tokens_to_limit():
+    cut, whole = network.load_tokenizer(max_tokens=8), network.load_tokenizer()
     text = "This Agreement\n is made (30) days’ notice"
-    assert tokenizer([text])[0] == [*whole.encode(text).ids[:7], whole.encode(text).ids[-1]]
-    assert len(tokenizer(["word " * 99])[0]) == 8 and tokenizer([""])[0] == whole.encode("").ids
-    assert tokenizer(["\ud800"])[0] == tokenizer(["?"])[0]
+    assert cut.encode(text).ids == [*whole.encode(text).ids[:7], whole.encode(text).ids[-1]]
+    assert len(cut.encode("").ids) == 2 and network.clean_text("\ud800") == "?"
 
 
-def test_load_graph_builds_damaged_graph_again(tmp_path, monkeypatch):
+def test_load_graph_builds_missing_graph_once(tmp_path, monkeypatch):
     monkeypatch.setattr(network, "find_model_folder", lambda: tmp_path)
     monkeypatch.setattr(network, "load_tokenizer", lambda: SimpleNamespace(encode_batch_fast=lambda texts: []))
     built: list[str] = []
@@ -61,10 +58,8 @@ def test_load_graph_builds_damaged_graph_again(tmp_path, monkeypatch):
         return SimpleNamespace(SerializeToString=lambda: b"graph")
 
     monkeypatch.setattr(network, "build_graph", build)
-    stub = network.Network("stub", dict, "stub-")
+    stub = network.Network("stub", dict)
     assert [load_graph("fp32", stub), load_graph("fp32", stub)] == [b"graph"] * 2 and len(built) == 1
-    network.find_graph_path("fp32", stub).write_bytes(b"gra")
-    assert load_graph("fp32", stub) == b"graph" and len(built) == 2
     assert network.find_graph_path("fp32", stub) != network.find_graph_path("fp32", OFFICIAL)
 
 

@@ -20,11 +20,10 @@ KEY = "sk-planted-93c1d05e77aa42f1"
 
 
 class _Embeddings(http.server.BaseHTTPRequestHandler):
-    """A stub of the embeddings API; `faults` are its next faults, one per request; `limit` is the most texts."""
+    """A stub of the embeddings API; `faults` are its next faults, one per request."""
 
     requests: list[dict] = []
     faults: list[object] = []
-    limit = 1000
 
     def log_message(self, format, *args):
         pass
@@ -33,11 +32,8 @@ class _Embeddings(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.requests.append({**body, "path": self.path, "key": self.headers.get("Authorization")})
         fault = self.faults.pop(0) if self.faults else None
-        texts = body["input"]
         if isinstance(fault, int):
             self.reply({"error": {"message": f"no, {self.headers.get('Authorization')}"}}, fault)
-        elif len(texts) > self.limit or "refused" in texts:
-            self.reply({"error": {"message": f"{len(texts)} texts, one of them bad or too many"}}, 422)
         elif callable(fault):
             self.reply(fault(self.vectors(body)))
         elif fault is not None:
@@ -141,6 +137,7 @@ def test_transient_fault_is_retried(server, fault):
     [
         (401, "check OPENAI_API_KEY"),
         (404, "HTTP 404"),
+        (422, "HTTP 422.*2 texts, the first is 'one'"),
         (b'{"object": "list"}', "does not have one 'embedding' for each of 2 texts"),
         (lambda reply: {"data": reply["data"][1:]}, "does not have one 'embedding'"),
         (lambda reply: {"data": [{"index": 0}, {"index": 1}]}, "does not have one 'embedding'"),
@@ -157,11 +154,3 @@ def test_lasting_fault_is_an_error_at_once(server, fault, message):
     with pytest.raises(ServiceError, match=message) as caught:
         model.embed(["one", "two"], role="passage")
     assert len(server.requests) == 2 and KEY not in str(caught.value)
-
-
-def test_batch_that_is_too_large_for_a_server_is_halved(server):
-    model = OpenAIEmbedder("m")
-    server.limit = 10
-    assert read_lengths(model.embed(["x" * n for n in range(1, 61)], role="passage")) == list(range(1, 61))
-    with pytest.raises(ServiceError, match=r"HTTP 422.*text of 7 characters: 'refused'"):
-        model.embed(["good", "fine", "refused", "well"], role="passage")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pytest
-
-from exhibit.models.embedders import minilm
-from exhibit.models.network import TOKENIZER, find_graph_path
 from exhibit.storage.cache import find_cache_folder
 
 _BUILT = find_cache_folder() / "models"
@@ -32,15 +27,3 @@ def link_models(cache: Path) -> Path:
     with suppress(FileExistsError):  # another process that runs the tests was first
         (cache / "models").symlink_to(_BUILT)
     return cache
-
-
-def copy_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a folder the cache of models, with the small graph in it; return the graph's path there."""
-    opened(minilm, "int8")
-    there = find_graph_path("int8")
-    monkeypatch.setenv("EXHIBIT_CACHE", str(folder))
-    here = find_graph_path("int8")
-    here.parent.mkdir(parents=True)
-    for name in (there.name, there.with_suffix(".sha256").name, TOKENIZER.name):
-        shutil.copyfile(there.with_name(name), here.with_name(name))
-    return here

@@ -197,16 +197,14 @@ def test_open_refuses_index_built_with_other_settings_or_embedder(tmp_path, corp
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"document_limit": 2}, "document_limit.* act with routing = false"),
-        ({"method": "bm25"}, "act with routing = false"),
-        ({"layer_documents": 4}, "set layers to all"),
-        ({"layers": "all", "layer_sections": 4}, "act with routing = false"),
-        ({"routing": False, "passage_characters": 300}, "acts with routing = true"),
+        ({"document_limit": 2}, "document_limit.* act with method = dense"),
+        ({"layer_documents": 4}, "need layers = all"),
+        ({"layers": "all", "layer_sections": 4}, "act with method = dense"),
         ({"rerank": 16}, "rerank acts with a reranker"),
-        ({"routing": False, "method": "bm25", "document_limit": 2}, "act with method = dense"),
+        ({"method": "bm25", "document_limit": 2}, "act with method = dense"),
         ({"summary_llm": "openai:m"}, "summary_llm acts with summaries = llm"),
         ({"filenames": False}, "filenames"),
-        ({"lexicon": False}, "need an index with a lexicon"),
+        ({"lexicon": False}, "needs an index with a lexicon"),
         ({"min_chunks": 3}, "min_chunks acts with a threshold"),
         ({"ocr_language": "de"}, "act with ocr = true"),
         ({"chunk_size": 0}, "chunk_size"),
@@ -226,7 +224,7 @@ def test_presets_have_expected_names_and_seed_values():
     assert (seed.summary_temperature, seed.summary_tokens, seed.summary_input_characters) == (0.3, 50, 5000)
     assert (seed.augment, seed.layers) == ("summary", "all") and seed.layer_documents and seed.layer_sections
     assert (seed.splitter, seed.chunk_size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
-    assert (seed.routing, seed.method, seed.reranker) == (False, "dense", "none")
+    assert (seed.method, seed.reranker) == ("dense", "none")
     assert (seed.temperature, seed.max_tokens) == (0.1, 1000)
     with pytest.raises(ToolkitError, match="did you mean routed"):
         Config.preset("routd")

@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.models import network, reader
 from exhibit.models.embedders import legal, minilm
-from exhibit.models.network import WordTokenizer, read_safetensors
+from exhibit.models.network import load_tokenizer, read_safetensors
 from exhibit.models.rerankers import legal as reranker
 from exhibit.schemas.errors import SourceError, ToolkitError
 from tests.rag.models import opened
@@ -30,7 +30,7 @@ def official() -> dict[str, np.ndarray]:
 
 def test_legal_embedder_equals_official_weights_merged_with_adapter(official):
     model = opened(legal, "fp32")
-    [ids] = WordTokenizer()([CLAUSE])
+    ids = load_tokenizer().encode(CLAUSE).ids
     network = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
     mean = states(network, ids, [0] * len(ids)).mean(axis=0)
     expected = mean / np.linalg.norm(mean)

@@ -86,14 +86,14 @@ def ask(capsys, *argv: str) -> list[dict[str, object]]:
 
 def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_path, samples, capsys):
     source, index = samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / "index"
-    told = ["--embedder", "hashing", "--passage-characters", "400"]
+    told = ["--embedder", "hashing", "--depth", "40"]
     assert main(["index", str(source), "--out", str(index), *told]) == 0
     kept = Config.parse(json.loads((index / "manifest.json").read_text(encoding="utf-8"))["config"])
-    assert kept == Config.preset("routed", embedder="hashing", passage_characters=400)
+    assert kept == Config.preset("routed", embedder="hashing", depth=40)
     first = ask(capsys, "search", str(index), QUESTION)[0]
     [found] = Pipeline(kept).open(index).search([QUESTION])
     assert first["text"] == found.ranked[0].text and first["text"].lstrip().startswith("8.2 Law.")
-    plain = ask(capsys, "search", str(index), QUESTION, "--routing", "false", "--passage-characters", "500", "--k", "2")
+    plain = ask(capsys, "search", str(index), QUESTION, "--method", "dense", "--k", "2")
     assert len(plain) == 2 and plain[0]["text"] != first["text"]
     listed = Inspector(index, {}, None).search(QUESTION, 1, None)
     assert listed[0]["content"] == first["text"]

@@ -16,7 +16,7 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.documents import Choice
 from exhibit.rag.passages import RankedPassage, complete_sentences, form_passages, make_hits
 from exhibit.rag.questions import Query
-from exhibit.rag.rank import WEIGHTS, add_context, make_weigher, order_by, standardise
+from exhibit.rag.rank import WEIGHTS, add_context, make_weigher, rerank, standardise
 from exhibit.rag.retrieve import _add_content, _limit_documents
 
 LEASE = """COMMERCIAL LEASE
@@ -200,24 +200,25 @@ class Longest:
 
 
 @pytest.mark.parametrize("weight", [None, 1.5])
-@pytest.mark.parametrize("routing", [True, False])
-def test_reranker_reorders_first_chunks_and_low_confidence_empties_selection(pipeline, monkeypatch, routing, weight):
+@pytest.mark.parametrize("method", ["routed", "dense"])
+def test_reranker_reorders_first_chunks_and_low_confidence_empties_selection(pipeline, monkeypatch, method, weight):
     monkeypatch.setitem(pipeline.__dict__, "reranker", Longest(weight))
-    settings = {"reranker": "longest", "rerank": 2, "routing": routing}
+    settings = {"reranker": "longest", "rerank": 2, "method": method}
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Consider the lease of Fox Bakery; which law governs?"])
     assert (found.selected, found.cut_by, found.confidence) == ((), "confidence", 0.2)
     assert found.before is not None and len(found.before) > 2
     scores = [hit.score for hit in found.ranked]
     assert scores == sorted(scores, reverse=True)
-    if not routing and weight is None:  # chunks are shown as they are
+    if method == "dense" and weight is None:  # chunks are shown as they are
         first, second = (len(hit.text) for hit in found.ranked[:2])
         assert first >= second and found.ranked[2:] == found.before[2:]
 
 
-def test_order_by_adds_weighted_retrieval_score_to_reranker_score():
-    assert order_by([1.0, 2.0], [9.0, 1.0], Longest(5.0)) == [0, 1] and order_by([], [], Longest(5.0)) == []
-    assert order_by([1.0, 2.0], [9.0, 1.0], Longest()) == [1, 0]
+def test_rerank_adds_weighted_retrieval_score_to_reranker_score():
+    assert rerank("?", ["a", "bb"], [9.0, 1.0], Longest(5.0)) == ([0, 1], 0.2)
+    assert rerank("?", ["a", "bb"], [9.0, 1.0], Longest()) == ([1, 0], 0.2)
+    assert rerank("?", [], [], Longest(5.0)) == ([], None)
 
 
 def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
@@ -230,10 +231,11 @@ def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
 
 @pytest.mark.parametrize(("limit", "kept"), [(1, [0]), (2, [0, 10, 11]), (3, [0, 10, 11, 30, 31])])
 def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
-    index = SimpleNamespace(find_document_numbers=lambda keys: [int(key) // 10 for key in keys])
     config = Config.preset("seed", k=3, document_limit=limit)
     # the seventh is beyond two times three; document 2 has 0.6 × 0.8 + 0.4 × 0.5 = 0.68, document 3 has 0.7
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
+    table = np.stack([keys, keys // 10], axis=1)
+    index = SimpleNamespace(table=table, find_rows=lambda wanted: np.searchsorted(keys, wanted))
     assert _limit_documents(np.zeros(2), keys, scores, index, config)[0].tolist() == kept
 
 
@@ -263,7 +265,7 @@ def test_add_content_prefers_document_named_in_question_to_document_with_more_ma
     """Freely worded questions lost their document where its name weighed as little as the words."""
     table = np.array([[0, 0, 0, 9, 1, 0], [1, 1, 0, 9, 1, 0]], np.int64)
     search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))
-    index = SimpleNamespace(chunks=search, table=table)
+    index = SimpleNamespace(chunks=search, table=table, find_rows=lambda keys: keys)
     named = Choice(np.array([0, 1]), np.log(np.array([0.88, 0.12])))
     moved = _add_content(named, Query("Does Fiverr sell data?", "Fiverr", "Does Fiverr sell data?"), index)
     assert next(iter(moved.choose_best(1))) == 0
