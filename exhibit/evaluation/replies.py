@@ -3,12 +3,10 @@
 The parts of a reply are at the JMESPaths that a system's file states (`ReplyPaths`), else at the known keys below.
 """
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import jmespath
@@ -43,11 +41,13 @@ NAMES: dict[str, tuple[str, ...]] = {
     # of a row in a file of predictions
     "question": ("question", "query", "user_input", "input"),
     "id": ("id", "query_id", "question_id"),
-    # of a reply: what it may be wrapped in, and what it reports of itself
-    "wrapper": ("message", "context", "metadata", "meta", "result", "output", "data"),
+    # of a reply: the parts in which it reports on itself, and what it reports
+    "report": (
+        "message", "context", "metadata", "meta", "result", "output", "data", "answer", "usage", "usage_metadata",
+        "token_usage", "llm_output",
+    ),
     "event": ("type", "event", "kind", "event_type"),
     "confidence": ("confidence", "confidence_score"),
-    "usage": ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata"),
     "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
     "tokens_out": ("completion_tokens", "output_tokens", "tokens_out", "completionTokens", "completion_token_count"),
     "cost": ("cost", "total_cost", "cost_usd"),
@@ -98,9 +98,11 @@ class ReplyPaths(BaseModel):
 
 KNOWN = ReplyPaths()
 """Every part is read by known keys."""
+_REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}
+"""A mapping with one of these keys is the reply, and no wrapper of it."""
 
 
-def unwrap(reply: Any) -> Any:
+def unwrap(reply: Any, depth: int = 4) -> Any:
     """Return the reply inside a wrapper: `output`, `data`, `[reply]` or the components of a Haystack pipeline."""
     if isinstance(reply, list) and len(reply) == 1:
         reply = reply[0]
@@ -108,28 +110,25 @@ def unwrap(reply: Any) -> Any:
         return reply
     for key in ("output", "data", "result", "response", "reply"):
         inner = reply.get(key)
-        if isinstance(inner, Mapping) and not {"answer", "message", "choices", "source_nodes"} & reply.keys():
-            return unwrap(inner)
+        if depth and isinstance(inner, Mapping) and not _REPLY_KEYS & reply.keys():
+            return unwrap(inner, depth - 1)
     if "generated_answer" in reply:  # NVIDIA's results, whose `answer` and `contexts` are the expected ones
-        joined = _join_nvidia_passages(reply) or reply.get("generated_contexts")
-        return {**reply, "answer": None, "contexts": None, "generated_contexts": joined}
+        return {**reply, "answer": None, "contexts": None, "generated_contexts": _list_nvidia_passages(reply)}
     inside = [part for part in reply.values() if isinstance(part, Mapping)]
     if any({"replies", "answers", "documents"} & part.keys() for part in inside):
         return {**reply, **{key: value for part in inside for key, value in part.items()}}
     return reply
 
 
-def _join_nvidia_passages(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def _list_nvidia_passages(row: Mapping[str, Any]) -> Any:
     """Return the passages of NVIDIA's results, which have texts and names in two lists; `a.pdf_3` is page 3."""
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if not isinstance(texts, list) or not isinstance(names, list) or len(texts) != len(names):
-        return None
-    passages = []
-    for text, name in zip(texts, names, strict=True):
-        match = re.fullmatch(r"(.+)_(\d+)", str(name))
-        source = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
-        passages.append({**source, "text": text})
-    return passages
+        return texts
+    pages = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
+    return [
+        {"filename": name[1], "page_number": name[2], "text": text} for name, text in zip(pages, texts, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- values
@@ -138,14 +137,9 @@ def _join_nvidia_passages(row: Mapping[str, Any]) -> list[dict[str, Any]] | None
 def search(path: str, fields: Any) -> Any:
     """Return the value at a JMESPath; None if there is none, or if the path cannot be applied to the value."""
     try:
-        return _compile_path(path).search(fields)
+        return jmespath.search(path, fields)
     except (JMESPathError, RecursionError):
         return None
-
-
-@lru_cache(maxsize=256)
-def _compile_path(path: str) -> Any:
-    return jmespath.compile(path)
 
 
 def find_text(paths: Iterable[str], fields: Any) -> str | None:
@@ -160,8 +154,10 @@ def find_list(paths: Iterable[str], fields: Any) -> Any:
     return next((value for value in values if _holds_any(value)), values[0] if values else None)
 
 
-def _holds_any(value: Any) -> bool:
-    return any(map(_holds_any, value.values())) if isinstance(value, Mapping) else bool(value)
+def _holds_any(value: Any, depth: int = 4) -> bool:
+    if isinstance(value, Mapping) and depth:
+        return any(_holds_any(inner, depth - 1) for inner in value.values())
+    return bool(value)
 
 
 def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
@@ -172,16 +168,15 @@ def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...]
 
 def describe(value: Any, *, depth: int = 4) -> str:
     """Return the structure of a reply in one line, such as `{result: text, sources: [3 × {page: number}]}`."""
+    if isinstance(value, Mapping | list) and value and not depth:
+        return "…"
     if isinstance(value, Mapping):
-        if depth == 0:
-            return "{…}"
         parts = [f"{key}: {describe(inner, depth=depth - 1)}" for key, inner in list(value.items())[:12]]
-        return "{" + ", ".join([*parts, "…"] if len(value) > 12 else parts) + "}"
+        return "{" + ", ".join(parts + ["…"] * (len(value) > len(parts))) + "}"
     if isinstance(value, list):
-        inside = f"{len(value)} × {describe(value[0], depth=depth - 1)}" if value and depth else "…" if value else ""
-        return f"[{inside}]"
-    names = {str: "text", bool: "true or false", int: "number", float: "number"}
-    return "null" if value is None else names.get(type(value), "value")
+        return f"[{len(value)} × {describe(value[0], depth=depth - 1)}]" if value else "[]"
+    names = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
+    return names.get(type(value), "value")
 
 
 def read_number(value: Any) -> float | None:
@@ -201,31 +196,26 @@ def _read_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _read_usage(reply: Any, depth: int = 4) -> dict[str, float]:
-    """Return the token counts and the cost of a reply: `tokens_in`, `tokens_out` and `cost`, without zeros."""
-    usage: dict[str, float] = {}
-    if not isinstance(reply, Mapping) or not depth:
-        return usage
-    for name in ("tokens_in", "tokens_out", "cost"):
-        number = read_number(next((reply[key] for key in NAMES[name] if reply.get(key)), None))
-        usage |= {name: number} if number is not None and number > 0 else {}
-    first = find_list(("replies[:1]", "choices[:1]"), reply) or []
-    for inner in (*(reply.get(key) for key in (*NAMES["usage"], "answer")), *first):
-        usage = {**_read_usage(inner, depth - 1), **usage}
-    return usage
-
-
-def read_confidence(reply: Any, depth: int = 2) -> float | None:
-    """Return the confidence, from 0 to 1, of a reply or of one of its events; None where there is none."""
-    if isinstance(reply, list):
-        return next((sure for event in reply if (sure := read_confidence(event)) is not None), None)
-    if not isinstance(reply, Mapping):
+def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
+    """Return the first number under a known name, in a reply or in one of the parts that report on it."""
+    if not depth or not isinstance(reply, Mapping):
         return None
-    number = read_number(first_of(reply, "confidence", (int, float)))
-    if number is not None and 0 <= number <= 1:
-        return number
-    inner = (read_confidence(reply.get(name), depth - 1) for name in NAMES["wrapper"] if depth)
-    return next((sure for sure in inner if sure is not None), None)
+    parts = [*map(reply.get, NAMES["report"]), *(find_list(("replies[:1]", "choices[:1]"), reply) or ())]
+    own = (read_number(reply.get(key)) for key in NAMES[name])
+    inner = (_find_number(part, name, depth - 1) for part in parts)
+    return next((number for number in (*own, *inner) if number is not None), None)
+
+
+def _read_usage(reply: Any) -> dict[str, float]:
+    """Return the token counts and the cost of a reply: `tokens_in`, `tokens_out` and `cost`, without zeros."""
+    numbers = {name: _find_number(reply, name) for name in ("tokens_in", "tokens_out", "cost")}
+    return {name: number for name, number in numbers.items() if number and number > 0}
+
+
+def _read_confidence(reply: Any) -> float | None:
+    """Return the confidence of a reply; None where there is none, or another number than one from 0 to 1."""
+    number = _find_number(reply, "confidence")
+    return number if number is not None and 0 <= number <= 1 else None
 
 
 # ---------------------------------------------------------------- passages
@@ -239,10 +229,6 @@ FileNamer = Callable[[str], str | None]
 
 class ReplyError(HttpError):
     """A reply, or a part of it, is missing or has another form."""
-
-    def __init__(self, message: str, reply: Any = None) -> None:
-        super().__init__(message)
-        self.reply = reply
 
 
 def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple[Passage, ...]:
@@ -336,13 +322,13 @@ class Parts:
     """The parts of a reply, as far as they were recognised."""
 
     raw: Any = None
+    """The reply; of a stream, its first event."""
     answer: str | None = None
     passages: Any = None
     """The passages in the system's own form; None where there are none."""
     stages: dict[str, list[Any]] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
-    selected: int | None = None
-    """The number of passages that the answer was made from, where it is known."""
+    confidence: float | None = None
     ended: bool | None = None
     """Whether a stream had its end mark; None for a reply that is not a stream."""
 
@@ -364,46 +350,51 @@ def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
         if isinstance(value, list) and value and value is not passages:
             stages[name] = _rename(value, paths)
     numbers = {name: read_number(search(path, reply)) for name, path in paths.usage.items()}
-    usage = {name: number for name, number in numbers.items() if number}
-    return Parts(reply, answer, _rename(passages, paths), stages, usage or _read_usage(fields) or _read_usage(reply))
+    usage = {name: number for name, number in numbers.items() if number} or _read_usage(fields) or _read_usage(reply)
+    confidence = _read_confidence(fields)
+    return Parts(reply, answer, _rename(passages, paths), stages, usage, confidence)
 
 
 def _rename(items: Any, paths: ReplyPaths) -> Any:
     """Return passages whose fields have known names."""
     if not isinstance(items, list) or not paths.fields:
         return items
-    return [_rename_fields(item, paths.fields) if isinstance(item, Mapping) else item for item in items]
+    renamed = []
+    for item in items:
+        named = {name: search(path, item) for name, path in paths.fields.items()}
+        known = {name: value for name, value in named.items() if value is not None}
+        renamed.append({**item, **known} if isinstance(item, Mapping) else item)
+    return renamed
 
 
-def _rename_fields(passage: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
-    named = {name: search(path, passage) for name, path in paths.items()}
-    return {**passage, **{name: value for name, value in named.items() if value is not None}}
-
-
-def read_stages(parts: Parts, passages: Sequence[Passage], *, names: FileNamer, pages_from: int = 1) -> dict[str, Any]:
-    """Return the values for the fields `retrieved`, `reranked` and `context` of a `Reply`; None where unknown."""
+def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
+    """Return the parts of a reply as a `Reply`; raise ReplyError where the passages have another form."""
+    passages = read_passages(parts.passages, names=names, pages_from=pages_from)
     before = parts.stages.get("retrieved")
-    return {
-        "retrieved": None if before is None else read_passages(before, names=names, pages_from=pages_from),
-        "reranked": _number_passages(parts.stages.get("reranked"), passages, names),
-        "context": _number_passages(parts.stages.get("context"), passages, names),
-    }
+    return Reply(
+        parts.answer,
+        passages,
+        retrieved=None if before is None else read_passages(before, names=names, pages_from=pages_from),
+        reranked=_number_passages(parts.stages.get("reranked"), passages, names),
+        context=_number_passages(parts.stages.get("context"), passages, names),
+        usage=parts.usage,
+        confidence=parts.confidence,
+    )
 
 
 def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
     """Return the numbers, from 1, of the passages that a list of numbers or of passages refers to."""
-    if not isinstance(given, list):
+    if given is None:
         return None
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
     try:
         listed = [
-            item if type(item) is int else numbers.get(read_passages([item], names=names)[0].text.strip())
+            item if type(item) is int else numbers.get(read_passages([item], names=names)[0].text.strip(), 0)
             for item in given
         ]
     except ReplyError:
         return None
-    known = tuple(number for number in listed if number is not None and 1 <= number <= len(passages))
-    return known if known or not given else None
+    return tuple(number for number in listed if 1 <= number <= len(passages)) or None
 
 
 def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
@@ -414,22 +405,14 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
     if fields.get("latency") == -1:  # evaltools writes an error as the answer, with a latency of -1
         return Reply(error=parts.answer or "the row is marked as failed")
     try:
-        passages = read_passages(parts.passages, names=names)
-        stages = read_stages(parts, passages, names=names)
+        reply = make_reply(parts, names=names)
     except ReplyError as error:
         return Reply(error=str(error))
-    if parts.answer is None and not passages:
+    if reply.answer is None and not reply.passages:
         return Reply(error="neither an answer nor passages")
     seconds = read_number(fields.get("seconds", fields.get("latency")))
-    return Reply(
-        answer=parts.answer,
-        passages=passages,
-        selected=_read_count(fields.get("selected")),
-        seconds=None if seconds is None or seconds < 0 else seconds,
-        usage=parts.usage,
-        confidence=read_confidence(fields),
-        **stages,
-    )
+    seconds = None if seconds is None or seconds < 0 else seconds
+    return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds)
 
 
 # ---------------------------------------------------------------- a streamed reply
@@ -444,7 +427,7 @@ _ANSWER_EVENTS = frozenset(
 
 def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any, str], None]) -> Parts:
     """Return the parts of a streamed reply; `check` raises an error for an event that reports one."""
-    joined = Parts([], ended=False)
+    joined = Parts(ended=False)
     pieces: list[str] = []
     answers = [path for path in (_PIECES if paths.answer is None else paths.answer) if path]
     for name, event, done in events:
@@ -452,7 +435,7 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         if done:
             continue
         check(event, name)
-        joined.raw += [event] if len(joined.raw) < 3 else []
+        joined.raw = event if joined.raw is None else joined.raw
         values = (search(path, event) for path in answers)
         piece = event if isinstance(event, str) else next((v for v in values if isinstance(v, str) and v), None)
         fields = event if isinstance(event, Mapping) else {}
@@ -466,14 +449,12 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
             joined.passages = passages
         joined.stages |= parts.stages
         joined.usage |= parts.usage
+        joined.confidence = parts.confidence if joined.confidence is None else joined.confidence
     # many servers end with an event that repeats the whole answer
     if len(pieces) > 1 and "".join(pieces[:-1]).strip() == pieces[-1].strip():
         pieces.pop()
     joined.answer = "".join(pieces) if "".join(pieces).strip() else None
     return joined
-
-
-# ---------------------------------------------------------------- what a reply looks like
 
 
 def describe_parts(reply: Any) -> str:
@@ -485,18 +466,3 @@ def describe_parts(reply: Any) -> str:
     expected = [name for name in names if isinstance(fields, Mapping) and name in fields]
     note = f"; {', '.join(expected)} is the expected answer: not read" if expected else ""
     return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}{note}"
-
-
-def list_values(value: Any, path: str = "", depth: int = 6) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a reply with its JMESPath; only the first two items of a list."""
-    if path:
-        yield path, value
-    if not depth:
-        return
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            name = str(key) if re.fullmatch(r"[A-Za-z_]\w*", str(key), re.ASCII) else json.dumps(str(key))
-            yield from list_values(inner, f"{path}.{name}" if path else name, depth - 1)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value[:2]):
-            yield from list_values(inner, f"{path}[{index}]", depth - 1)

@@ -5,7 +5,7 @@ The body comes from the server's `openapi.json`; a server without one is tried w
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -24,10 +24,8 @@ def check_path(path: str) -> str:
             jmespath.compile(path).search({})
     except JMESPathTypeError:  # a function that does not accept null is valid
         pass
-    except RecursionError as error:
-        raise ValueError(f"a JMESPath of {len(path)} characters has too many nested steps") from error
-    except JMESPathError as error:
-        raise ValueError(f"{path!r} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
+    except (JMESPathError, RecursionError) as error:
+        raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
     return path
 
 
@@ -124,10 +122,8 @@ def list_common_bodies(parameters: Mapping[str, Any], *, conversation: bool = Fa
 
 def make_body(openapi: Any, path: str) -> Any:
     """Return the request template that an OpenAPI description defines for a path; None without a question's field."""
-    paths = openapi.get("paths") if isinstance(openapi, Mapping) else None
-    schema: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
-    for key in ("post", "requestBody", "content", "application/json", "schema"):
-        schema = schema.get(key) if isinstance(schema, Mapping) else None
+    steps = ("paths", path, "post", "requestBody", "content", "application/json", "schema")
+    schema = jmespath.search(".".join(map(json.dumps, steps)), openapi)
     template = _make_template(schema, openapi) if schema else None
     return template if isinstance(template, Mapping) else None
 
@@ -153,26 +149,26 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
 
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:
-    """Return a value for a required field: its default, constant, listed value or example, else an empty one."""
-    listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
-    choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
+    """Return a value for a required field: its default, constant, first listed value or example, else an empty one."""
+    stated = _search_first(("default", "const", "enum[0]", "examples[0]", "example"), schema)
     empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
-    return next((value for value in choices if value is not None), empty.get(schema.get("type")))
+    return empty.get(schema.get("type")) if stated is None else stated
+
+
+def _search_first(paths: Sequence[str], value: Any) -> Any:
+    """Return the first value that is not null at one of the JMESPaths."""
+    return next((found for path in paths if (found := jmespath.search(path, value)) is not None), None)
 
 
 def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
     """Return a schema with its references resolved; of several alternatives, the first that is not null."""
     for _ in range(depth):
-        if not isinstance(schema, Mapping):
-            return {}
-        several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-        if isinstance(schema.get("$ref"), str):
-            inner: Any = root
-            for part in schema["$ref"].removeprefix("#/").split("/"):
-                inner = inner.get(part) if isinstance(inner, Mapping) else None
-            schema = inner
-        elif isinstance(several, list) and several:
-            schema = next((one for one in several if isinstance(one, Mapping) and one.get("type") != "null"), {})
+        several = _search_first(("anyOf", "oneOf", "allOf"), schema)
+        if reference := jmespath.search('"$ref"', schema):
+            steps = reference.removeprefix("#/").split("/")
+            schema = jmespath.search(".".join(map(json.dumps, steps)), root)
+        elif several:
+            schema = next((one for one in several if one.get("type") != "null"), {})
         else:
-            return schema
-    return {}
+            break
+    return schema if isinstance(schema, Mapping) else {}

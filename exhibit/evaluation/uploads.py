@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -64,36 +64,26 @@ class DocumentInterface(BaseModel):
 
 
 class Collection:
-    """A named collection of documents in a server; a dataset's files are uploaded, listed and deleted in it."""
+    """A collection of documents in a server; a dataset's files are uploaded, listed and deleted in it."""
 
     def __init__(
-        self,
-        fetch: Callable[..., Any],
-        ingest: DocumentInterface,
-        name: str,
-        options: TargetOptions,
-        settings: Mapping[str, Any],
-        url: str,
+        self, fetch: Callable[..., Any], interface: DocumentInterface, values: Mapping[str, Any], options: TargetOptions
     ) -> None:
-        """Store the function that sends requests and returns JSON, and the server's interface for documents."""
-        self._fetch, self._ingest, self._name, self._options, self._url = fetch, ingest, name, options, url
-        self._settings = dict(settings)
-
-    # ---------------------------------------------------------------- requests
+        """Store the function that returns a reply's JSON, and the values that fill the interface's placeholders."""
+        self._fetch, self._interface, self._values, self._options = fetch, interface, values, options
 
     def _call(self, step: Step | None, deadline: Deadline, *, file: Path | None = None, name: str = "") -> Any:
         """Send a request and return the reply's JSON; None if the server has no such request."""
         if step is None:
             return None
-        values = {**self._settings, "collection": self._name, "name": name}
-        path = fill_path(step.path, values)
+        values = {**self._values, "name": name}
+        path, body = fill_path(step.path, values), fill(step.body, values)
         if file is None:
-            body = fill(step.body, values)
-            return self._fetch(path, body, deadline=deadline, method=step.method, url=self._url)
+            return self._fetch(path, body, deadline=deadline, method=step.method)
         fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
         form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
         headers = {"Content-Type": form.headers["content-type"]}
-        return self._fetch(path, deadline=deadline, content=form.read(), headers=headers, url=self._url)
+        return self._fetch(path, deadline=deadline, content=form.read(), headers=headers)
 
     def _retry(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
         """Run a step with retries within `seconds`, or within the time that `--timeout` sets."""
@@ -108,41 +98,51 @@ class Collection:
 
     def listed(self, deadline: Deadline) -> set[str] | None:
         """Return the files of the collection; None if it does not exist, or if the server cannot list files."""
-        step, find = self._ingest.list, self._ingest.find
-        if step is None or (find is not None and self._name not in self._list_names(find, deadline)):
+        step, find = self._interface.list, self._interface.find
+        if step is None or (find and self._values["collection"] not in self._list_names(find, deadline)):
             return None
         return self._list_names(step, deadline)
 
-    def _delete(self, names: list[str], deadline: Deadline) -> None:
-        ingest = self._ingest
-        if ingest.delete is None and ingest.delete_each is None:
+    def _delete(self, names: Sequence[str], deadline: Deadline) -> None:
+        delete, delete_each = self._interface.delete, self._interface.delete_each
+        if delete is None and delete_each is None:
             raise HttpError("the system cannot delete documents; remove --ingest fresh and delete_collection")
-        files = self.listed(deadline)
-        for name in names if ingest.delete_each else ():
-            if name in (files or ()):
-                self._call(ingest.delete_each, deadline, name=name)
-        if files is not None:
-            self._call(ingest.delete, deadline)
+        if (files := self.listed(deadline)) is not None:
+            for name in names if delete_each else ():
+                if name in files:
+                    self._call(delete_each, deadline, name=name)
+            self._call(delete, deadline)
 
     # ---------------------------------------------------------------- a dataset's documents
 
     def bring_in(self, dataset: Dataset) -> Ingestion:
         """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
         names = {PurePosixPath(name).name: name for name in dataset.files}
-        began, refused = time.monotonic(), dict[str, str]()
-        missing: dict[str, str] = {}
+        began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
         with _name_dataset(dataset):
             if self._options.ingest == "fresh":
                 self._retry(lambda deadline: self._delete(list(names), deadline))
             files = self._retry(self.listed)
             if self._options.ingest != "never":
                 if files is None:
-                    self._retry(lambda deadline: self._call(self._ingest.create, deadline))
-                missing = {name: file for name, file in names.items() if name not in (files or ())}
-                refused = self._upload(dataset, missing)
+                    self._retry(lambda deadline: self._call(self._interface.create, deadline))
+                missing = [name for name in names if name not in (files or ())]
+                for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
+                    with fetch_file(dataset.files[names[name]]) as path:
+                        if fault := self._upload(path, name):
+                            refused[name] = fault
                 files = self._wait([name for name in names if name not in refused])
-        seconds = time.monotonic() - began if missing else None
-        return self._record(dataset, files or set(), refused, seconds)
+        absent = "not among the system's documents"
+        aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
+        if aside and len(aside) == len(names):
+            raise ToolkitError(
+                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
+                f"the reason: {aside[0]}"
+            )
+        seconds, pages = time.monotonic() - began if missing else None, count_only(dataset, self._options).pages
+        speed = pages / seconds if pages and seconds and not aside else None
+        count = len(names) - len(aside)
+        return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
     def remove(self, dataset: Dataset) -> None:
         """Delete a dataset's documents from the server's collection."""
@@ -150,27 +150,21 @@ class Collection:
         with _name_dataset(dataset):
             self._retry(lambda deadline: self._delete(names, deadline))
 
-    def _upload(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
-        """Upload files; return the files that the server refused, as a mapping from name to reason.
+    def _upload(self, path: Path, name: str) -> str:
+        """Upload a file; return why the server refused it, empty if it did not.
 
         Raise an error if the server is unreachable or refuses the API key, because then every upload would fail.
         """
-        refused: dict[str, str] = {}
-        step = self._ingest.add
-        for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
-            with fetch_file(dataset.files[names[name]]) as path:
-                try:
-                    reply = self._retry(partial(self._call, step, file=path, name=name), _UPLOAD_SECONDS)
-                except HttpError as error:
-                    if isinstance(error, UnreachableError) or error.status in _REFUSED:
-                        raise
-                    refused[name] = str(error)
-                else:
-                    if step.error and (fault := search(step.error, reply)):
-                        refused[name] = str(fault)
-        return refused
+        step = self._interface.add
+        try:
+            reply = self._retry(partial(self._call, step, file=path, name=name), _UPLOAD_SECONDS)
+        except HttpError as error:
+            if isinstance(error, UnreachableError) or error.status in _REFUSED:
+                raise
+            return str(error)
+        return str(search(step.error, reply) or "") if step.error else ""
 
-    def _wait(self, names: list[str]) -> set[str]:
+    def _wait(self, names: Sequence[str]) -> set[str]:
         """Request the list until it has every file, or the time is up; return the files that it has."""
         deadline, pause = Deadline(_READY_SECONDS), 0.1
         while True:
@@ -179,22 +173,6 @@ class Collection:
                 return set(names) if files is None else files  # without a list, uploaded files count as ready
             time.sleep(pause)
             pause = min(_MAX_PAUSE_SECONDS, 2 * pause)
-
-    def _record(
-        self, dataset: Dataset, files: set[str], refused: Mapping[str, str], seconds: float | None
-    ) -> Ingestion:
-        names = [PurePosixPath(name).name for name in dataset.files]
-        missing = {name: refused.get(name, "not among the system's documents") for name in names if name not in files}
-        aside = [f"{name}: {reason}" for name, reason in missing.items()]
-        if aside and len(aside) == len(names):
-            raise ToolkitError(
-                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
-                f"the reason: {aside[0]}"
-            )
-        pages = count_only(dataset, self._options).pages
-        speed = pages / seconds if pages and seconds and not aside else None
-        count = len(names) - len(aside)
-        return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
 
 @contextmanager

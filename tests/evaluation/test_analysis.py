@@ -10,7 +10,6 @@ import evaluate_rag
 from exhibit.evaluation.analysis import find_question_kinds
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, measure
-from exhibit.evaluation.replies import read_confidence
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
 ANSWERS = [
@@ -58,24 +57,6 @@ def test_flagged_metric_marks_answers_with_confidence_below_threshold():
     assert measure(cases, Options(flag_below=0.3), names=["flagged"]) == {"flagged": [1.0, 0.0, None, None]}
     assert measure(cases, names=["flagged"]) == {"flagged": [None] * 4}
     assert describe_metric("flagged").improves(1.0) is None
-
-
-@pytest.mark.parametrize(
-    ("reply", "confidence"),
-    [
-        ({"answer": "x", "confidence": 0.25}, 0.25),
-        ({"message": {"content": "x"}, "context": {"confidence_score": 1}}, 1.0),
-        ({"result": {"metadata": {"confidence": 0.5}}}, 0.5),
-        ([{"delta": "x"}, {"confidence": 0.75}], 0.75),
-        ({"answer": "x", "confidence": "high"}, None),
-        ({"answer": "x", "confidence": True}, None),
-        ({"answer": "x", "confidence": 87}, None),  # of a hundred, perhaps, or a logit: not guessed
-        ({"answer": "x", "passages": [{"confidence": 0.9}]}, None),
-        ("x", None),
-    ],
-)
-def test_read_confidence_accepts_only_numbers_from_0_to_1_in_known_fields(reply, confidence):
-    assert read_confidence(reply) == confidence
 
 
 def test_flag_below_writes_flags_to_rows_summary_and_terminal(command, tmp_path, capsys):

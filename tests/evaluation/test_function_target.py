@@ -135,7 +135,7 @@ def test_function_target_probe_tries_other_questions_after_failure(dataset):
     [note] = target.probe(dataset, dataset.cases)
     assert len(asked) == 2 and "the reply has no passages" in note
     target = open_target("function", TargetOptions(function=lambda: None))
-    with pytest.raises(ToolkitError, match="none of 3 questions was answered. The first error: TypeError"):
+    with pytest.raises(ToolkitError, match="none of 5 questions was answered. The first error: TypeError"):
         target.probe(dataset, dataset.cases)
     with pytest.raises(ToolkitError, match="--target function works from Python only"):
         open_target("function", TargetOptions())

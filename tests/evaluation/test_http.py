@@ -8,12 +8,12 @@ import pytest
 
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.replies import ReplyError, read_confidence, read_passages, read_reply
+from exhibit.evaluation.replies import ReplyError, read_passages, read_reply
 from exhibit.evaluation.targets import TargetOptions, ask_all, open_target
 from exhibit.evaluation.targets.http import hide_secrets, read_system
 from exhibit.evaluation.templates import fill, make_body
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import Deadline, HttpError
+from exhibit.storage.http import HttpError
 from tests.evaluation.loopback import LINES, SSE, Stream, imitating
 from tests.evaluation.metrics.build import case
 from tests.rag.bundles import write_bundle
@@ -156,7 +156,7 @@ def test_fill_replaces_placeholders_in_template():
             lambda system, asked: {"weather": "It is fine today"},
             {},
             r"Sent: \{\"question\".* or .*messages.*Came back: no answer in the reply; its form is \{weather: text\}\. "
-            r"Write the body as --set target_request=.* and .* --set target_response_answer_jmespath='weather'",
+            r"Write the body as --set target_request=.* and .* --set target_response_answer_jmespath=PATH",
         ),
         (answering(lambda body: False), {}, "Came back: HTTP 422 .*Field required.* --set target_request="),
         (
@@ -257,13 +257,15 @@ def test_read_passages_rejects_values_without_passages(given):
         ({"metadata": {"confidence_score": 1}}, 1.0),
         ({"confidence": 70}, None),
         ({"confidence": True}, None),
-        ([{"delta": "x"}, {"confidence": 0.2}], 0.2),
+        ({"confidence": "high"}, None),
+        ({"confidence": 0.0}, 0.0),
+        ({"message": {"content": "x"}, "context": {"confidence_score": 1}}, 1.0),
+        ({"result": {"metadata": {"confidence": 0.5}}}, 0.5),
+        ({"passages": [{"confidence": 0.9}]}, None),
     ],
 )
-def test_read_confidence_accepts_only_numbers_from_0_to_1(reply, confidence):
-    assert read_confidence(reply) == confidence
-    if isinstance(reply, dict):
-        assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
+def test_read_reply_accepts_only_confidence_from_0_to_1_of_the_reply_itself(reply, confidence):
+    assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 
 def test_http_target_converts_context_and_reranked_to_passage_numbers(dataset):
@@ -303,6 +305,13 @@ def test_http_target_joins_streamed_answer_and_passages(dataset, pieces, kind):
     with imitating(lambda system, asked: Stream(pieces, kind), dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask", dataset)
     assert reply.answer == RENT and [passage.text for passage in reply.passages] == [RENT]
+
+
+def test_http_target_reads_confidence_in_last_event_of_stream(dataset):
+    pieces = events(*({"delta": word} for word in RENT.split()), {"confidence": 0.2})
+    with imitating(lambda system, asked: Stream(pieces), dataset.cases) as system:
+        _, reply = ask(f"{system.url}/ask", dataset)
+    assert reply.confidence == 0.2
 
 
 def test_http_target_retries_stream_without_end_mark(dataset):
@@ -429,10 +438,3 @@ def test_http_target_sends_key_and_hides_key_in_errors_and_settings(dataset, mon
         open_target("http", TargetOptions(), {"url": "http://x/ask", "key": "NO_SUCH_KEY"})
     shown = hide_secrets({"url": "http://me:pass@host/ask?key=abc", "api_key": "abcd", "header": {"X-Key": "MY_KEY"}})
     assert shown["url"] == "http://host/ask" and "abcd" not in str(shown) and shown["header"] == {"X-Key": "MY_KEY"}
-
-
-def test_http_target_reports_unreadable_reply_as_http_error(dataset):
-    target = open_target("http", TargetOptions(), {"url": "http://127.0.0.1:9"})
-    target.exchange = lambda *_: 1 / 0 if _ is None else {}[0]
-    with pytest.raises(HttpError, match=r"the reply cannot be read \(KeyError"):
-        target.reply(dataset.cases[0], Deadline(1), "", FILES.get)

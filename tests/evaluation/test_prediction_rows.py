@@ -93,7 +93,7 @@ def test_predictions_target_requires_file():
 
 def test_id_of_and_question_of_return_none_for_unusable_values():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
-    assert question_of({"question": " a\n b "}) == "a b" and question_of({"question": 3}) is None
+    assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
 
 
 @pytest.mark.parametrize(

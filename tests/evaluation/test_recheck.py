@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.targets.recheck import ACCOUNT, match_rows, read_finished_run
+from exhibit.evaluation.targets.predictions import match_rows
+from exhibit.evaluation.targets.recheck import ACCOUNT, read_finished_run
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
+from tests.evaluation.metrics.build import case
 from tests.rag.bundles import write_bundle
 
 RENT = "What is the yearly rent of the lease of Birch Ltd?"
@@ -121,9 +123,9 @@ WRITERS = [
 def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, write, tool):
     run = read_finished_run(write(tmp_path))
     row = run.rows[0]
-    assert run.tool == tool and RENT in row.question
-    assert (row.answer, list(row.passages)) == ("GBP 12,000", [GOLD])
-    assert 0.75 in row.scores.values() and run.list_scores()[0] in row.scores
+    assert run.tool == tool and RENT in row["question"]
+    assert (row["answer"], list(row["passages"])) == ("GBP 12,000", [GOLD])
+    assert 0.75 in row["scores"].values() and run.list_scores()[0] in row["scores"]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,8 @@ def test_match_rows_uses_text_or_prompt_and_skips_repeated_questions(tmp_path):
         ],
     )
     questions = ["Which law governs?", "Who pays the taxes of it?", "Twice?", "Twice?", "Who pays?"]
-    assert match_rows(read_finished_run(path).rows, questions) == {0: 0, 1: 1}
+    cases = [case(id=number, question=question) for number, question in enumerate(questions)]
+    assert match_rows(read_finished_run(path).rows, cases, "x", prompts=True) == {0: 0, 1: 1}
 
 
 @pytest.fixture

@@ -19,9 +19,10 @@ import queue
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
@@ -102,6 +103,15 @@ class Target(Protocol):
         """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
 
 
+MAX_PROBED = 5
+"""A system is rejected when this many questions fail in the probe; a filter may refuse one."""
+
+
+def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
+    """Return a few questions from all parts of a dataset."""
+    return cases[:: max(1, len(cases) // MAX_PROBED)][:MAX_PROBED]
+
+
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
     """Return the ingestion record of a target that does not ingest the documents itself: only the corpus size."""
     pages = sum(len(document.pages) for document in dataset.documents.all()) if options.count_pages else None
@@ -121,35 +131,34 @@ def list_targets() -> list[str]:
     return sorted({*list_plugins(__name__), *list_systems()})
 
 
-def _parse_name(wanted: str) -> tuple[str, str | None, bool]:
-    """Return the name and the argument of `NAME[:ARGUMENT]` or of a TOML file, and whether it is an HTTP server."""
+def _load_target(wanted: str) -> tuple[ModuleType, str, str | None]:
+    """Return the module, the name and the argument of the target that `NAME[:ARGUMENT]` or a TOML file names."""
     if wanted.endswith(".toml"):
-        return wanted, None, True
+        return load_plugin(__name__, "http")[0], wanted, None
     name, _, argument = wanted.partition(":")
     name = name.replace("-", "_")
-    return name, argument or None, name == "http" or name in list_systems()
+    if name in list_systems():
+        return load_plugin(__name__, "http")[0], name, argument or None
+    if name not in list_plugins(__name__):
+        names = ", ".join(other.replace("_", "-") for other in list_targets() if other != "function")
+        raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
+    return load_plugin(__name__, name)[0], name, argument or None
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
     """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` are the target's own settings."""
     settings = read_target_settings(wanted, given or {})
-    name, argument, is_server = _parse_name(wanted)
-    if is_server:
-        return cast(Target, load_plugin(__name__, "http")[0].Server(name, argument, options, settings))
-    module, _ = load_plugin(__name__, wanted)
-    opened = module.open(argument, options) if settings is None else module.open(argument, options, settings)
-    return cast(Target, opened)
+    module, name, argument = _load_target(wanted)
+    if hasattr(module, "Server"):
+        return cast(Target, module.Server(name, argument, options, settings))
+    return cast(Target, module.open(argument, options, *([] if settings is None else [settings])))
 
 
 def find_settings_model(wanted: str) -> type[BaseModel] | None:
     """Return the model of a target's own settings; None if it has none."""
-    name, _, is_server = _parse_name(wanted)
-    if is_server:
-        return cast("type[BaseModel]", load_plugin(__name__, "http")[0].settings_of(name))
-    if name not in list_plugins(__name__):
-        names = ", ".join(one.replace("_", "-") for one in list_targets() if one != "function")
-        raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
-    return cast("type[BaseModel] | None", getattr(load_plugin(__name__, name)[0], "SETTINGS", None))
+    module, name, _ = _load_target(wanted)
+    model = module.settings_of(name) if hasattr(module, "Server") else getattr(module, "SETTINGS", None)
+    return cast("type[BaseModel] | None", model)
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
@@ -158,8 +167,7 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     known = {} if model is None else model.model_fields
     if unknown := [f"target_{key}" for key in given if key not in known]:
         there = ", ".join(f"target_{key}" for key in known) or "none"
-        name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
-        raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {name}; its settings are {there}")
+        raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {wanted}; its settings are {there}")
     try:
         return None if model is None else model.model_validate(dict(given))
     except ValidationError as error:
@@ -180,18 +188,16 @@ def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: Target
     The reply's latency is the time of the last attempt, without the earlier attempts and waits.
     """
     deadline = Deadline(options.timeout, flag="--timeout")
-    began = 0.0
 
     def ask_once() -> Reply:
-        nonlocal began
         began = time.monotonic()
-        return ask(case, deadline)
+        reply = ask(case, deadline)
+        return reply if reply.seconds is not None else replace(reply, seconds=time.monotonic() - began)
 
     try:
-        reply = retries(ask_once, deadline=deadline)
+        return retries(ask_once, deadline=deadline)
     except HttpError as error:
-        reply = Reply(error=f"{error} (asked {error.tries} times)" if error.tries > 1 else str(error))
-    return reply if reply.seconds is not None else replace(reply, seconds=time.monotonic() - began)
+        return Reply(error=f"{error} (asked {error.tries} times)" if error.tries > 1 else str(error))
 
 
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
@@ -201,32 +207,31 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
     """
     stopped = threading.Event()
     retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
-    conversations, taking = iter(_group_conversations(cases)), threading.Lock()
+    sessions: dict[str, list[int]] = defaultdict(list)
+    for position, case in enumerate(cases):
+        sessions[f"\0{position}" if case.session is None else case.session].append(position)
+    conversations = iter(list(sessions.values()))  # the threads share it; each takes the next conversation
     # the queue is bounded, so that unread replies do not fill the memory
     replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
 
-    def ask_next() -> None:
+    def ask_conversations() -> None:
         try:
-            while not stopped.is_set():
-                with taking:
-                    turns = next(conversations, ())
+            for turns in conversations:
                 earlier: tuple[Turn, ...] = ()
                 for position in turns:
                     if stopped.is_set():
-                        break
+                        return
                     case = replace(cases[position], history=cases[position].history or earlier)
                     reply = _ask_with_retries(case, ask, retries, options)
                     replies.put(NumberedReply(position, reply))
                     earlier = (*earlier, Turn("user", case.question), Turn("assistant", reply.answer or ""))
-                if not turns:
-                    break
         except BaseException as error:  # a bug must not look like a run without questions
             replies.put(error)
         replies.put(None)
 
     running = max(1, min(options.threads, len(cases)))
     for _ in range(running):
-        threading.Thread(target=ask_next, daemon=True).start()
+        threading.Thread(target=ask_conversations, daemon=True).start()
     try:
         while running:
             item = replies.get()
@@ -240,13 +245,3 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
         stopped.set()  # threads stop waiting for a busy server; the loop makes room in the queue
         while not replies.empty():
             replies.get()
-
-
-def _group_conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
-    """Return the indexes of the cases, grouped by conversation; a case without a session is a group of its own."""
-    if all(case.session is None for case in cases):
-        return ((position,) for position in range(len(cases)))
-    sessions: dict[str, list[int]] = defaultdict(list)
-    for position, case in enumerate(cases):
-        sessions[f"\0{position}" if case.session is None else case.session].append(position)
-    return list(sessions.values())

@@ -15,15 +15,13 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import FileNamer, describe, find_parts, read_reply
-from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, count_only
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError
 
 _MAX_DEPTH = 6
 """The depth of nested objects that are read: a passage's metadata is at the third level."""
-_MAX_PROBED = 3
-"""A function is rejected when this many questions from all parts of the dataset fail."""
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":
@@ -47,19 +45,18 @@ class Function:
             self._takes = set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask one question, or up to three if it fails; return notes on the reply, or raise an error."""
+        """Ask one question, or a few if it fails; return notes on the reply, or raise an error."""
         errors = []
-        for case in cases[:: max(1, len(cases) // _MAX_PROBED)][:_MAX_PROBED]:
+        for case in choose_probed(cases):
             try:
                 reply = self._ask(case, Deadline(self._options.timeout, flag="--timeout"), dataset.documents.named)
             except HttpError as error:
                 errors.append(str(error))
                 continue
-            if reply.error:
-                errors.append(reply.error)
-                continue
-            note = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
-            return [] if reply.passages else [note]
+            if not reply.error:
+                note = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
+                return [] if reply.passages else [note]
+            errors.append(reply.error)
         raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
 
     def ingest(self, dataset: Dataset) -> Ingestion:
@@ -82,7 +79,7 @@ class Function:
             raise
         except Exception as error:  # any exception of the function itself
             raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
-        return read_result(result, names)
+        return _read_result(result, names)
 
     def _run(self, coroutine: Any, deadline: Deadline) -> Any:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -100,8 +97,7 @@ class Function:
         return loop
 
 
-def read_result(result: Any, names: FileNamer) -> Reply:
-    """Return the result of a function as a reply; raise HttpError if its form is not recognised."""
+def _read_result(result: Any, names: FileNamer) -> Reply:
     if isinstance(result, Reply):
         return result
     if isinstance(result, str | tuple):
@@ -122,7 +118,6 @@ def _make_plain(value: Any, depth: int = _MAX_DEPTH) -> Any:
         return {str(key): _make_plain(inner, depth - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_make_plain(inner, depth - 1) for inner in value]
-    fields = getattr(value, "__dict__", None) or {
-        name: getattr(value, name) for name in getattr(value, "__slots__", ()) if hasattr(value, name)
-    }
-    return {key: _make_plain(inner, depth - 1) for key, inner in fields.items() if not key.startswith("_")}
+    names = [*getattr(value, "__dict__", ()), *getattr(value, "__slots__", ())]
+    fields = {name: getattr(value, name) for name in names if not name.startswith("_") and hasattr(value, name)}
+    return {name: _make_plain(inner, depth - 1) for name, inner in fields.items()}

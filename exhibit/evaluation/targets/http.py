@@ -5,16 +5,15 @@ and a reply is read by known keys (`evaluation.replies`). A TOML file describes 
 """
 
 import json
-import logging
 import os
 import re
-import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
@@ -29,6 +28,7 @@ from exhibit.evaluation.targets import (
     NumberedReply,
     TargetOptions,
     ask_all,
+    choose_probed,
     count_only,
     list_systems,
 )
@@ -40,7 +40,7 @@ from exhibit.evaluation.templates import (
     list_common_bodies,
     make_body,
     read_template,
-)
+)  # fmt: skip
 from exhibit.evaluation.uploads import Collection, DocumentInterface
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.bundle import read_text
@@ -51,7 +51,6 @@ from exhibit.storage.http import (
     Deadline,
     HttpClient,
     HttpError,
-    Response,
     Retries,
     Secrets,
     UnreachableError,
@@ -61,12 +60,9 @@ from exhibit.storage.http import (
 
 _DESCRIPTION_SECONDS = 10.0
 """For `openapi.json`; a server that is slower is asked without it."""
-_MAX_PROBED = 5
-"""A server is rejected when this many questions from all parts of the dataset fail: a filter may refuse one."""
 _REFUSED = (401, 403, 407)
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # what many servers answer to a body of another form
-_log = logging.getLogger(__name__)
 
 # ---------------------------------------------------------------- the file that describes a server
 
@@ -76,8 +72,6 @@ class _Part(BaseModel):
 
 
 class TargetSetting(_Part):
-    """A setting of a server: `--set target_NAME=VALUE`."""
-
     default: Any = ""
     help: str = ""
     required: bool = False
@@ -191,36 +185,38 @@ class Server:
     def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
         self._options = options
         self.values, self._given = settings.model_dump(), settings.model_fields_set
-        self.system = system = read_system(wanted)
-        name = Path(wanted).stem
+        name, system = Path(wanted).stem, read_system(wanted)
+        if isinstance(settings, HttpSettings):
+            paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
+            given = {part: path for part, path in paths.items() if path is not None}
+            system = System(ask=Ask(body=settings.request or None), reply=ReplyPaths.model_validate(given))
+        self.system, self.paths = system, system.reply
         for key, declared in system.settings.items():
             if declared.required and not self.values[key]:
                 raise ToolkitError(f"--target {name} needs --set target_{key}=VALUE: {declared.help}")
         url = _parse_url(settings.url or argument or system.url)
         self.url = str(url.copy_with(username=None, password=None))
-        # an address may contain a password or a key
         self.name = f"{name}:{strip_address(self.url)}"
         headers = _read_headers(settings.header)
         if key_variable := settings.key or system.key:
             header, _, form = system.key_header.partition(":")
             headers = {header: form.strip().format(key=_read_headers({header: key_variable})[header]), **headers}
-        hidden = _find_secrets(str(url), settings.model_dump(mode="json", exclude={"header", "key"}))
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
+        hidden = [url.username, url.password, *url.params.values()]
+        hidden += _list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
         self.client = HttpClient(headers, connections=options.threads, secrets=Secrets([*headers.values(), *hidden]))
-        self.paths, self._body = system.reply, system.ask.body
-        if wanted == "http":
-            paths = {"answer": "response_answer_jmespath", "passages": "response_context_jmespath"}
-            given = {part: path for part, key in paths.items() if (path := self.values[key]) is not None}
-            self.paths, self._body = ReplyPaths.model_validate(given), self.values["request"] or None
-        self._get = system.ask.method == "GET" or "{question}" in self.url
+        self._method = "GET" if "{question}" in self.url else system.ask.method
+        known = system.ask.body is not None or self._method == "GET"
+        self._bodies = [system.ask.body] if known else list_common_bodies(self.values["parameters"])
+        """The request bodies that the server may accept; only the right one after the probe."""
         self._probed = self._marks_end = False
         self._answers: bool | None = None
         """Whether the server answers, or only retrieves; None until a reply has shown it."""
 
     # ---------------------------------------------------------------- one question
 
-    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Parts:
+    def _exchange(self, case: Case, body: Any, deadline: Deadline, collection: str) -> Parts:
         """Ask a question once and return the parts of the reply; raise an error where there is no valid reply."""
         values = {
             **self.values,
@@ -231,47 +227,31 @@ class Server:
             "as_of": case.labels.get("as_of"),
             "collection": collection,
         }
-        ask, body = self.system.ask, self._list_bodies(case)[0]
-        with self._send(
-            fill_path(ask.path, values), None if self._get else fill(body, values), deadline=deadline,
-            method="GET" if self._get else ask.method, url=fill_path(self.url, values),
-        ) as response:  # fmt: skip
-            parts = self._read(response)
-        if self.paths.selected and parts.answer and isinstance(parts.passages, list):
-            parts.selected = len(parts.passages)
-        return parts
-
-    def _read(self, response: Response) -> Parts:
-        """Return the parts of a response; raise an error if it reports one, has no answer, or is incomplete."""
-        paths = self.paths
-        if response.kind in STREAMED:
-            parts = replies.join_events(read_events(response.lines()), paths, self._check)
+        path, url = fill_path(self.system.ask.path, values), fill_path(self.url, values)
+        sent = None if self._method == "GET" else fill(body, values)
+        kind, data = self._send(path, sent, deadline=deadline, method=self._method, url=url)
+        if kind in STREAMED or data.lstrip().startswith(b"data:"):
+            lines = data.decode("utf-8", "replace").split("\n")
+            parts = replies.join_events(read_events(lines), self.paths, self._check)
         else:
-            data = response.read()
-            if data.lstrip().startswith(b"data:"):  # a stream with another content type
-                events = read_events(data.decode("utf-8", "replace").split("\n"))
-                parts = replies.join_events(events, paths, self._check)
-            else:
-                reply = self._parse(data)
-                self._check(reply)
-                parts = replies.find_parts(reply, paths)
+            parts = replies.find_parts(self._parse(data), self.paths)
         self._marks_end |= parts.ended is True
         if parts.ended is False and self._marks_end:
             raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
-        if parts.answer is None:
-            wanted = paths.answer
-            if wanted != ("",) and not (parts.passages and not self._answers and not wanted):
-                asked = f" at {wanted[0]}" if wanted and len(wanted) == 1 else ""
-                raw = parts.raw[0] if parts.ended is not None and parts.raw else parts.raw
-                raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(raw)}", raw)
+        only_passages = parts.passages and not self._answers and not self.paths.answer
+        if parts.answer is None and self.paths.answer != ("",) and not only_passages:
+            asked = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
+            raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(parts.raw)}")
         return parts
 
     def _parse(self, data: bytes) -> Any:
         try:
-            return json.loads(data)
+            reply = json.loads(data)
         except (ValueError, RecursionError):
             words = self.client.secrets.words(data)
             raise HttpError(f"the reply is not JSON: {words}" if data.strip() else "the reply is empty") from None
+        self._check(reply)
+        return reply
 
     def _check(self, reply: Any, event: str = "") -> None:
         """Raise an error if the reply itself, or an event of a stream, reports one."""
@@ -280,33 +260,18 @@ class Server:
             text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
             raise HttpError(f"the server reports an error: {text}", transient=bool(stated))
 
-    def reply(self, case: Case, deadline: Deadline, collection: str, names: FileNamer) -> Reply:
-        """Ask a question once; raise an error if the reply cannot be read, so that only this question fails."""
-        began = time.monotonic()
-        try:
-            parts = self.exchange(case, deadline, collection)
-            seconds = time.monotonic() - began
-            passages = replies.read_passages(parts.passages, names=names, pages_from=self.paths.pages_from)
-            stages = replies.read_stages(parts, passages, names=names, pages_from=self.paths.pages_from)
-        except ToolkitError:
-            raise
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
-            _log.debug("a reply that cannot be read", exc_info=error)
-            why = self.client.secrets.strip(" ".join(f"{type(error).__name__}: {error}".split()))
-            raise HttpError(f"the reply cannot be read ({why[:200]})") from error
-        confidence = replies.read_confidence(parts.raw)
-        return Reply(
-            parts.answer, passages, selected=parts.selected, seconds=seconds, usage=parts.usage, confidence=confidence,
-            **stages,
-        )  # fmt: skip
-
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield replies as they arrive; several questions are asked at the same time."""
         names, collection = dataset.documents.named, self.collection(dataset)
+
+        def ask_once(case: Case, deadline: Deadline) -> Reply:
+            parts = self._exchange(case, self._bodies[0], deadline, collection)
+            reply = replies.make_reply(parts, names=names, pages_from=self.paths.pages_from)
+            selected = len(reply.passages) if self.paths.selected and reply.answer else None
+            return replace(reply, selected=selected)
+
         try:
-            yield from ask_all(
-                cases, lambda case, deadline: self.reply(case, deadline, collection, names), self._options
-            )
+            yield from ask_all(cases, ask_once, self._options)
         finally:
             self.client.close()
 
@@ -320,93 +285,87 @@ class Server:
         uploads = self._options.ingest in ("auto", "fresh")
         if not uploads and not self._options.delete_collection:
             return self._ask_some(dataset, cases)
-        documents = self.documents(self.collection(dataset))
+        documents = self.documents(dataset)
         if documents is None:
             raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
         if not uploads:
             return self._ask_some(dataset, cases)
         try:
             documents.listed(Deadline(self._options.timeout, flag="--timeout"))
-        except UnreachableError as error:
-            raise ToolkitError(f"{error}. Is the server running, and is its address right?") from error
         except HttpError as error:
             raise ToolkitError(f"{self.name}: its documents cannot be listed: {error}") from error
         return []
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask up to five questions and return notes on the replies; raise one error if none is answered."""
-        collection, notes, errors = self.collection(dataset), self._note_conversations(cases), list[HttpError]()
-        described, paths = (None, []) if self._body is not None or self._get else self._read_description()
-        self._body = described if described else self._body
-        answered: list[Parts] = []
-        positions = {round(number * (len(cases) - 1) / (_MAX_PROBED - 1)) for number in range(_MAX_PROBED)}
-        for case in (cases[position] for position in sorted(positions)):
+        """Ask a few questions and return notes on the replies; raise one error if none is answered."""
+        conversations = sum(bool(case.history) or case.session is not None for case in cases)
+        paths: list[str] = []
+        if len(self._bodies) > 1:
+            described, paths = self._read_description()
+            common = list_common_bodies(self.values["parameters"], conversation=conversations > 0)
+            self._bodies = [described] if described else common
+        tried, errors, answered = self._bodies, list[HttpError](), list[Parts]()
+        for case in choose_probed(cases):
             # only the first question waits for a busy server: if it stays busy, waiting again would not help
-            retries = Retries(0 if errors else self._options.retries, self._options.backoff)
-            parts, faults = self._try_bodies(case, collection, retries, notes)
-            errors += faults
+            parts = self._try_bodies(case, self.collection(dataset), 0 if errors else self._options.retries, errors)
             answered += [parts] if parts else []
             if answered and (answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1):
                 break
         if not answered:
-            raise ToolkitError(self._explain(errors, cases[0], paths)) from errors[0]
-        if described:
-            notes.append(f"{self.name}: asked as its /openapi.json says: {_shorten(described)}")
+            raise ToolkitError(self._explain(errors, paths)) from errors[0]
+        notes = []
+        [body] = self._bodies
+        if paths and tried == [body]:
+            notes.append(f"asked as its /openapi.json says: {_shorten(body)}")
+        elif tried[0] != body:
+            notes.append(f"asked as many servers expect it: {_shorten(body)}")
+        if conversations and body and not re.search(r"\{(history|session|conversation)\}", json.dumps(body)):
+            notes.append(
+                f"{conversations} questions are part of a conversation, but the request has neither {{history}} nor "
+                "{session}: they are asked without the earlier turns"
+            )
         best = next((parts for parts in answered if parts.passages), answered[-1])
         self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:
-            notes.append(f"{self.name}: {replies.describe_parts(best.raw)}")
+            notes.append(replies.describe_parts(best.raw))
         if best.answer is None:
-            notes.append(f"{self.name}: the replies have passages but no answer: only retrieval is measured")
-        return notes + self._check_passages(best, dataset.documents.named)
+            notes.append("the replies have passages but no answer: only retrieval is measured")
+        return [f"{self.name}: {note}" for note in (*notes, *self._check_passages(best, dataset.documents.named))]
 
-    def _try_bodies(
-        self, case: Case, collection: str, retries: Retries, notes: list[str]
-    ) -> tuple[Parts | None, list[HttpError]]:
-        """Ask a question with each body that the server may want; keep the first that it answers."""
-        errors: list[HttpError] = []
-        bodies = [None] if self._get else self._list_bodies(case)
+    def _try_bodies(self, case: Case, collection: str, times: int, errors: list[HttpError]) -> Parts | None:
+        """Ask a question with each body that the server may accept, and store the first that it answers."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
-        for number, body in enumerate(bodies):
-            before, self._body = self._body, body
+        for body in self._bodies:
+
+            def exchange(body: Any = body) -> Parts:
+                try:
+                    return self._exchange(case, body, deadline, collection)
+                except UnreachableError as error:
+                    raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
+
             try:
-                parts = retries(lambda: self._exchange_if_reachable(case, deadline, collection), deadline=deadline)
+                parts = Retries(times, self._options.backoff)(exchange, deadline=deadline)
             except HttpError as error:
-                self._body = before
                 errors.append(error)
                 if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
                     break
-                continue
-            if number:
-                notes.append(f"{self.name}: asked as many servers expect it: {_shorten(body)}")
-            return parts, errors
-        return None, errors
-
-    def _exchange_if_reachable(self, case: Case, deadline: Deadline, collection: str) -> Parts:
-        try:
-            return self.exchange(case, deadline, collection)
-        except UnreachableError as error:
-            raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
-
-    def _list_bodies(self, case: Case) -> list[Any]:
-        """Return the request body that is known, else the common ones."""
-        if self._body is not None:
-            return [self._body]
-        conversation = bool(case.history) or case.session is not None
-        return list_common_bodies(self.values["parameters"], conversation=conversation)
+            else:
+                self._bodies = [body]
+                return parts
+        return None
 
     def _read_description(self) -> tuple[Any, list[str]]:
         """Return the body that the server's `openapi.json` describes, if any, and the paths that it has."""
         parts = urlsplit(self.url)
+        deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
         try:
-            deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
             openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
         except HttpError:  # a server that does not answer is reported with the address of the questions
             return None, []
         paths = [path for path, methods in (search("paths", openapi) or {}).items() if "post" in methods]
-        return make_body(openapi, parts.path.rstrip("/") + self.system.ask.path), paths
+        return make_body(openapi, parts.path.rstrip("/")), paths
 
-    def _explain(self, errors: Sequence[HttpError], case: Case, paths: Sequence[str] = ()) -> str:
+    def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
         """Return a message with what was sent, what came back, and the settings that may help."""
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
         if error.status in _REFUSED:
@@ -415,16 +374,12 @@ class Server:
         if error.status in _ABSENT:
             others = f"; it has {', '.join(paths[:10])}" if paths else ""
             return f"{self.name}: no endpoint for questions at this address: {error}{others}. Check --target-url"
-        sent = " or ".join(map(_shorten, self._list_bodies(case)))
-        advice = ""
-        if "request" in self.values:
-            values = replies.list_values(getattr(error, "reply", None))
-            texts = [(path, value) for path, value in values if isinstance(value, str) and " " in value]
-            answer = max(texts, key=lambda pair: len(pair[1]), default=("PATH", ""))[0]
-            advice = (
-                f'. Write the body as --set target_request=\'{{"question": "{{question}}"}}\' and the path of the '
-                f"answer as --set target_response_answer_jmespath='{answer}'"
-            )
+        sent = " or ".join(map(_shorten, self._bodies))
+        advice = (
+            '. Write the body as --set target_request=\'{"question": "{question}"}\' and the path of the answer as '
+            "--set target_response_answer_jmespath=PATH"
+        )
+        advice = advice if "request" in self.values else ""
         return f"{self.name}: no question was answered. Sent: {sent}. Came back: {error}{advice}"
 
     def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
@@ -435,7 +390,7 @@ class Server:
             form = replies.describe(parts.raw)
             if self.values.get("response_context_jmespath") and parts.passages is None and self.paths.passages:
                 raise ToolkitError(f"{self.name}: no passages at {self.paths.passages[0]} in the reply: {form}")
-            return [f"{self.name}: the reply has no passages ({form}): metrics that need passages cannot be measured"]
+            return [f"the reply has no passages ({form}): metrics that need passages cannot be measured"]
         try:
             passages = replies.read_passages(parts.passages, names=names)
         except ReplyError:
@@ -445,32 +400,23 @@ class Server:
         keys = replies.describe(parts.passages[0] if isinstance(parts.passages, list) else parts.passages)
         if not any(passage.filename and names(passage.filename) for passage in passages):
             fault = f"passages without text, of the form {keys}: name their fields in a target file (docs/targets.md)"
-            raise ToolkitError(f"{self.name}: Sent: {_shorten(self._body)}. Came back: {fault}")
-        return [f"{self.name}: the passages have file names but no text ({keys}): only document metrics are measured"]
-
-    def _note_conversations(self, cases: Sequence[Case]) -> list[str]:
-        count = sum(bool(case.history) or case.session is not None for case in cases)
-        if not count or self._body is None or re.search(r"\{(history|session|conversation)\}", json.dumps(self._body)):
-            return []
-        return [
-            f"{count} questions are part of a conversation, but the request has neither {{history}} nor {{session}}: "
-            "they are asked without the earlier turns"
-        ]
+            raise ToolkitError(f"{self.name}: Sent: {_shorten(self._bodies[0])}. Came back: {fault}")
+        return [f"the passages have file names but no text ({keys}): only document metrics are measured"]
 
     # ---------------------------------------------------------------- documents
 
-    def documents(self, collection: str) -> Collection | None:
-        """Return the collection to which documents are uploaded; None if the system has no interface for them."""
-        ingest = self.system.ingest
+    def documents(self, dataset: Dataset) -> Collection | None:
+        """Return the collection for a dataset's documents; None if the system has no interface for documents."""
+        ingest, url = self.system.ingest, self.url
         if not ingest:
             return None
-        url = self.url
         if setting := ingest.setting:
             # the file's own default does not count: documents and keys go only to hosts that the user has named
             if setting not in self._given:
                 raise ToolkitError(f"{self.name}: documents are uploaded to another server: --set target_{setting}=URL")
             url = str(_parse_url(self.values[setting]))
-        return Collection(self.fetch, ingest, collection, self._options, self.values, url)
+        values = {**self.values, "collection": self.collection(dataset)}
+        return Collection(partial(self.fetch, url=url), ingest, values, self._options)
 
     def collection(self, dataset: Dataset) -> str:
         """Return the name of the collection that holds a dataset's documents in the system."""
@@ -478,46 +424,41 @@ class Server:
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Upload the documents if requested; else record which files the server has, or only the corpus size."""
-        documents = self.documents(self.collection(dataset)) if self._options.ingest else None
+        documents = self.documents(dataset) if self._options.ingest else None
         if documents is None:
             return count_only(dataset, self._options)
         done = documents.bring_in(dataset)
-        asked = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
-        return done.model_copy(update={"notes": asked})
+        notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
+        return done.model_copy(update={"notes": notes})
 
     def forget(self, dataset: Dataset) -> None:
         """Delete the dataset's documents from the server."""
-        documents = self.documents(self.collection(dataset))
-        if documents is not None:
+        if documents := self.documents(dataset):
             documents.remove(dataset)
 
     # ---------------------------------------------------------------- requests
 
-    @contextmanager
     def _send(
-        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str = "", **given: Any
-    ) -> Iterator[Response]:
-        """Send a request and yield a successful response; an HTTP error is raised with the path that failed."""
-        base = (url or self.url).rstrip("/") if path else url or self.url
+        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str, **given: Any
+    ) -> tuple[str, bytes]:
+        """Return the content type and the body of a response; an HTTP error is raised with the path that failed."""
+        base = url.rstrip("/") if path else url
         version = re.match(r"/v\d+(?=/)", path)  # not repeated: …/v1 and /v1/x
         address = base + (path[version.end() :] if version and base.endswith(version[0]) else path)
         try:
             with self.client.send(method, address, body, deadline=deadline, **given) as response:
                 response.check()
-                yield response
+                return response.kind, response.read()
         except HttpError as error:
             named = path.partition("?")[0]
             if named and error.status is not None and not str(error).startswith(named):
                 error.args = (f"{named}: {error}",)
             raise
 
-    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
+    def fetch(self, path: str, body: Any = None, **given: Any) -> Any:
         """Send a request and return the reply's JSON; None if the reply is empty."""
-        with self._send(path, body, deadline=deadline, method=method, **given) as response:
-            data = response.read()
-        reply = self._parse(data) if data.strip() else None
-        self._check(reply)
-        return reply
+        _, data = self._send(path, body, **given)
+        return self._parse(data) if data.strip() else None
 
 
 def _shorten(body: Any) -> str:
@@ -538,34 +479,25 @@ def _parse_url(address: str) -> httpx.URL:
 # ---------------------------------------------------------------- secrets in settings
 
 
-def _find_secrets(url: str, settings: Any) -> list[str]:
-    """Return the user name, password and query of an address, and the settings whose names mark a secret."""
-    parts = urlsplit(url)
-    return [part for part in (parts.username, parts.password) if part] + [
-        *(value for _, value in parse_qsl(parts.query)),
-        *(inner for key, inner in _walk(settings) if is_secret_name(key) and isinstance(inner, str)),
-    ]
+def _list_secrets(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the values of the settings whose names mark a secret."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _list_secrets(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _list_secrets(inner, name)
+    elif isinstance(value, str) and is_secret_name(name):
+        yield value
 
 
-def _walk(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping | list):
-        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield str(key), inner
-            yield from _walk(inner)
-
-
-def hide_secrets(value: Any) -> Any:
+def hide_secrets(value: Any, name: str = "") -> Any:
     """Return settings with their secrets hidden, and addresses without password and query."""
     if isinstance(value, Mapping):
         # a header is given by the name of the variable that holds its value
-        return {
-            key: inner
-            if key == "header"
-            else HIDDEN
-            if is_secret_name(str(key)) and isinstance(inner, str)
-            else hide_secrets(inner)
-            for key, inner in value.items()
-        }
+        return {key: inner if key == "header" else hide_secrets(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [hide_secrets(inner) for inner in value]
+        return [hide_secrets(inner, name) for inner in value]
+    if isinstance(value, str) and is_secret_name(name):
+        return HIDDEN
     return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -29,6 +29,10 @@ from exhibit.schemas.errors import ToolkitError
 
 _MIN_COPIED = 3
 """A file is taken for a copy of the bundle when at least this many answers, and all of them, are the expected ones."""
+_MIN_CONTAINED_WORDS = 4
+"""A question of at least this many words is found inside a prompt; a shorter one may be part of another question."""
+
+Row = Mapping[str, Any]
 
 
 def open(argument: str | None, options: TargetOptions) -> "Predictions":
@@ -42,47 +46,46 @@ class Predictions:
     """A target whose replies are the rows of a file; a question without a row fails, and is not scored as wrong."""
 
     exact = False
+    prompts = False
+    """Whether the question of a row may be a prompt that contains the question of the bundle."""
 
     def __init__(self, path: Path, options: TargetOptions) -> None:
         self.name = f"predictions:{path.name}"
         self._path, self._options = path, options
-        self._rows = read_rows(path)
-        _check_rows(path, self._rows)
-        self._numbers: dict[tuple[str | None, str | None, str | None], int] = {}
-        """The number of the row of a dataset, id and question; parts that the row does not give are None."""
-        self._repeated: set[str] = set()
-        """Questions that several rows have."""
-        for number, row in enumerate(self._rows):
-            question, id = question_of(row), id_of(row)
-            first = self._numbers.setdefault((row.get("dataset"), id, question), number)
-            if first != number and id is not None:
-                raise ToolkitError(f"{path}: rows {first + 1} and {number + 1} are both for {id!r}; remove one of them")
-            if question is not None:  # for rows whose ids have another numbering
-                first = self._numbers.setdefault((row.get("dataset"), None, question), number)
-                self._repeated |= {question} if first != number else set()
+        self._rows: Sequence[Row] = self._read()
+        self._matched: dict[str, dict[int | str, int]] = {}
+        """By dataset and the id of a question, the number of its row."""
+
+    def _read(self) -> Sequence[Row]:
+        rows = read_rows(self._path)
+        _check_rows(self._path, rows)
+        return rows
+
+    def match(self, dataset: Dataset) -> dict[int | str, int]:
+        """Return the number of the row of each question that has one."""
+        if dataset.name not in self._matched:
+            self._matched[dataset.name] = match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
+        return self._matched[dataset.name]
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the file is read, and on the number of questions without a row.
 
         Raise an error if no row fits the dataset, or if the rows are copies of the bundle's with its expected answers.
         """
-        rows = [(case, row) for case in cases if (row := self._find_row(dataset.name, case)) is not None]
         where = f"{self._path.name}: "
-        self._check_seal(dataset)
+        sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
+        if sealed and dataset.digests.get(INFO) not in sealed:
+            raise ToolkitError(
+                f"{where}answers the questions of another version of {dataset.name}; ask for the questions again: "
+                f"exhibit export {dataset.root} --to questions"
+            )
+        matched = self.match(dataset)
+        rows = [(case, self._rows[matched[case.id]]) for case in cases if case.id in matched]
         if not rows:
             raise ToolkitError(
                 f"{where}no row answers a question of {dataset.name}, such as question {cases[0].id!r} "
                 f"({cases[0].question:.80}); is the file for another bundle?"
             )
-        questions = Counter(normalise_question(case.question) for case in dataset.cases)
-        for case, _ in rows:
-            question = normalise_question(case.question)
-            repeated = question in self._repeated or questions[question] > 1
-            if repeated and self._find_row(dataset.name, case, by_id=True) is None:
-                raise ToolkitError(
-                    f"{where}a question occurs twice ({question:.80}), and the rows have no matching ids: give "
-                    "each row the id of train.json"
-                )
         if len(rows) >= _MIN_COPIED and all(_is_copied(case, row) for case, row in rows):
             raise ToolkitError(
                 f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
@@ -93,40 +96,27 @@ class Predictions:
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
         return notes
 
-    def _check_seal(self, dataset: Dataset) -> None:
-        """Raise an error if the file answers the questions of another version of the bundle (`--to questions`)."""
-        sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
-        if sealed and dataset.digests.get(INFO) not in sealed:
-            raise ToolkitError(
-                f"{self._path.name}: answers the questions of another version of {dataset.name}; ask for the questions "
-                f"again: exhibit export {dataset.root} --to questions"
-            )
-
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Return the size of the dataset's corpus: the replies are already in a file."""
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield the replies in the order of the cases; a case without a row gets a reply with an error."""
+        matched = self.match(dataset)
         for position, case in enumerate(cases):
             reply = Reply(error=f"no prediction in {self._path.name}")
-            if (row := self._find_row(dataset.name, case)) is not None:
-                reply = replies.read_reply(row, dataset.documents.named)
-                reply = replace(reply, error=f"{self._path.name}: {reply.error}" if reply.error else "")
+            if case.id in matched:
+                reply = self.read_reply(self._rows[matched[case.id]], dataset)
             yield NumberedReply(position, reply)
 
-    def _find_row(self, dataset: str, case: Case, *, by_id: bool = False) -> dict[str, Any] | None:
-        """Return the row of a question; None if it has none."""
-        id, question = str(case.id), normalise_question(case.question)
-        for named in (dataset, None):
-            for key in ((named, id, question), (named, id, None), *(() if by_id else ((named, None, question),))):
-                if key in self._numbers:
-                    return self._rows[self._numbers[key]]
-        return None
+    def read_reply(self, row: Row, dataset: Dataset) -> Reply:
+        """Return the reply in a row; an error is given with the name of the file."""
+        reply = replies.read_reply(row, dataset.documents.named)
+        return replace(reply, error=f"{self._path.name}: {reply.error}") if reply.error else reply
 
 
-def _check_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Raise an error if no row is a reply, or if the rows are questions with expected answers."""
+def _check_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Raise an error if no row is a reply, if two are for one id, or if they are questions with expected answers."""
     known = [parts for row in rows if (parts := replies.find_parts(row)).answer or parts.passages]
     ours = {"passages", "retrieved_passages", "reply", "generated_answer", "response"}
     if known and all("is_impossible" in parts.raw and not ours & parts.raw.keys() for parts in known):
@@ -138,9 +128,14 @@ def _check_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             f"{path}: not recognised as replies: {replies.describe(rows[0]) if rows else 'no rows'}; a row must be "
             f'like {{"id" or "question", "answer", "passages": […]}}'
         )
+    numbers: dict[Any, int] = {}
+    for number, row in enumerate(rows, 1):
+        key = row.get("dataset"), id_of(row), question_of(row)
+        if key[1] is not None and (first := numbers.setdefault(key, number)) != number:
+            raise ToolkitError(f"{path}: rows {first} and {number} are both for {key[1]!r}; remove one of them")
 
 
-def _is_copied(case: Case, row: Mapping[str, Any]) -> bool:
+def _is_copied(case: Case, row: Row) -> bool:
     """Return whether a row's `answer` is the expected answer and its `contexts` are the gold passages."""
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
@@ -149,21 +144,63 @@ def _is_copied(case: Case, row: Mapping[str, Any]) -> bool:
     return texts == [gold.text or "" for gold in case.gold] and any(isinstance(item, Mapping) for item in contexts)
 
 
-def question_of(row: Mapping[str, Any]) -> str | None:
-    """Return the text of the question in a row; None if the row has no question."""
+# ---------------------------------------------------------------- the questions of rows
+
+
+def match_rows(
+    rows: Sequence[Row], cases: Sequence[Case], dataset: str, *, prompts: bool = False
+) -> dict[int | str, int]:
+    """Return the number of the row of each question, by the question's id.
+
+    A row is matched by id, unless it has another question; then by the text of its question. Rows that name the dataset
+    come first. A text that several questions or rows have raises an error; with `prompts`, questions that occur twice
+    are not matched, of several rows the first counts, and a prompt is matched to the longest question that it contains.
+    """
+    ids = {str(case.id): case for case in cases}
+    texts = Counter(normalise_question(case.question) for case in cases)
+    by_text = {normalise_question(case.question): case for case in cases}
+    long = [text for text in texts if len(text.split()) >= _MIN_CONTAINED_WORDS] if prompts else []
+    long.sort(key=len, reverse=True)
+    numbers = [number for number, row in enumerate(rows) if row.get("dataset") in (dataset, None)]
+    numbers.sort(key=lambda number: rows[number].get("dataset") is None)
+    matched: dict[int | str, int] = {}
+    for number in numbers:
+        case = ids.get(id_of(rows[number]) or "")
+        if case is not None and question_of(rows[number]) in (None, normalise_question(case.question)):
+            matched.setdefault(case.id, number)
+    by_id = set(matched)
+    for number in numbers:
+        text = question_of(rows[number]) or ""
+        if text not in texts:
+            text = next((question for question in long if question in text), "")
+        case = by_text.get(text)
+        if case is None or case.id in by_id:
+            continue
+        if texts[text] == 1 and case.id not in matched:
+            matched[case.id] = number
+        elif not prompts:
+            raise ToolkitError(
+                f"a question occurs twice ({text:.80}), and the rows have no matching ids: give each row the id of "
+                "train.json"
+            )
+    return matched
+
+
+def question_of(row: Row) -> str | None:
+    """Return the text of the question in a row, normalised; None if the row has no question."""
     question = replies.first_of(row, "question", str)
     return None if question is None else normalise_question(question)
 
 
-def id_of(row: Mapping[str, Any]) -> str | None:
+def id_of(row: Row) -> str | None:
     """Return the id of the question in a row; None if the row has no id."""
     id = replies.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
     return None if id is None else str(id)
 
 
 def normalise_question(question: str) -> str:
-    """Return a question with its white space normalised, for comparison."""
-    return " ".join(question.split())
+    """Return a question in small letters with its white space normalised, for comparison."""
+    return " ".join(question.split()).casefold()
 
 
 # ---------------------------------------------------------------- the file
@@ -171,25 +208,26 @@ def normalise_question(question: str) -> str:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a file of replies, one for each question."""
-    if path.suffix.lower() in (".csv", ".tsv"):
-        rows = _parse_csv(read_text(path).removeprefix("\ufeff"))
-    else:
-        data = read_text(path).encode("utf-8", "surrogatepass")
-        rows = [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
+    rows = read_table(path)
     bad = next((number for number, row in enumerate(rows) if id_of(row) is None and question_of(row) is None), None)
     if bad is not None:
         raise ToolkitError(f"{path}: row {bad} has neither an id nor a question; add one of them")
     return rows
 
 
-def _parse_csv(text: str) -> list[dict[str, Any]]:
+def read_table(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table in JSON, JSONL, CSV or Parquet; cells of a CSV with lists or objects are parsed."""
+    text = "" if path.suffix.lower() == ".parquet" else read_text(path).removeprefix("\ufeff")
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        data = text.encode("utf-8", "surrogatepass")
+        return [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
     csv.field_size_limit(1 << 24)
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    return [{key: parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+    return [{key: _parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
 
 
-def parse_cell(text: str) -> Any:
+def _parse_cell(text: str) -> Any:
     """Return the value of a CSV cell: parsed if it is a JSON or Python list or object with passages, else the text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):

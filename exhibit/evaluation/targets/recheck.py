@@ -4,7 +4,6 @@ The rows are matched to the questions of the bundle by text. Answers and passage
 and what the tool reported is set beside it, over the tool's questions and over all questions of the bundle.
 """
 
-import csv
 import io
 import json
 import math
@@ -12,19 +11,17 @@ import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.records import write_json
-from exhibit.evaluation.replies import find_list, find_text, read_number, read_reply
-from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, count_only
-from exhibit.evaluation.targets.predictions import normalise_question, parse_cell
+from exhibit.evaluation.replies import find_list, find_text, read_number, search
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets.predictions import Predictions, Row, read_table
 from exhibit.evidence import Document, is_readable, locate
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS, TRAIN, load_json, read_text
@@ -34,125 +31,36 @@ from exhibit.storage.atomic import list_files, replace_folder
 ACCOUNT = "recheck.json"
 """The file of a run's folder with what the other tool reported, and the rows that match no question."""
 _MAX_LISTED = 5  # unmatched rows that the terminal shows; the file lists all
-_MIN_CONTAINED_WORDS = 4
-"""A question of at least this many words is found inside a prompt; a shorter one may be part of another question."""
+_MAX_MEMBER_BYTES = 256 << 20  # of a sample in Inspect's archive
 
-_QUESTIONS = (
-    "user_input", "question", "input.question", "inputs.question", "input.query", "inputs.query", "vars.question",
-    "vars.query", "query", "inputs.input", "input.input", "input",
-)  # fmt: skip
-_ANSWERS = (
-    "response", "output.answer", "outputs.answer", "answer", "actualOutput", "actual_output", "output.completion",
-    "response.output.answer", "response.output", "output.output", "outputs.output", "outputs.response", "output",
-    "outputs",
-)  # fmt: skip
-_PASSAGES = (
-    "retrieved_contexts", "contexts", "retrievalContext", "retrieval_context", "output.contexts", "outputs.contexts",
-    "output.sources", "outputs.sources", "outputs.documents", "metadata.contexts", "metadata.retrieved_contexts",
-    "response.output.contexts", "response.metadata.contexts", "vars.contexts", "vars.context",
-)  # fmt: skip
-_REFERENCES = (
-    "reference", "ground_truth", "reference_outputs.answer", "referenceOutputs.answer", "expectedOutput",
-    "expected_output.answer", "expected_output", "reference_outputs", "vars.reference", "vars.expected", "target",
-)  # fmt: skip
-_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Inspect's marks: correct, partly correct, incorrect, no answer."""
-_FEEDBACK = ("feedback.", "score.", "scores.")
-"""The beginnings of the columns in which tables of LangSmith and Langfuse have marks."""
-_MAX_MEMBER_BYTES = 256 << 20
-
-Record = Mapping[str, Any]
+Scored = Sequence[tuple[Row, Mapping[str, Any]]]
+"""The records of a tool's file, each with its marks by the name of the metric."""
 
 
-@dataclass(frozen=True)
-class FinishedRow:
-    """What a run has of one question."""
+class FinishedRun(NamedTuple):
+    """A finished run: the tool that made it, and its rows.
 
-    question: str
-    answer: str | None
-    passages: Any
-    reference: str | None
-    golds: Any
-    """The passages with the answer, where the run has them."""
-    scores: Mapping[str, float]
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A finished run: the tool that made it, and its rows."""
+    A row has the fields `question`, `answer`, `passages`, `reference`, `golds`, `error` and `scores`.
+    """
 
     tool: str
-    rows: tuple[FinishedRow, ...]
+    rows: list[Row]
 
     def list_scores(self) -> list[str]:
         """Return the names of the reported metrics, that of the most questions first."""
-        names = list(dict.fromkeys(name for row in self.rows for name in row.scores))
-        return sorted(names, key=lambda name: -sum(name in row.scores for row in self.rows))
+        return [name for name, _ in Counter(name for row in self.rows for name in row["scores"]).most_common()]
 
 
 def read_finished_run(path: Path) -> FinishedRun:
     """Return the run in a file; raise ToolkitError if no known tool writes such files."""
     content = _read_content(path)
-    for tool, (list_records, find_scores) in _TOOLS.items():
-        records = list_records(content)
-        if records is not None:
-            rows = [row for record in records if (row := _make_row(record, find_scores)) is not None]
-            if rows:
-                return FinishedRun(tool, tuple(rows))
+    for tool, read in _TOOLS.items():
+        if rows := [row for record, scores in read(content) if (row := _make_row(record, scores))["question"]]:
+            return FinishedRun(tool, rows)
     raise ToolkitError(
         f"{path}: not recognised as a finished run of ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith; a "
         "file with a question and an answer per row is evaluated with --target predictions:FILE"
     )
-
-
-def _make_row(record: Record, find_scores: Callable[[Record], Mapping[str, Any]]) -> FinishedRow | None:
-    question = _find_question(record)
-    if question is None:
-        return None
-    error = record.get("error")
-    scores = {name: mark for name, value in find_scores(record).items() if (mark := _read_mark(value)) is not None}
-    return FinishedRow(
-        question=question,
-        answer=_find_answer(record),
-        passages=find_list(_PASSAGES, record),
-        reference=find_text(_REFERENCES, record),
-        golds=find_list(("reference_contexts", "context"), record),
-        scores=scores,
-        error=str(error.get("message", error)) if isinstance(error, Mapping) else str(error or ""),
-    )
-
-
-def _find_question(record: Record) -> str | None:
-    messages = record.get("input")
-    if isinstance(messages, list):  # a chat: the last message of the user
-        texts = [m.get("content") for m in messages if isinstance(m, Mapping) and m.get("role") == "user"]
-        return next((text for text in reversed(texts) if isinstance(text, str)), None)
-    vars = record.get("vars")
-    if isinstance(vars, Mapping) and len(vars) == 1:
-        return str(next(iter(vars.values())))
-    return find_text(_QUESTIONS, record)
-
-
-def _find_answer(record: Record) -> str | None:
-    answer = find_text(_ANSWERS, record)
-    choices = find_list(("output.choices",), record)
-    if answer is None and isinstance(choices, list):
-        answer = find_text(("message.content", "message.content[?type=='text'].text | [0]"), choices[0])
-    return answer
-
-
-def _read_mark(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return float(value)
-    if isinstance(value, str):
-        if value in _LETTERS:
-            return _LETTERS[value]
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    return read_number(value) if not isinstance(value, float) or math.isfinite(value) else None
 
 
 # ---------------------------------------------------------------- the target
@@ -165,90 +73,53 @@ def open(argument: str | None, options: TargetOptions) -> "Recheck":
     return Recheck(Path(argument), options)
 
 
-class Recheck:
+class Recheck(Predictions):
     """A target whose replies are those of another tool's finished run; a question without a row fails."""
 
-    exact = False
+    prompts = True
 
-    def __init__(self, path: Path, options: TargetOptions) -> None:
-        self.name = f"recheck:{path.name}"
-        self._path, self._options = path, options
-        self._run = read_finished_run(path)
-        self._matched: dict[str, dict[int, int]] = {}
-        """By dataset, the number of the row of each case by the case's position."""
+    def _read(self) -> Sequence[Row]:
+        self._tool, rows = run = read_finished_run(self._path)
+        self._scores = run.list_scores()
+        self.name = f"recheck:{self._path.name}"
+        return rows
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return a note on what the file holds; raise an error if it answers no question of the dataset."""
-        if not self._match(dataset):
+        held = f"{self._tool}, {len(self._rows)} rows"
+        if not self.match(dataset):
             raise ToolkitError(
-                f"{self._path}: a run of {self._run.tool} with {len(self._run.rows)} rows, and none has a question of "
-                f"{dataset.name}, such as {cases[0].question:.80}; is the file for another bundle?"
+                f"{self._path}: a run of {held}, and none has a question of {dataset.name}, such as "
+                f"{cases[0].question:.80}; is the file for another bundle?"
             )
-        with_passages = sum(bool(row.passages) for row in self._run.rows)
-        return [f"{self._path.name}: {self._run.tool}, {len(self._run.rows)} rows, {with_passages} with passages"]
+        return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
-    def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return the size of the dataset's corpus: the replies are already in a file."""
-        return count_only(dataset, self._options)
-
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield the replies in the order of the cases; a case without a row gets a reply with an error."""
-        by_id = {dataset.cases[at].id: row for at, row in self._match(dataset).items()}
-        for position, case in enumerate(cases):
-            reply = Reply(error=f"not in the run {self._path.name}")
-            if case.id in by_id:
-                row = self._run.rows[by_id[case.id]]
-                fields = {"answer": row.answer, "passages": row.passages, "error": row.error}
-                reply = read_reply(fields, dataset.documents.named)
-                # an empty answer is an answer of the run, and its refusal
-                empty = row.answer is None and not row.passages and not row.error
-                reply = replace(reply, answer="", error="") if empty else reply
-            yield NumberedReply(position, reply)
-
-    def _match(self, dataset: Dataset) -> dict[int, int]:
-        if dataset.name not in self._matched:
-            self._matched[dataset.name] = match_rows(self._run.rows, [case.question for case in dataset.cases])
-        return self._matched[dataset.name]
+    def read_reply(self, row: Row, dataset: Dataset) -> Reply:
+        """Return the reply in a row; an empty answer is an answer of the run, and its refusal."""
+        if row["answer"] is None and not row["passages"] and not row["error"]:
+            return Reply(answer="")
+        return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
 
     def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
         """Write what the tool reported, over its own questions and over all, and the rows that match no question."""
-        matched = Counter(row for dataset in datasets for row in self._match(dataset).values())
+        matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
         questions = sum(len(dataset.cases) for dataset in datasets)
         reported = []
-        for name in self._run.list_scores():
-            marks = [row.scores[name] for row in self._run.rows if name in row.scores]
-            credited = sum(self._run.rows[row].scores.get(name, 0.0) * count for row, count in matched.items())
+        for name in self._scores:
+            marks = [row["scores"][name] for row in self._rows if name in row["scores"]]
+            credited = sum(self._rows[number]["scores"].get(name, 0.0) * count for number, count in matched.items())
             mean = math.fsum(marks) / len(marks)
             reported.append({"name": name, "mean": mean, "rows": len(marks), "over_all": credited / questions})
         account = {
-            "tool": self._run.tool,
+            "tool": self._tool,
             "file": self._path.name,
-            "rows": len(self._run.rows),
+            "rows": len(self._rows),
             "questions": questions,
             "matched": matched.total(),
             "reported": reported,
-            "unmatched": [row.question for number, row in enumerate(self._run.rows) if number not in matched],
+            "unmatched": [row["question"] for number, row in enumerate(self._rows) if number not in matched],
         }
         write_json(folder / ACCOUNT, account)
-
-
-def match_rows(rows: Sequence[FinishedRow], questions: Sequence[str]) -> dict[int, int]:
-    """Return the number of the row of each question by the question's position.
-
-    A row is matched by the same text, else by the longest question that its prompt contains. Questions that occur twice
-    in the bundle cannot be told apart and are not matched; of several rows with one question the first counts.
-    """
-    texts = [normalise_question(question).casefold() for question in questions]
-    repeated = {text for text, count in Counter(texts).items() if count > 1}
-    positions = {text: position for position, text in enumerate(texts) if text not in repeated}
-    contained = sorted((t for t in positions if len(t.split()) >= _MIN_CONTAINED_WORDS), key=len, reverse=True)
-    matched: dict[int, int] = {}
-    for number, row in enumerate(rows):
-        prompt = normalise_question(row.question).casefold()
-        text = prompt if prompt in positions or prompt in repeated else next((t for t in contained if t in prompt), "")
-        if text in positions:
-            matched.setdefault(positions[text], number)
-    return matched
 
 
 def describe_account(folder: Path) -> list[str]:
@@ -256,17 +127,17 @@ def describe_account(folder: Path) -> list[str]:
     if not (folder / ACCOUNT).is_file():
         return []
     account = load_json(folder / ACCOUNT)
-    questions, missing = account["questions"], account["questions"] - account["matched"]
-    absent = f"{missing:,} of the bundle's {questions:,} are not in the run" if missing else ""
-    lines = []
-    for number, one in enumerate(account["reported"]):
-        parts = [f"{account['tool']} reported {one['name']} {one['mean']:.2f} over {one['rows']:,} questions"]
-        parts += [absent] if absent and not number else []
-        parts += [f"on all {questions:,}: {one['over_all']:.2f}"]
-        lines.append("; ".join(parts))
-    if not lines:
-        lines.append(f"{account['tool']} reported no score{f'; {absent}' if absent else ''}")
-    if unmatched := account["unmatched"]:
+    tool, questions, unmatched = account["tool"], account["questions"], account["unmatched"]
+    missing = questions - account["matched"]
+    absent = f"; {missing:,} of the bundle's {questions:,} are not in the run" if missing else ""
+    lines = [f"{tool} reported no score{absent}"] if not account["reported"] else []
+    for reported in account["reported"]:
+        lines.append(
+            f"{tool} reported {reported['name']} {reported['mean']:.2f} over {reported['rows']:,} questions{absent}; "
+            f"on all {questions:,}: {reported['over_all']:.2f}"
+        )
+        absent = ""
+    if unmatched:
         listed = "; ".join(f"“{question:.60}”" for question in unmatched[:_MAX_LISTED])
         more = f" and {len(unmatched) - _MAX_LISTED:,} more in {ACCOUNT}" if len(unmatched) > _MAX_LISTED else ""
         rows = "1 row of the run matches" if len(unmatched) == 1 else f"{len(unmatched):,} rows of the run match"
@@ -274,11 +145,14 @@ def describe_account(folder: Path) -> list[str]:
     return lines
 
 
+# ---------------------------------------------------------------- a bundle from the run
+
+
 def make_bundle(path: Path, documents: Path | None) -> Path:
     """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
     if documents is None:
         raise ToolkitError(f"--recheck {path}: name the bundle, or the folder of the documents with --documents")
-    rows = [row for row in read_finished_run(path).rows if row.reference]
+    rows = [row for row in read_finished_run(path).rows if row["reference"]]
     if not rows:
         raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
     found = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
@@ -295,69 +169,101 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
     return out
 
 
-def _make_question(number: int, row: FinishedRow, texts: Mapping[str, Document]) -> Record:
+def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
     """Return a question whose contexts are the run's gold passages, or its reference, where one document has them."""
     contexts = []
-    for quote in row.golds if isinstance(row.golds, list) else [row.reference]:
+    for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
         holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
         contexts += [{"filename": holders[0], "text": quote}] if len(holders) == 1 else []
-    question = {"id": number, "question": row.question, "answer": row.reference, "is_impossible": False}
+    question = {"id": number, "question": row["question"], "answer": row["reference"], "is_impossible": False}
     return {**question, "contexts": contexts}
+
+
+# ---------------------------------------------------------------- rows
+
+_FIELDS = {
+    "question": (
+        "user_input", "question", "input.question", "inputs.question", "input.query", "inputs.query", "vars.question",
+        "vars.query", "query", "inputs.input", "input.input", "input", "input[?role=='user'].content | [-1]",
+        "vars.* | [0]",
+    ),
+    "answer": (
+        "response", "output.answer", "outputs.answer", "answer", "actualOutput", "actual_output", "output.completion",
+        "response.output.answer", "response.output", "output.output", "outputs.output", "outputs.response", "output",
+        "outputs", "output.choices[0].message.content", "output.choices[0].message.content[?type=='text'].text | [0]",
+    ),
+    "reference": (
+        "reference", "ground_truth", "reference_outputs.answer", "referenceOutputs.answer", "expectedOutput",
+        "expected_output.answer", "expected_output", "reference_outputs", "vars.reference", "vars.expected", "target",
+    ),
+    "error": ("error.message", "error"),
+}  # fmt: skip
+_LISTS = {
+    "passages": (
+        "retrieved_contexts", "contexts", "retrievalContext", "retrieval_context", "output.contexts",
+        "outputs.contexts", "output.sources", "outputs.sources", "outputs.documents", "metadata.contexts",
+        "metadata.retrieved_contexts", "response.output.contexts", "response.metadata.contexts", "vars.contexts",
+        "vars.context",
+    ),
+    "golds": ("reference_contexts", "context"),
+}  # fmt: skip
+"""The JMESPaths of a row's fields in the records of all tools; the first with a value counts."""
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's marks: correct, partly correct, incorrect, no answer."""
+
+
+def _make_row(record: Row, scores: Mapping[str, Any]) -> Row:
+    return {
+        **{name: find_text(paths, record) for name, paths in _FIELDS.items()},
+        **{name: find_list(paths, record) for name, paths in _LISTS.items()},
+        "scores": {name: mark for name, value in scores.items() if (mark := _read_mark(value)) is not None},
+    }
+
+
+def _read_mark(value: Any) -> float | None:
+    if isinstance(value, str):
+        try:
+            return _LETTERS[value] if value in _LETTERS else read_number(float(value))
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, bool) else read_number(value)
 
 
 # ---------------------------------------------------------------- the tools
 
 
-def _list_deepeval(content: Any) -> list[Record] | None:
-    return _list_objects(content, "testCases", "test_results")
+def _read_deepeval(content: Any) -> Scored:
+    read = []
+    for record in _list_objects("testCases || test_results", content):
+        marks = _list_objects("metricsData || metrics_data", record)
+        read.append((record, {mark["name"]: mark.get("score") for mark in marks if "name" in mark}))
+    return read
 
 
-def _find_deepeval_scores(record: Record) -> Mapping[str, Any]:
-    metrics = record.get("metricsData") or record.get("metrics_data") or ()
-    return {one["name"]: one.get("score") for one in metrics if isinstance(one, Mapping) and "name" in one}
+def _read_promptfoo(content: Any) -> Scored:
+    records = _list_objects("results.results[?vars]", content)
+    return [(record, {"score": record.get("score"), **(record.get("namedScores") or {})}) for record in records]
 
 
-def _list_promptfoo(content: Any) -> list[Record] | None:
-    results = content.get("results") if isinstance(content, Mapping) else None
-    records = _list_objects(results, "results")
-    return records if records and all("vars" in record for record in records) else None
+def _read_inspect(content: Any) -> Scored:
+    records = _list_objects("samples", content)
+    return [
+        (record, {name: search("value", mark) for name, mark in (record.get("scores") or {}).items()})
+        for record in records
+    ]
 
 
-def _find_promptfoo_scores(record: Record) -> Mapping[str, Any]:
-    named = record.get("namedScores")
-    return {"score": record.get("score"), **(named if isinstance(named, Mapping) else {})}
-
-
-def _list_inspect(content: Any) -> list[Record] | None:
-    return _list_objects(content, "samples")
-
-
-def _find_inspect_scores(record: Record) -> Mapping[str, Any]:
-    scores = record.get("scores") or {}
-    return {name: score.get("value") for name, score in scores.items() if isinstance(score, Mapping)}
-
-
-def _list_table(content: Any) -> list[Record] | None:
-    """Return the records of a table of LangSmith or Langfuse, which has marks in columns such as `feedback.NAME`."""
-    records = _list_records(content)
-    marked = records and any(str(key).startswith((*_FEEDBACK, "scores")) for record in records for key in record)
-    return records if marked else None
-
-
-def _find_table_scores(record: Record) -> Mapping[str, Any]:
-    nested = record.get("scores")
-    marks = dict(nested) if isinstance(nested, Mapping) else {}
-    for key, value in record.items():
-        prefix = next((start for start in _FEEDBACK if key.startswith(start)), None)
-        if prefix:
-            marks[key.removeprefix(prefix)] = value
-    return marks
-
-
-def _list_ragas(content: Any) -> list[Record] | None:
-    records = _list_records(content)
-    asked = records and all("user_input" in record or "question" in record for record in records)
-    return records if asked and any(_find_ragas_scores(record) for record in records or ()) else None
+def _read_table(content: Any) -> Scored:
+    """Return the rows of LangSmith or Langfuse, whose marks are in columns such as `feedback.NAME`."""
+    read = []
+    for record in _list_rows(content):
+        nested = record.get("scores")
+        marks = dict(nested) if isinstance(nested, Mapping) else {}
+        for key, value in record.items():
+            prefix, dot, name = str(key).partition(".")
+            marks |= {name: value} if dot and prefix in ("feedback", "score", "scores") else {}
+        read.append((record, marks))
+    return read if any(marks for _, marks in read) else []
 
 
 _RAGAS_FIELDS = {
@@ -366,80 +272,63 @@ _RAGAS_FIELDS = {
 }  # fmt: skip
 
 
-def _find_ragas_scores(record: Record) -> Mapping[str, Any]:
-    fields = {name: value for name, value in record.items() if name not in _RAGAS_FIELDS}
-    return {name: value for name, value in fields.items() if _read_mark(value) is not None}
+def _read_ragas(content: Any) -> Scored:
+    rows = [row for row in _list_rows(content) if "user_input" in row or "question" in row]
+    read = [(row, {name: value for name, value in row.items() if name not in _RAGAS_FIELDS}) for row in rows]
+    return read if any(_read_mark(value) is not None for _, marks in read for value in marks.values()) else []
 
 
-_TOOLS: dict[str, tuple[Callable[[Any], list[Record] | None], Callable[[Record], Mapping[str, Any]]]] = {
-    "DeepEval": (_list_deepeval, _find_deepeval_scores),
-    "promptfoo": (_list_promptfoo, _find_promptfoo_scores),
-    "Inspect": (_list_inspect, _find_inspect_scores),
-    "Langfuse or LangSmith": (_list_table, _find_table_scores),
-    "ragas": (_list_ragas, _find_ragas_scores),
+_TOOLS: dict[str, Callable[[Any], Scored]] = {
+    "DeepEval": _read_deepeval,
+    "promptfoo": _read_promptfoo,
+    "Inspect": _read_inspect,
+    "Langfuse or LangSmith": _read_table,
+    "ragas": _read_ragas,
 }
 
 
-def _list_objects(content: Any, *names: str) -> list[Record] | None:
-    """Return the list of objects in the first of some fields that has one."""
-    for name in names:
-        value = content.get(name) if isinstance(content, Mapping) else None
-        if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-            return value
-    return None
+def _list_objects(path: str, content: Any) -> list[Row]:
+    """Return the objects of the list at a JMESPath."""
+    found = search(path, content)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
 
 
-def _list_records(content: Any) -> list[Record] | None:
-    """Return the records of a table: a list of objects, or columns as pandas writes them to JSON."""
-    if isinstance(content, list) and content and all(isinstance(item, Mapping) for item in content):
-        return content
-    if isinstance(content, Mapping) and content and all(isinstance(value, Mapping) for value in content.values()):
+def _list_rows(content: Any) -> list[Row]:
+    """Return the rows of a table: a list of objects, or columns as pandas writes them to JSON."""
+    if isinstance(content, Mapping) and all(isinstance(column, Mapping) for column in content.values()):
         numbers = dict.fromkeys(number for column in content.values() for number in column)
         return [{name: column.get(number) for name, column in content.items()} for number in numbers]
-    return None
+    return _list_objects("@", content)
 
 
 # ---------------------------------------------------------------- files
 
 
 def _read_content(path: Path) -> Any:
-    suffix = path.suffix.lower()
     if not path.is_file():
         raise ToolkitError(f"{path}: no such file")
     try:
-        if suffix == ".eval":
+        if path.suffix.lower() == ".eval":
             return {"samples": list(_read_inspect_archive(path))}
-        if suffix == ".parquet":
-            return pq.read_table(path).to_pylist()
-        text = read_text(path).removeprefix("\ufeff")
-        if suffix in (".csv", ".tsv"):
-            return list(_read_csv(text, "\t" if suffix == ".tsv" else ","))
-        if suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        return json.loads(text)
+        if path.suffix.lower() == ".json":
+            return json.loads(read_text(path).removeprefix("\ufeff"))
     except (ValueError, RecursionError, KeyError, pa.ArrowException, zipfile.BadZipFile) as error:
         raise ToolkitError(f"{path}: cannot be read: {error}") from error
+    return [_nest(row) for row in read_table(path)]
 
 
-def _read_csv(text: str, delimiter: str) -> Iterator[Record]:
-    """Yield the rows of a table; cells with JSON or Python values are parsed, and dotted columns nested."""
-    csv.field_size_limit(1 << 24)
-    for row in csv.DictReader(io.StringIO(text), delimiter=delimiter):
-        record: dict[str, Any] = {}
-        for key, cell in row.items():
-            if not key or not cell:
-                continue
-            value = parse_cell(cell)
-            record[key] = value
-            outer, dot, inner = key.partition(".")
-            if dot and outer in ("input", "inputs", "output", "outputs", "reference_outputs", "expected_output"):
-                nested = record.setdefault(outer, {})
-                if isinstance(nested, dict):
-                    nested[inner] = value
-        yield record
+def _nest(row: Row) -> Row:
+    """Return a row of a table in which columns such as `inputs.question` are objects."""
+    nested = dict(row)
+    for key, value in row.items():
+        outer, dot, inner = key.partition(".")
+        if dot and outer in ("input", "inputs", "output", "outputs", "reference_outputs", "expected_output"):
+            before = nested.get(outer)
+            nested[outer] = {**(before if isinstance(before, dict) else {}), inner: value}
+    return nested
 
 
-def _read_inspect_archive(path: Path) -> Iterator[Record]:
+def _read_inspect_archive(path: Path) -> Iterator[Row]:
     """Yield the samples of Inspect's archive, whose members are compressed with deflate or Zstandard."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         members = [member for member in archive.infolist() if member.filename.startswith("samples/")]
