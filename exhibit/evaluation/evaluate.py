@@ -18,7 +18,7 @@ from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
 from exhibit.evaluation.provenance import describe_run, find_changed_data, hash_inputs
 from exhibit.evaluation.records import make_summary_json, write_evaltools, write_json
-from exhibit.evaluation.registers import Client, Register, write_account
+from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.scoring import (
     Failures,
@@ -203,7 +203,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
     given = (settings.config.price_in, settings.config.price_out)
     register = None
     if settings.check_references:
-        register = Register(Client(find_cache_folder() / "officials"), settings.registers_url)
+        register = Register(find_cache_folder() / "officials", settings.registers_url)
     return Options(
         # a cutoff beyond the depth of the ranking would only repeat the last figure
         ks=tuple(k for k in KS if k <= depth) or (depth,),

@@ -9,13 +9,7 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, measure
-from exhibit.evaluation.registers import (
-    Client,
-    Register,
-    find_case_path,
-    instrument_path,
-    list_provision_paths,
-)
+from exhibit.evaluation.registers import Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
 from tests.evaluation import registers as loopback
 
@@ -40,13 +34,9 @@ class Clock:
         self.now += seconds
 
 
-def client(tmp_path, clock=None, **options) -> Client:
-    clock = clock or Clock()
-    return Client(tmp_path / "kept", pause=clock.pause, clock=clock, **options)
-
-
 def register(tmp_path, registers, clock=None) -> Register:
-    return Register(client(tmp_path, clock), registers.url)
+    clock = clock or Clock()
+    return Register(tmp_path / "kept", registers.url, pause=clock.pause, clock=clock)
 
 
 def only(text: str) -> Reference:
@@ -101,9 +91,9 @@ def test_register_paths_are_built_from_reference():
     assert find_case_path(only("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
     assert find_case_path(only("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
     assert find_case_path(only("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
-    assert instrument_path("eu directive 1995/46") == "eudr/1995/46"
-    assert instrument_path("nisr 2006/261") == "nisr/2006/261"
-    assert instrument_path("limitation act 1980") is None
+    assert find_instrument_path("eu directive 1995/46") == "eudr/1995/46"
+    assert find_instrument_path("nisr 2006/261") == "nisr/2006/261"
+    assert find_instrument_path("limitation act 1980") == ""
     assert list_provision_paths(only("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
     assert list_provision_paths(only("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
     assert list_provision_paths(only("paragraph 6 of Schedule 18 to the Housing Act 1985")) == [
@@ -131,7 +121,7 @@ def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, register
     assert register(tmp_path, registers).check(reference).outcome == "found"
 
 
-def test_client_pauses_between_requests_and_sends_user_agent(tmp_path, registers):
+def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registers):
     clock = Clock()
     register(tmp_path, registers, clock).check(only("section 33 of the Limitation Act 1980"))
     # robots.txt, the title, the identifier, the section
@@ -147,7 +137,7 @@ def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers,
     assert registers.asked.count("/uksc/2021/1/data.xml") == 4
 
 
-def test_client_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
+def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
     clock = Clock()
     registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
     checked = register(tmp_path, registers, clock).check(only("[2021] UKSC 1"))
@@ -157,14 +147,14 @@ def test_client_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
     assert 7 in clock.pauses
 
 
-def test_client_waits_as_long_as_busy_register_asks(tmp_path, registers):
+def test_register_waits_as_long_as_busy_register_asks(tmp_path, registers):
     clock = Clock()
     registers.busy = 1
     assert register(tmp_path, registers, clock).check(only("[2021] UKSC 1")).outcome == "found"
     assert clock.pauses[-1] == pytest.approx(3, abs=0.1)
 
 
-def test_client_rejects_reply_over_size_limit(tmp_path, registers, monkeypatch):
+def test_register_rejects_reply_over_size_limit(tmp_path, registers, monkeypatch):
     monkeypatch.setattr("exhibit.evaluation.registers._LARGEST", 100)
     monkeypatch.setattr(loopback, "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
     checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
