@@ -10,24 +10,7 @@ from exhibit.law.refusals import is_refusal
 
 LABELS = "labels.json"
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
-_YES, _NO = frozenset({"entailment", "yes", "true"}), frozenset({"contradiction", "no", "false"})
-_ASKS_LIMIT = re.compile(r"\bnothing but\b|\bonly\b|\ball\b.*\bmust\b", re.I)
-_ASKS_LEAVE = re.compile(r"\b(?:let|allow|permit)s?\b", re.I)
-_LIMIT = re.compile(r"\b(?:only|solely|exclusively|marked|identified|designated|labell?ed|confirmed)\b", re.I)
-_OPEN = re.compile(
-    r"\bwhether or not\b|\bwithout limitation\b|\bincluding but not\b|\bneed not\b|\bregardless\b"
-    r"|\b(?:any(?: and all)?|all) information\b",
-    re.I,
-)
-_BAN = re.compile(
-    r"\b(?:shall|may|must|will|agrees?|is) not\b"
-    r"|\bnot (?:to )?(?:disclose|copy|retain|make|reproduce|keep|reveal|share)"
-    r"|\bno copies\b|\bnor\b|\bwithout retaining\b|\ball copies\b|\bwithout\b[^.]{0,40}\bconsent\b",
-    re.I,
-)
-_LEAVE = re.compile(
-    r"\b(?:may|except|unless|other than|permitted|provided that|save|to those|who need|need to know)\b", re.I
-)
+_YES = frozenset({"entailment", "yes", "true"})
 
 Chosen = tuple[str, str, str]
 """The subject of a question, its label, and the label that the reply chose; empty where it chose none."""
@@ -36,38 +19,30 @@ Chosen = tuple[str, str, str]
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the first label that a reply names; for a refusal, the label that means "not mentioned"."""
     text = _normalise_label(answer)
-    places = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
-    named = [choice for choice in choices if places[choice] >= 0]
+    offsets = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
+    named = [choice for choice in choices if offsets[choice] >= 0]
     if named:
-        return min(named, key=lambda choice: places[choice])
+        return min(named, key=lambda choice: offsets[choice])
     return _find_nothing_label(choices) if is_refusal(answer) else None
 
 
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that the answer and the passages suggest, chosen without a language model."""
+    """Return the label that the passages suggest, chosen without a language model.
+
+    A refusal is "not mentioned", and an answer is "yes" where that is a label: whether it means "no" is not judged.
+    Of other labels, the reranker chooses one, or the words that the label shares with the answer.
+    """
     nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
         return nothing
-    rest = [choice for choice in case.choices if choice != nothing]
-    yes, no = (next((choice for choice in rest if _normalise_label(choice) in words), None) for words in (_YES, _NO))
-    if yes and no and len(rest) == 2:
-        return no if contradicts(without_choices(case), answer) else yes
+    left = [choice for choice in case.choices if choice != nothing]
+    if yes := next((choice for choice in left if _normalise_label(choice) in _YES), None):
+        return yes
     if score is not None and passages:
-        best = {choice: max(score(f"{without_choices(case)} {choice}", passages)) for choice in rest}
-    else:
-        there = set(_normalise_label(answer).split())
-        best = {
-            choice: len(there & set(_normalise_label(choice).split())) / len(_normalise_label(choice).split())
-            for choice in rest
-        }
-    return max(rest, key=lambda choice: best[choice])
-
-
-def contradicts(question: str, evidence: str) -> bool:
-    """Return whether the evidence means "no" to a question."""
-    if _ASKS_LIMIT.search(question):
-        return bool(_OPEN.search(evidence)) or not _LIMIT.search(evidence)
-    return bool(_ASKS_LEAVE.search(question) and _BAN.search(evidence) and not _LEAVE.search(evidence))
+        return max(left, key=lambda choice: max(score(f"{without_choices(case)} {choice}", passages)))
+    there = set(_normalise_label(answer).split())
+    words = {choice: _normalise_label(choice).split() for choice in left}
+    return max(left, key=lambda choice: len(there & set(words[choice])) / len(words[choice]))
 
 
 def _find_nothing_label(choices: Sequence[str]) -> str | None:
@@ -81,17 +56,18 @@ def _normalise_label(text: str) -> str:
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
     """Compare the labels that a system chose with the right labels; return the metrics by name."""
-    pairs = Counter((label, choice) for _, label, choice in made)
-    labels = sorted({label for _, label, _ in made})
-    by: dict[str, dict[str, dict[str, int]]] = {}
+    right, chosen, hits = Counter[str](), Counter[str](), Counter[str]()
+    by: dict[str, dict[str, Counter[str]]] = {}
     for about, label, choice in made:
-        row = by.setdefault(about, {}).setdefault(label, {})
-        row[choice or "none"] = row.get(choice or "none", 0) + 1
+        by.setdefault(about, {}).setdefault(label, Counter())[choice or "none"] += 1
+        right[label] += 1
+        chosen[choice] += 1
+        hits[label] += label == choice
     return {
         "questions": len(made),
-        "accuracy": sum(label == choice for _, label, choice in made) / len(made),
-        "majority": max(Counter(label for _, label, _ in made).values()) / len(made),
-        "macro_f1": sum(_compute_f1(label, pairs) for label in labels) / len(labels),
+        "accuracy": hits.total() / len(made),
+        "majority": max(right.values()) / len(made),
+        "macro_f1": sum(2 * hits[label] / (right[label] + chosen[label]) for label in right) / len(right),
         "confusion": by,
     }
 
@@ -102,10 +78,3 @@ def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
         f"always the commonest label: accuracy {rates['majority']:.3f}"
     )
-
-
-def _compute_f1(label: str, pairs: Counter[tuple[str, str]]) -> float:
-    right = pairs[label, label]
-    given = sum(count for (_, choice), count in pairs.items() if choice == label)
-    true = sum(count for (own, _), count in pairs.items() if own == label)
-    return 2 * right / (given + true) if given + true else 0.0

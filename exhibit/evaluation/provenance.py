@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,13 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, star
         "started": started or datetime.now(UTC).isoformat(timespec="seconds"),
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
-        # not the machine's name, because results are shared
-        "machine": {
-            "system": platform.system(),
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
+        "machine": {  # without its name, because results are shared
+            "system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count(),
             "python": platform.python_version(),
         },
         "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
         "inputs": dict(inputs),
-    }
+    }  # fmt: skip
 
 
 def hash_inputs(target: str) -> dict[str, str]:
@@ -45,13 +43,14 @@ def hash_inputs(target: str) -> dict[str, str]:
 
 def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
     """Return the input files that have changed since a resumed run was started."""
-    now = {f"{dataset.name}/": dict(dataset.digests) for dataset in datasets} | {"": dict(inputs)}
-    then = {**{f"{name}/": files for name, files in before.data.items()}, "": before.inputs}
+    now = {dataset.name: dict(dataset.digests) for dataset in datasets}
+    pairs = [(f"{name}/", then, now.get(name, {})) for name, then in before.data.items() if then]
+    pairs += [("", before.inputs, dict(inputs))] if before.inputs else []
     return [
-        f"{name}{file}"
-        for name, files in then.items()
-        for file in dict.fromkeys([*files, *now.get(name, {})])
-        if files and files.get(file) != now.get(name, {}).get(file)
+        f"{folder}{file}"
+        for folder, then, files in pairs
+        for file in dict.fromkeys([*then, *files])
+        if then.get(file) != files.get(file)
     ]
 
 
@@ -61,12 +60,10 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
         return {"commit": named, "changed_files": None}
     clone = next((parent for parent in (folder, *folder.parents) if is_git_repository(parent)), None)
     commit, changed = None, None
-    try:
+    with suppress(ToolkitError, OSError):
         if clone is not None:
             # a second working tree keeps its commits outside its folder, so only a count is shown
             with open_repository(clone, confined=False) as repository:
                 commit = repository.head
                 changed = count_changes(repository, clone, seconds=_GIT_SECONDS)
-    except (ToolkitError, OSError):
-        pass
     return {"commit": commit, "changed_files": changed}

@@ -121,12 +121,10 @@ def _list_names(names: Sequence[str]) -> str:
 _ENDINGS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm", ".json")
 _PARTS = ("pages", "elements", "content_list", "children", "items", "documents", "result", "data")
 """The JSON fields that contain the elements of a file or of an element."""
-_WORDS = ("md", "markdown", "md_content", "text", "content", "html", "page_content", "latex")
+_WORDS = ("table_body", "text_as_html", "md", "markdown", "md_content", "text", "content", "html", "page_content")
 """The JSON fields that contain the text of an element, in order of preference."""
 _PAGES = {"page_idx": 1, "page_index": 1, "page_number": 0, "page_no": 0, "page": 0}
 """The JSON fields with the page of an element, and what is added so that pages count from 1."""
-_MAX_DEPTH = 40
-"""The deepest nesting of elements that is read; Marker has up to six levels."""
 
 
 def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Document], list[str]]:
@@ -156,63 +154,42 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
 def read_parsed(path: Path, filename: str) -> Document:
     """Return a parsed text as a document, with blanks in place of the markup, and with pages if the file has them."""
     text = read_outside(path, error=SourceError)
-    if path.suffix.lower() != ".json":
-        pages = text.split("\f")
-        return _make_document(
-            filename, [(number if len(pages) > 1 else None, page) for number, page in enumerate(pages, 1)]
-        )
-    try:
-        elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None, 0))
-    except RecursionError:
-        raise SourceError(f"{path}: its elements are nested too deeply") from None
-    if not elements:
-        raise SourceError(f"{path}: contains no text; the fields {', '.join(_WORDS)} were searched")
-    by_page = groupby(elements, key=lambda element: element[0])
-    return _make_document(filename, [(page, "\n\n".join(text for _, text in group)) for page, group in by_page])
+    if path.suffix.lower() == ".json":
+        try:
+            elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None))
+        except RecursionError:
+            raise SourceError(f"{path}: its elements are nested too deeply") from None
+        if not elements:
+            raise SourceError(f"{path}: contains no text; the fields {', '.join(_WORDS)} were searched")
+    else:
+        elements = list(enumerate(text.split("\f"), 1)) if "\f" in text else [(None, text)]
+    parts, pages, start = [], [], 0
+    for number, group in groupby(elements, key=lambda element: element[0]):
+        parts.append("\n\n".join(words for _, words in group))
+        pages += [Page(number, Span(start, start + len(parts[-1])), 0, 0)] if number is not None else []
+        start += len(parts[-1]) + 2
+    whole = len(pages) == len(parts)
+    return Document(filename, blank_markup("\n\n".join(parts)), tuple(pages) if whole else ())
 
 
-def _make_document(filename: str, texts: Sequence[tuple[int | None, str]]) -> Document:
-    """Join texts with their page numbers into one document; it has pages if each text has a number."""
-    if any(number is None for number, _ in texts):
-        return Document(filename, blank_markup("\n\n".join(text for _, text in texts)), ())
-    pages, start = [], 0
-    for number, text in texts:
-        pages.append(Page(number or 1, Span(start, start + len(text)), 0, 0))
-        start += len(text) + 1
-    return Document(filename, blank_markup("\n".join(text for _, text in texts)), tuple(pages))
-
-
-def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[tuple[int | None, str]]:
-    """Yield the page and the text of each element of a parser's JSON, in reading order."""
-    if depth > _MAX_DEPTH:
-        raise RecursionError
-    if isinstance(given, list):
-        for item in given:
-            yield from _list_elements(item, page, depth + 1)
-    elif isinstance(given, str) and given.strip():
+def _list_elements(given: Any, page: int | None) -> Iterator[tuple[int | None, str]]:
+    """Yield the page and the text of each element of a parser's JSON, in reading order; inner elements go first."""
+    if isinstance(given, str) and given.strip():
         yield page, given
+    elif isinstance(given, list):
+        for item in given:
+            yield from _list_elements(item, page)
     elif isinstance(given, Mapping):
         metadata = given.get("metadata")
         fields = {**(metadata if isinstance(metadata, Mapping) else {}), **given}
         page = next((fields[name] + first for name, first in _PAGES.items() if type(fields.get(name)) is int), page)
-        if words := _get_words(fields):
-            yield page, words
-            return
-        for name in _PARTS:
-            if isinstance(given.get(name), list | Mapping):
-                yield from _list_elements(given[name], page, depth + 1)
-
-
-def _get_words(element: Mapping[str, Any]) -> str:
-    """Return the text of an element, for a table with its caption and footnotes; empty if other elements have it."""
-    if isinstance(element.get("table_body"), str):  # MinerU
-        parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))
-        return "\n".join(str(line) for part in parts if part for line in (part if isinstance(part, list) else [part]))
-    if isinstance(element.get("text_as_html"), str):  # Unstructured
-        return str(element["text_as_html"])
-    if any(isinstance(element.get(name), list) and element[name] for name in _PARTS):
-        return ""
-    return next((element[name] for name in _WORDS if isinstance(element.get(name), str) and element[name].strip()), "")
+        parts = [given[name] for name in _PARTS if isinstance(given.get(name), list | Mapping) and given[name]]
+        words = [fields[name] for name in _WORDS if isinstance(fields.get(name), str) and fields[name].strip()]
+        if words and not any(isinstance(part, list) for part in parts):
+            around = [fields.get("table_caption"), words[:1], fields.get("table_footnote")]  # MinerU
+            yield page, "\n".join(str(line) for lines in around if isinstance(lines, list) for line in lines)
+        else:
+            yield from _list_elements(parts, page)
 
 
 # ---------------------------------------------------------------- chunks

@@ -11,7 +11,6 @@ from exhibit.evaluation.cases import with_choices, without_choices
 from exhibit.evaluation.datasets import offers_of
 from exhibit.evaluation.label_choices import (
     choose,
-    contradicts,
     describe_choices,
     describe_labels,
     find_chosen_label,
@@ -74,32 +73,16 @@ def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
     assert told["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 
 
-def test_choose_selects_label_from_refusal_cue_shared_words_or_reranker():
+def test_choose_selects_label_from_refusal_shared_words_or_reranker():
     def score(question, passages):
         return [float(question.endswith("Buyer")) for _ in passages]
 
     assert choose(case(answer="Not found in provided documents", choices=NLI), ["p"], None) == "NotMentioned"
     let = {"question": "Does it let them make copies?", "choices": NLI}
     assert choose(case(answer="They may make copies.", **let), ["p"], None) == "Entailment"
-    assert choose(case(answer="They shall not make copies.", **let), ["p"], None) == "Contradiction"
     sides = {"question": "Who pays?", "choices": ("Buyer", "Seller")}
     assert choose(case(answer="The Seller pays.", **sides), ["p"], None) == "Seller"
     assert choose(case(answer="The Seller pays.", **sides), ["p"], score) == "Buyer"
-
-
-@pytest.mark.parametrize(
-    ("question", "evidence", "no"),
-    [
-        ("Is nothing but technical information confidential?", "any information, technical or commercial", True),
-        ("Is nothing but technical information confidential?", "technical information only", False),
-        ("Does it provide that all information must be marked?", "It need not be marked.", True),
-        ("Does it let them keep copies?", "It shall return all copies.", True),
-        ("Does it let them keep copies?", "It shall return all copies, except one for its files.", False),
-        ("Does it forbid copies?", "It shall not make copies.", False),
-    ],
-)
-def test_contradicts_detects_missing_limits_and_bans(question, evidence, no):
-    assert contradicts(question, evidence) is no
 
 
 def test_ask_label_evaluates_contractnli_labels_with_pipeline(converted, tmp_path, capsys):

@@ -76,7 +76,7 @@ def test_read_parsed_rejects_json_without_text_or_nested_too_deep(tmp_path: Path
     (tmp_path / "ferry.json").write_text('{"version": 3, "pages": []}', encoding="utf-8")
     with pytest.raises(ToolkitError, match="markdown"):
         read_parsed(tmp_path / "ferry.json", "ferry.pdf")
-    (tmp_path / "ferry.json").write_text('{"children": [' * 60 + "]}" * 60, encoding="utf-8")
+    (tmp_path / "ferry.json").write_text('{"children": [' * 480 + "]}" * 480, encoding="utf-8")
     with pytest.raises(ToolkitError, match="too deep"):
         read_parsed(tmp_path / "ferry.json", "ferry.pdf")
 

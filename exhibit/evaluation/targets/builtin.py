@@ -86,16 +86,13 @@ class Builtin:
         folder.parent.mkdir(parents=True, exist_ok=True)
         waiting = f"{folder}: another run is building this index; waiting until it is done"
         with lock_folder(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
-            return self._ingest(dataset, folder)
-
-    def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
-        if self._options.ingest != "fresh" and (folder / MANIFEST).is_file():
-            return self._reuse(dataset, folder)
-        if self._options.ingest == "never":
-            raise BundleError(
-                f"{folder}: no index of {dataset.name} with these settings; remove --ingest never to build it"
-            )
-        return self._build(dataset, folder)
+            if self._options.ingest != "fresh" and (folder / MANIFEST).is_file():
+                return self._reuse(dataset, folder)
+            if self._options.ingest == "never":
+                raise BundleError(
+                    f"{folder}: no index of {dataset.name} with these settings; remove --ingest never to build it"
+                )
+            return self._build(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
         """Return the folder of the dataset's index."""
@@ -150,16 +147,16 @@ class Builtin:
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
         # the choices are for the model only; in a search their words would be noise
         asks = self._pipeline.llm is not None
-        questions = [_join_history(case if asks else replace(case, question=without_choices(case))) for case in cases]
+        questions = [_join_history(case, case.question if asks else without_choices(case)) for case in cases]
         for start in range(0, len(cases), _AT_ONCE):
             replies = self._make_replies(questions[start : start + _AT_ONCE], depth)
             for position, reply in enumerate(replies, start):
-                yield NumberedReply(position, self._add_label(cases[position], reply))
+                case = cases[position]
+                labelled = case.choices and reply.answer is not None and not reply.error and not asks
+                yield NumberedReply(position, self._add_label(case, reply) if labelled else reply)
 
     def _add_label(self, case: Case, reply: Reply) -> Reply:
         """Return the reply with a label at the beginning of its answer; the function `choose` selects the label."""
-        if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
-            return reply
         reranker = self._pipeline.reranker
         passages = [passage.text for passage in reply.read(self._options.config.k)]
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
@@ -174,29 +171,29 @@ class Builtin:
             return [_make_reply(retrieved, seconds=searched) for retrieved in results]
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
-        return [make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
+        return [_make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
 
 
-def _join_history(case: Case) -> str:
+def _join_history(case: Case, question: str) -> str:
     """Return a question with the earlier questions of its conversation: the pipeline has no memory."""
-    return " ".join([*(turn.content for turn in case.history if turn.role == "user"), case.question])
+    return " ".join([*(turn.content for turn in case.history if turn.role == "user"), question])
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
     ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
     chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
     return Reply(
-        passages=tuple(map(_make_passage, list_passages(retrieved))),
+        passages=tuple(map(_make_passage, _list_passages(retrieved))),
         selected=len(retrieved.selected),
         context=tuple(rank for rank in chosen if rank is not None),
         retrieved=None if retrieved.before is None else tuple(map(_make_passage, retrieved.before)),
         cut_by=retrieved.cut_by,
         seconds=seconds,
-        confidence=None if retrieved.confidence is None else round(retrieved.confidence, 6),
+        confidence=_round(retrieved.confidence),
     )
 
 
-def list_passages(retrieved: Retrieved) -> list[Hit]:
+def _list_passages(retrieved: Retrieved) -> list[Hit]:
     """Return the ranked passages, then the text beside them that answers use and that no ranked passage contains."""
     return [*retrieved.ranked, *(hit for hit in retrieved.beside if not _find_rank(hit, retrieved.ranked))]
 
@@ -205,12 +202,16 @@ def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
 
 
-def make_answered_reply(one: Answered, seconds: float) -> Reply:
+def _round(confidence: float | None) -> float | None:
+    return None if confidence is None else round(confidence, 6)
+
+
+def _make_answered_reply(one: Answered, seconds: float) -> Reply:
     """Return the pipeline's answer as a reply in which each citation is the rank of a passage."""
     reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
-    passages = list_passages(one.retrieved)
+    passages = _list_passages(one.retrieved)
     ranks = {source.number: _find_rank(source.hit, passages) or source.number for source in one.context.sources}
     return replace(
         reply,
@@ -218,7 +219,7 @@ def make_answered_reply(one: Answered, seconds: float) -> Reply:
         context=tuple(dict.fromkeys(ranks.values())),
         cut_by="budget" if one.context.left_out else reply.cut_by,
         usage=dict(answer.usage),
-        confidence=reply.confidence if answer.confidence is None else round(answer.confidence, 6),
+        confidence=reply.confidence if answer.confidence is None else _round(answer.confidence),
     )
 
 
