@@ -207,7 +207,7 @@ def test_http_target_sends_history_as_messages_before_question(server, tmp_path)
     dataset = conversation(tmp_path, [{}, {"history": json.dumps(said)}])
     target = open_target("http", TargetOptions(threads=1), {"url": server.url})
     list(target.ask(dataset, dataset.cases))
-    assert server.bodies[0] == {"question": dataset.cases[0].question}
+    assert server.bodies[0] == {"messages": [{"role": "user", "content": dataset.cases[0].question}]}
     second = server.bodies[1]["messages"]
     assert [(one["role"], one["content"]) for one in second] == [
         ("user", "We talk of Alder."), ("assistant", "Very well."), ("user", "And what is its term?"),
@@ -238,7 +238,7 @@ def test_http_target_template_fills_history_and_session(server, tmp_path):
     }
     server.reply = lambda body: {"answer": "fine"}
     target = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": template})
-    assert not [note for note in target.probe(dataset, dataset.cases) if "conversation" in note]
+    assert not [note for note in target.probe(dataset, dataset.cases) if "earlier turns" in note]
     list(target.ask(dataset, dataset.cases))
     body = server.bodies[-1]
     assert body["q"] == "And what is its term?" and body["thread"] == "s1"
@@ -246,7 +246,7 @@ def test_http_target_template_fills_history_and_session(server, tmp_path):
     assert body["prompt"] == "user: Hello?\nassistant: Yes?\nQ: And what is its term?"
     deaf = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": {"q": "{question}"}})
     assert any(
-        "neither {history} nor {session}: they are asked without the earlier turns" in note
+        "neither {history} nor {session}: questions are asked without earlier turns" in note
         for note in deaf.probe(dataset, dataset.cases)
     )
 

@@ -208,8 +208,8 @@ class Server:
         self.client = HttpClient(headers, connections=options.threads, secrets=Secrets([*headers.values(), *hidden]))
         self._method = "GET" if "{question}" in self.url else system.ask.method
         known = system.ask.body is not None or self._method == "GET"
-        self._bodies = [system.ask.body] if known else list_common_bodies(self.values["parameters"])
-        """The request bodies that the server may accept; only the right one after the probe."""
+        self._bodies: list[Any] = [system.ask.body] if known else []
+        """The request body; empty while it is unknown, several while they are tried."""
         self._probed = self._marks_end = False
         self._answers: bool | None = None
         """Whether the server answers, or only retrieves; None until a reply has shown it."""
@@ -263,9 +263,10 @@ class Server:
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield replies as they arrive; several questions are asked at the same time."""
         names, collection = dataset.documents.named, self.collection(dataset)
+        body = (self._bodies or self._list_common_bodies(cases))[0]
 
         def ask_once(case: Case, deadline: Deadline) -> Reply:
-            parts = self._exchange(case, self._bodies[0], deadline, collection)
+            parts = self._exchange(case, body, deadline, collection)
             reply = replies.make_reply(parts, names=names, pages_from=self.paths.pages_from)
             selected = len(reply.passages) if self.paths.selected and reply.answer else None
             return replace(reply, selected=selected)
@@ -298,12 +299,10 @@ class Server:
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions and return notes on the replies; raise one error if none is answered."""
-        conversations = sum(bool(case.history) or case.session is not None for case in cases)
         paths: list[str] = []
-        if len(self._bodies) > 1:
+        if not self._bodies:
             described, paths = self._read_description()
-            common = list_common_bodies(self.values["parameters"], conversation=conversations > 0)
-            self._bodies = [described] if described else common
+            self._bodies = [described] if described else self._list_common_bodies(cases)
         tried, errors, answered = self._bodies, list[HttpError](), list[Parts]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if it stays busy, waiting again would not help
@@ -319,11 +318,9 @@ class Server:
             notes.append(f"asked as its /openapi.json says: {_shorten(body)}")
         elif tried[0] != body:
             notes.append(f"asked as many servers expect it: {_shorten(body)}")
-        if conversations and body and not re.search(r"\{(history|session|conversation)\}", json.dumps(body)):
-            notes.append(
-                f"{conversations} questions are part of a conversation, but the request has neither {{history}} nor "
-                "{session}: they are asked without the earlier turns"
-            )
+        has_turns = re.search(r"\{(history|session|conversation)\}", json.dumps(body)) is not None
+        if body and not has_turns and any(map(_is_turn, cases)):
+            notes.append("the request has neither {history} nor {session}: questions are asked without earlier turns")
         best = next((parts for parts in answered if parts.passages), answered[-1])
         self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:
@@ -353,6 +350,9 @@ class Server:
                 self._bodies = [body]
                 return parts
         return None
+
+    def _list_common_bodies(self, cases: Sequence[Case]) -> list[Any]:
+        return list_common_bodies(self.values["parameters"], conversation=any(map(_is_turn, cases)))
 
     def _read_description(self) -> tuple[Any, list[str]]:
         """Return the body that the server's `openapi.json` describes, if any, and the paths that it has."""
@@ -459,6 +459,11 @@ class Server:
         """Send a request and return the reply's JSON; None if the reply is empty."""
         _, data = self._send(path, body, **given)
         return self._parse(data) if data.strip() else None
+
+
+def _is_turn(case: Case) -> bool:
+    """Return whether a question is part of a conversation."""
+    return bool(case.history) or case.session is not None
 
 
 def _shorten(body: Any) -> str:
