@@ -28,7 +28,6 @@ from exhibit.converters.core.patches import SHIPPED
 from exhibit.converters.core.source import find_one, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
-from exhibit.engine import run_in_worker
 from exhibit.runtime.command import Parser, align_rows, guarded, rename_commands
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
@@ -125,8 +124,9 @@ def _resolve_sources(
     corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
     entries = list(_read_entries(table, corpus, tally))
-    for fault in corpus.faults:
-        tally.note("document whose headings were not looked for to the end", fault)
+    for layout in corpus.layouts.values():
+        if layout.fault:
+            tally.note("document whose headings were not looked for to the end", layout.fault)
     return sources, entries, hashes
 
 
@@ -195,9 +195,7 @@ def run(argv: list[str] | None = None) -> int:
     wanted, rest = modes.parse_known_args(argv)
     if wanted.from_search:
         return _from_search(wanted.from_search, rest)
-    if wanted.check:
-        return _check(rest)
-    return main(sys.modules[__name__], argv)
+    return _check(rest) if wanted.check else main(sys.modules[__name__], argv)
 
 
 def _check(argv: list[str]) -> int:
@@ -209,16 +207,18 @@ def _check(argv: list[str]) -> int:
     with open_source(INFO, options.source) as source:
         _, entries, _ = _resolve_sources(source, options, Tally())
     lines = [("row", "how", "citation", "document")]
-    pairs = [(row.id, *pair) for row, cited in entries for pair in cited]
-    for id, citation, resolution in pairs:
-        place = resolution.place
-        target = resolution.source.raw.filename if resolution.source else resolution.reason
-        if place:
-            target += f": {place.heading}" + (f" (page {place.page})" if place.page else "")
-        lines.append((str(id), resolution.how, f"[{citation.text}]", target))
+    resolutions = []
+    for row, cited in entries:
+        for citation, resolution in cited:
+            place = resolution.place
+            target = resolution.source.raw.filename if resolution.source else resolution.reason
+            if place:
+                target += f": {place.heading}" + (f" (page {place.page})" if place.page else "")
+            lines.append((str(row.id), resolution.how, f"[{citation.text}]", target))
+            resolutions.append(resolution)
     print("\n".join(align_rows(lines, most=60)))
-    counts = Counter(resolution.how for _, _, resolution in pairs)
-    located = sum(1 for _, _, resolution in pairs if resolution.place)
+    counts = Counter(resolution.how for resolution in resolutions)
+    located = sum(1 for resolution in resolutions if resolution.place)
     print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
     print(f"{counts.total() - counts['unresolved']} resolved, {located} of them to a section")
     return 1 if counts["unresolved"] else 0
@@ -235,10 +235,11 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
     rows: dict[str, dict[str, str]] = {}
     for path in exports:
-        read = run_in_worker(read_candidates, path)
-        if not read:
+        candidates = read_candidates(path)
+        if not candidates:
             raise SourceError(f'{path}: no search results in it; expected {{"query": …, "results": […]}}')
-        rows = {row["question"]: row for row in read} | rows
+        for row in candidates:
+            rows.setdefault(row["question"], row)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
     print(f"{len(rows)} candidates -> {out}; read and edit each: the words are the documents', not an expert's")

@@ -3,23 +3,24 @@
 python -m converters.squad --source FILE.json --out datasets_out/squad
 """
 
-import hashlib
+import itertools
 import json
 import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import find_one
+from exhibit.converters.core.source import Release
 from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
-from exhibit.schemas.parsing import parse_json
 from exhibit.storage.atomic import list_files
 
 INFO = DatasetInfo(
@@ -55,11 +56,31 @@ MAX_ID_DIGITS = 15
 MAX_NAME_CHARS = 80
 
 
+class _Paragraph(BaseModel):
+    context: str
+    qas: list[Any] = []
+
+
+class _Answer(BaseModel):
+    text: str | None = None
+    answer_start: Any = None
+
+
+class _Question(BaseModel):
+    question: str = Field(pattern=r"\S")
+    answers: list[_Answer] | None = None
+    is_impossible: bool | None = None
+    id: Any = None
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
 class _Context(NamedTuple):
     number: int
     title: str
     text: str
-    qas: tuple[Any, ...]
+    qas: Sequence[Any]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -70,26 +91,24 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read a SQuAD file; each context becomes a document, and each of its questions becomes a row."""
-    path = find_one(source, INFO, "*.json")
-    data = path.read_bytes()
-    contexts = list(_read_contexts(path, data, tally))
+    release = Release(source, INFO)
+    path = release.find("*.json")
+    contexts = list(_read_contexts(release.read_json(path, lists="data")["data"], tally))
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's form (no context in it); expected {INFO.expects}")
     official = _list_official(options.documents)
-    documents: list[RawDocument] = []
-    rows: list[RawRow] = []
+    benchmark = Benchmark([], [], release.sha256)
     ids: set[int] = set()
-    count = 0
+    count = itertools.count()
     for context, name in zip(contexts, _make_names(contexts), strict=True):
         file = official.get(make_file_key(context.title))
-        items = (Item("files", f"context {context.number}: {name}"),)
-        tally.take(items)
+        item = Item("files", f"context {context.number}: {name}")
+        tally.take([item])
         filename, title = file.name if file else name, context.title or Path(name).stem
-        documents.append(RawDocument(filename, title, file, text=context.text, items=items))
+        benchmark.documents.append(RawDocument(filename, title, file, text=context.text, items=(item,)))
         for record in context.qas:
-            rows += filter(None, [_make_row(record, context, filename, count, ids, tally)])
-            count += 1
-    return Benchmark(documents, rows, {path.name: hashlib.sha256(data).hexdigest()})
+            benchmark.rows.extend(_make_row(record, context, filename, next(count), ids, tally))
+    return benchmark
 
 
 def is_squad(path: Path) -> bool:
@@ -103,35 +122,30 @@ def is_squad(path: Path) -> bool:
         return False
 
 
-def _read_contexts(path: Path, data: bytes, tally: Tally) -> Iterator[_Context]:
-    """Yield the contexts in order; count and leave out a malformed one."""
-    record = parse_json(data, where=path, error=SourceError)
-    articles = record.get("data") if isinstance(record, dict) else None
-    if not isinstance(articles, list):
-        raise SourceError(f"{path}: not in SQuAD's form (no list `data`); expected {INFO.expects}")
+def _validate(model: type[_Model], value: object, item: Item, tally: Tally) -> _Model | None:
+    """Return a part of the file in its form; None, counted as a fault, if it is malformed."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        tally.take([item])
+        fault = error.errors()[0]
+        where = f"{item.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+        tally.fault(f"part of a SQuAD file that is no {model.__name__.strip('_').lower()}", where, item=item)
+        return None
+
+
+def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[_Context]:
+    """Yield the contexts in order, numbered from 0."""
     number = 0
     for place, article in enumerate(articles):
-        paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
-        if not isinstance(paragraphs, list):
-            _leave_out(tally, "files", "article without a list of paragraphs", f"article {place}")
-            continue
-        title = str(article.get("title") or "")
-        for at, paragraph in enumerate(paragraphs):
-            text = paragraph.get("context") if isinstance(paragraph, dict) else None
-            rows = paragraph.get("qas", []) if isinstance(paragraph, dict) else None
-            if not isinstance(text, str) or not isinstance(rows, list):
-                reason = "paragraph without a context and a list of questions"
-                _leave_out(tally, "files", reason, f"article {place}, paragraph {at}")
-                continue
-            part = f"{title} {at + 1}" if title and len(paragraphs) > 1 else title
-            yield _Context(number, part, text, tuple(rows))
-            number += 1
-
-
-def _leave_out(tally: Tally, kind: Literal["files", "rows"], reason: str, name: str) -> None:
-    item = Item(kind, name)
-    tally.take([item])
-    tally.fault(reason, name, item=item)
+        fields = article if isinstance(article, dict) and isinstance(article.get("paragraphs"), list) else {}
+        title, paragraphs = str(fields.get("title") or ""), fields.get("paragraphs", [None])
+        for at, part in enumerate(paragraphs):
+            paragraph = _validate(_Paragraph, part, Item("files", f"article {place}, paragraph {at}"), tally)
+            if paragraph is not None:
+                numbered = f"{title} {at + 1}" if title and len(paragraphs) > 1 else title
+                yield _Context(number, numbered, paragraph.context, paragraph.qas)
+                number += 1
 
 
 def _make_names(contexts: list[_Context]) -> list[str]:
@@ -155,39 +169,31 @@ def _list_official(folder: Path | None) -> dict[str, Path]:
     return files
 
 
-def _make_row(record: Any, context: _Context, filename: str, count: int, ids: set[int], tally: Tally) -> RawRow | None:
-    if not isinstance(record, Mapping):
-        _leave_out(tally, "rows", "question that is no object", f"question {count}")
-        return None
-    name = f"question {record.get('id', count)}"
+def _make_row(
+    record: Any, context: _Context, filename: str, count: int, ids: set[int], tally: Tally
+) -> Iterator[RawRow]:
+    name = f"question {record.get('id', count) if isinstance(record, dict) else count}"
     item = Item("rows", f"{count}: {name}")
+    row = _validate(_Question, record, item, tally)
+    if row is None:
+        return
     tally.take([item])
-    question, answers = str(record.get("question") or "").strip(), record.get("answers") or []
-    if not question:
-        tally.fault("question without words", name, item=item)
-        return None
-    number = _choose_id(record.get("id"), count, ids)
-    flags = {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}
-    impossible = flags.get(str(record.get("is_impossible")).lower())
-    if impossible is None:
-        tally.fault("question whose `is_impossible` is neither true nor false", name, item=item)
-        return None
-    if not isinstance(answers, list) or not all(isinstance(answer, Mapping) for answer in answers):
-        tally.fault("question whose answers are no list of objects", name, item=item)
-        return None
-    quotes = () if impossible else _make_quotes(answers, context, filename, name, tally)
+    impossible = bool(row.is_impossible)
+    quotes = [] if impossible else _make_quotes(row.answers or [], context, filename, name, tally)
     if not quotes and not impossible:
         tally.fault("question without an answer that is not marked impossible", name, item=item)
-        return None
-    labels: dict[str, Label] = {"source_id": str(record["id"])} if str(record.get("id", number)) != str(number) else {}
+        return
+    number = _choose_id(row.id, count, ids)
+    labels: dict[str, Label] = {"source_id": str(row.id)} if row.id is not None and str(row.id) != str(number) else {}
     answer = quotes[0].text or "" if quotes else ""
-    return RawRow(number, question, answer, quotes, filename, impossible, labels, (item,), name)
+    yield RawRow(number, row.question.strip(), answer, tuple(quotes), filename, impossible, labels, (item,), name)
 
 
 def _choose_id(stated: Any, count: int, ids: set[int]) -> int:
     """Return the source's id if it is a number that is free, else the next free number from `count`."""
-    number = int(stated) if isinstance(stated, str) and stated.isdecimal() and len(stated) <= MAX_ID_DIGITS else stated
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0 or number in ids:
+    text = str(stated)
+    number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS else count
+    if number in ids:
         number = count
         while number in ids:
             number += 1
@@ -195,25 +201,22 @@ def _choose_id(stated: Any, count: int, ids: set[int]) -> int:
     return number
 
 
-def _make_quotes(
-    answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
-) -> tuple[Quote, ...]:
+def _make_quotes(answers: Sequence[_Answer], context: _Context, filename: str, name: str, tally: Tally) -> list[Quote]:
     """Return one gold quote for each different answer text; its further offsets are alternatives."""
-    places: dict[str, list[tuple[int, int]]] = {}
+    places: dict[str, dict[tuple[int, int], None]] = {}
     for answer in answers:
-        text, start = str(answer.get("text") or ""), answer.get("answer_start")
+        text, start = answer.text or "", answer.answer_start
         if not text.strip():
             continue
-        spans = places.setdefault(text, [])
-        if isinstance(start, int) and start >= 0 and context.text[start : start + len(text)] == text:
-            spans.append((start, start + len(text)))
+        spans = places.setdefault(text, {})
+        if isinstance(start, int) and start >= 0 and context.text.startswith(text, start):
+            spans[start, start + len(text)] = None
         else:
             tally.note("answer that does not stand at its offset: located by its words", name)
-    quotes = []
-    for text, spans in places.items():
-        known = list(dict.fromkeys(spans))
-        quotes.append(Quote(filename, text, tuple(known[:1]), alternatives=tuple((span,) for span in known[1:])))
-    return tuple(quotes)
+    return [
+        Quote(filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
+        for text, spans in places.items()
+    ]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,11 +17,11 @@ from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import parse_toml
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
+_NO_DOCUMENT = "names no document of the corpus"
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: a longer document that is cited as a whole has no location as gold
 MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
 _MAX_PAGES = 5  # of a cited section: a longer range of pages is cited for its start
-_SPACES = re.compile(r"\s+")
 
 # ---------------------------------------------------------------- citations in square brackets
 
@@ -56,7 +56,7 @@ def find_citations(truth: str) -> list[RuleCitation]:
     """Return the distinct citations in the brackets of an answer; brackets that an editor added are skipped."""
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
-        text = _SPACES.sub(" ", match.group(1)).strip()
+        text = " ".join(match.group(1).split())
         before, after = truth[: match.start()], truth[match.end() :]
         if len(text) <= MAX_CITATION_CHARS and not _NUMBERS.fullmatch(text) and not _is_editorial(text, before, after):
             by_name.setdefault(normalise_name(text), read_citation(text))
@@ -138,35 +138,22 @@ class Resolution(NamedTuple):
     score: float = 1.0
 
 
-class _Match(NamedTuple):
-    rank: float
-    source: RulesFile
-    heading: RuleHeading | None
-    like: float
-
-
 class Corpus:
     """Resolves citations to documents and sections."""
 
     def __init__(self, sources: Sequence[RulesFile]) -> None:
         self.sources = sources
         self._named: dict[str, list[RulesFile]] = defaultdict(list)
-        self._layouts: dict[str, Layout] = {}
+        self.layouts: dict[str, Layout] = {}
         for source in sources:
             for name in dict.fromkeys(map(normalise_name, source.names)):
                 self._named[name].append(source)
 
-    def read_layout(self, source: RulesFile) -> Layout:
-        """Return the layout of a document; each document is read once."""
+    def _read_layout(self, source: RulesFile) -> Layout:
         name = source.raw.filename
-        if name not in self._layouts:
-            self._layouts[name] = layout_of(source)
-        return self._layouts[name]
-
-    @property
-    def faults(self) -> list[str]:
-        """One message for each document in which a limit stopped the search for headings."""
-        return [layout.fault for layout in self._layouts.values() if layout.fault]
+        if name not in self.layouts:
+            self.layouts[name] = layout_of(source)
+        return self.layouts[name]
 
     @cached_property
     def _guides(self) -> list[tuple[RulesFile, set[str]]]:
@@ -188,18 +175,20 @@ class Corpus:
         parts = [(citation.document, citation.section)]
         if not citation.section:
             parts += [*list_splits(citation.document), *_list_rules(citation.document)]
-        reason = "names no document of the corpus"
+        reason = _NO_DOCUMENT
         for name, section in parts:
             sources = self._choose(self._find_documents(name), row)
             if len(sources) == 1:
-                how: Method = "exact" if name in map(_flatten, sources[0].names) else "normalised"
+                how: Method = (
+                    "exact" if name in [" ".join(called.split()) for called in sources[0].names] else "normalised"
+                )
                 resolution = self._resolve_section(sources, section, citation, how)
                 if resolution.place or citation.section or not section or re.search(r"\d|[Gg]uide", name):
                     return resolution
             elif sources:
                 reason = _list_names(sources)
                 break
-        if reason != "names no document of the corpus" or citation.section:
+        if reason != _NO_DOCUMENT or citation.section:
             return Resolution(None, "unresolved", reason)
         return self._resolve_heading(citation, row)
 
@@ -231,7 +220,7 @@ class Corpus:
     def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
         """Resolve a heading without a document: it is in the guide of the row's court, or in one document alone."""
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
-            return Resolution(None, "unresolved", "names no document of the corpus")
+            return Resolution(None, "unresolved", _NO_DOCUMENT)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
         courts = next(filter(None, map(find_courts, (*texts, row.prose))), set())
         phrases = [f"{normalise_name(field)} guide" for field in row.fields]
@@ -242,10 +231,10 @@ class Corpus:
         ]
         if not guides and (courts or (_read_kind(row.source_type) == GUIDE and row.fields)):
             named = ", ".join(sorted(courts)) or f"the guide of {row.fields[0]}"
-            return Resolution(None, "unresolved", f"names no document of the corpus: {named} is not in it")
+            return Resolution(None, "unresolved", f"{_NO_DOCUMENT}: {named} is not in it")
         resolution = self._resolve_section(guides or self.sources, citation.document, citation, "section")
         if resolution.source and not guides and not read_name(citation.document).number:
-            reason = f"names no document of the corpus for sure: {resolution.source.raw.filename} has this title"
+            reason = f"{_NO_DOCUMENT} for sure: {resolution.source.raw.filename} has this title"
             return Resolution(None, "unresolved", reason)
         return resolution
 
@@ -255,36 +244,33 @@ class Corpus:
         """Resolve a section of one of these documents; an empty one is the whole document."""
         if not section:
             return Resolution(sources[0], how, place=self._place_whole(sources[0], citation.pages))
-        matches = sorted(self._find_matches(sources, section, citation), key=lambda match: -match.rank)
-        best = [match for match in matches if match.rank == matches[0].rank]
-        files = list({match.source.raw.filename: match.source for match in best}.values())
+        # the rank of each match, its document, its heading, and its similarity
+        matches = [
+            (round(like + 0.3 * below + _weigh_page(heading, citation.pages), 6), source, heading, like)
+            for source in sources
+            for heading, like, below in self._read_layout(source).find_meant(section)
+        ]
+        top = max((rank for rank, *_ in matches), default=0)
+        best = [match for match in matches if match[0] == top]
+        files = list({source.raw.filename: source for _, source, _, _ in best}.values())
         if len(files) > 1:
             return Resolution(None, "unresolved", _list_names(files))
         if not files:
             named = how != "section"
-            return Resolution(sources[0] if named else None, how if named else "unresolved",
-                              "names no document of the corpus")  # fmt: skip
-        match = best[0]
-        twins = {match.heading.start for match in best if match.heading}
+            return Resolution(sources[0] if named else None, how if named else "unresolved", _NO_DOCUMENT)
+        _, source, heading, like = best[0]
         # a heading such as "General" occurs in every chapter
-        place = self._place(match.source, match.heading) if match.heading and len(twins) == 1 else None
-        return Resolution(match.source, how, place=place, score=match.like)
-
-    def _find_matches(self, sources: Iterable[RulesFile], section: str, citation: RuleCitation) -> Iterator[_Match]:
-        for source in sources:
-            layout = self.read_layout(source)
-            for heading, like, below in layout.find_meant(section):
-                near = _weigh_page(heading, citation.pages) if heading else 0.0
-                yield _Match(round(like + (0.3 if below else 0.0) + near, 6), source, heading, like)
+        alone = heading and len({heading.start for _, _, heading, _ in best if heading}) == 1
+        return Resolution(source, how, place=self._place(source, heading) if heading and alone else None, score=like)
 
     def _place(self, source: RulesFile, heading: RuleHeading) -> CitedSection:
-        text = self.read_layout(source).text
-        words = _SPACES.sub(" ", text[heading.start : heading.end])
+        text = self._read_layout(source).text
+        words = " ".join(text[heading.start : heading.end].split())
         return CitedSection(heading.start, heading.until, words, text[heading.start : heading.until], heading.page)
 
     def _place_whole(self, source: RulesFile, pages: tuple[int, int] | None) -> CitedSection | None:
         """Return the cited pages of a document, else the whole of a short one."""
-        layout = self.read_layout(source)
+        layout = self._read_layout(source)
         text, page = layout.text, 1
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
         if pages and source.raw.path:
@@ -311,21 +297,9 @@ def _list_names(sources: Sequence[RulesFile]) -> str:
     return f"names {len(sources)} documents: {', '.join(sorted(source.raw.filename for source in sources))}"
 
 
-def _flatten(name: str) -> str:
-    return _SPACES.sub(" ", name)
-
-
-def _weigh_page(heading: RuleHeading, pages: tuple[int, int] | None) -> float:
-    """Return how strongly a citation's page number supports a heading (positive) or contradicts it (negative).
-
-    Of 30 real citations of a guide's section, 27 give the page where it begins, and three are four pages off.
-    """
-    if pages is None or not heading.page:
-        return 0.0
-    away = abs(pages[0] - heading.page)
-    if away <= 2:
-        return 0.2 if away else 0.3
-    return 0.0 if heading.page <= pages[0] <= heading.last_page or away <= 5 else -0.15
+def _weigh_page(heading: RuleHeading | None, pages: tuple[int, int] | None) -> float:
+    """Return how strongly a citation's page supports a heading: 27 of 30 real ones give the page where it begins."""
+    return 0.2 if heading and pages and heading.page and abs(pages[0] - heading.page) <= 2 else 0.0
 
 
 def _read_kind(source_type: str) -> str:

@@ -5,8 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
@@ -14,7 +16,6 @@ from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, repo
 from exhibit.converters.pages.text_pdf import make_printable
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
-from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, list_folder
 from exhibit.law.names import make_file_key, tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError, escape_surrogates
@@ -47,10 +48,6 @@ class RulesFile:
         """Return the document's origin, which is its name in error messages."""
         return self.origin
 
-    def document(self) -> Document:
-        """Return the document's text; raise DocumentError if the document cannot be read."""
-        return read_document(self.raw.path) if self.raw.path else Document(self.raw.filename, self.raw.text or "")
-
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
     """Return the documents of a folder, a file or a list of URLs, sorted by file name, and a digest of them."""
@@ -74,16 +71,21 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
             if ending == ".json":
                 _add_exports(path, item, exports, tally)
             else:
-                source = _read_pdf(path)
-                sources.append(replace(source, raw=replace(source.raw, items=(item,))))
+                title = read_pdf_title(path)
+                raw = RawDocument(path.name, title, path, own_text=True, items=(item,))
+                sources.append(make_source(raw, (title, path.stem, path.name), path.name))
         except DocumentError as error:
             reason = "JSON file cannot be read" if ending == ".json" else UNREADABLE
             tally.fault(PAST_A_LIMIT if isinstance(error, LimitError) else reason, str(error), item=item)
-    shared = Counter(export.sourcefile for export in exports.values())
-    sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
+    shared = Counter(export.find("sourcefile", "document") for export in exports.values())
+    for export in exports.values():
+        # `sourcefile` says "Part 63" for Part 63A, so it is a name only if it is one document's and has no number
+        called = export.find("sourcefile", "document")
+        misleading = shared[called] > 1 or kind_of(called) in {CPR, PD}
+        sources.append(_from_export(export, "" if misleading else called, tally))
     if not sources:
         raise SourceError(f"{root}: no document in it; expected JSON exports or PDFs, or pass --documents")
-    return _keep_distinct(sources), digest.hexdigest()
+    return _choose_titles(sources), digest.hexdigest()
 
 
 def kind_of(name: str) -> str:
@@ -112,14 +114,15 @@ def make_source(raw: RawDocument, names: Iterable[str], origin: str, blocks: tup
     return RulesFile(raw, called, next(filter(None, map(kind_of, called)), ""), origin, blocks)
 
 
-def _keep_distinct(sources: Sequence[RulesFile]) -> list[RulesFile]:
+def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
+    """Return the documents by file name, each with a title of its own."""
+    ordered = sorted(sources, key=lambda source: source.raw.filename)
     first: dict[str, RulesFile] = {}
-    for source in sources:
+    for source in ordered:
         known = first.setdefault(source.raw.filename.casefold(), source)
         if known is not source:
             origins = f"{known.origin} and {source.origin}"
             raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
-    ordered = sorted(sources, key=lambda source: source.raw.filename)
     titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
     return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
 
@@ -137,52 +140,32 @@ _EXCERPT_CHARS = 600
 class IndexExport:
     """A document that was exported from a search index, as one record or as numbered chunks."""
 
-    key: str  # the key that the chunks of one document share; empty if records have none
-    pieces: list[tuple[int, str]] = field(default_factory=list)
-    sourcefile: str = ""
-    sections: dict[str, None] = field(default_factory=dict)
-    url: str = ""
-    records: int = 0
-    origin: str = ""  # the file from which it was read
+    origin: str  # the file from which it was read
+    records: list[Record] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)  # the files that contain it, for the account
 
-    @property
+    def find(self, *names: str) -> str:
+        """Return the first text in one of the named fields."""
+        return next(filter(None, (read_string(record, *names) for record in self.records)), "")
+
+    @cached_property
     def text(self) -> str:
         """The document's text: its chunks in order, without duplicates."""
-        ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
-        return "\n\n".join(text for _, text in ordered)
-
-    def add(self, record: Record) -> None:
-        """Add the text and the metadata of one record of the document."""
-        # JSON can contain a lone surrogate, which no file can store
-        self.sourcefile = self.sourcefile or escape_surrogates(read_string(record, "sourcefile", "document"))
-        self.url = self.url or escape_surrogates(read_string(record, "storageUrl", "url"))
-        if section := escape_surrogates(read_string(record, "sourcepage")):
-            self.sections.setdefault(section)
-        self.records += 1
-        chunks, first = record.get("chunks"), len(self.pieces)
-        # a record with chunks repeats the first chunk as its content
-        parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
-        for at, part in enumerate(parts, first):
-            number = _CHUNK_ID.search(read_string(part, "id"))
-            if words := escape_surrogates(_cut_body(read_string(part, "content"))):
-                self.pieces.append((int(number[1]) if number else at, words))
-
-
-def read_export(path: Path) -> list[IndexExport]:
-    """Return the documents of a JSON export; empty if the file is not an export of documents."""
-    data = _load_json(path)
-    exports: dict[str, IndexExport] = {}
-    # search results are parts of documents; --from-search reads them
-    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
-        key = escape_surrogates(_make_key(record))
-        exports.setdefault(key, IndexExport(key)).add(record)
-    return list(exports.values())
+        pieces: list[tuple[int, str]] = []
+        for record in self.records:
+            chunks = record.get("chunks")
+            # a record with chunks repeats the first chunk as its content
+            parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
+            for at, part in enumerate(parts, len(pieces)):
+                number = _CHUNK_ID.search(read_string(part, "id"))
+                if words := _cut_body(read_string(part, "content")):
+                    pieces.append((int(number[1]) if number else at, words))
+        return "\n\n".join(text for _, text in dict.fromkeys(sorted(pieces, key=lambda piece: piece[0])))
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
     """Return a proposed row of ground truth for each query of exported search results."""
-    data = _load_json(path)
+    data = run_in_worker(load_json, path)
     return [
         _make_candidate(question, records)
         for search in (data if isinstance(data, list) else [data])
@@ -209,7 +192,8 @@ def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
     return {"question": question, "truth": truth, "source_type": kind_of(names[0]), "category": category}
 
 
-def _load_json(path: Path) -> object:
+def load_json(path: Path) -> Any:
+    """Return the content of a JSON file; called in a worker, because a small file may have a very large content."""
     try:
         with limit_reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
@@ -233,7 +217,8 @@ def _list_records(data: object) -> Iterator[Record]:
 def read_string(record: Record, *names: str) -> str:
     """Return the first of the named fields that contains text; an empty string if there is none."""
     values = (record.get(name) for name in names)
-    return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
+    # JSON can contain a lone surrogate, which no file can store
+    return next((escape_surrogates(value.strip()) for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def _make_key(record: Record) -> str:
@@ -254,13 +239,17 @@ def restore_full_name(name: str, section: str) -> str:
 
 
 def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally: Tally) -> None:
-    here = {export.key: export for export in run_in_worker(read_export, path)}
-    for _ in range(here.pop("").records if "" in here else 0):
-        tally.fault("export record without a document's name", path.name)
+    data = run_in_worker(load_json, path)
+    here: dict[str, IndexExport] = {}
+    # search results are parts of documents; --from-search reads them
+    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
+        if key := _make_key(record):
+            here.setdefault(key, IndexExport(path.name)).records.append(record)
+        else:
+            tally.fault("export record without a document's name", path.name)
     if not here:
         tally.leave_out("JSON file that is no export of documents", path.name, item=item)
     for key, export in here.items():
-        export.origin = path.name
         first = exports.setdefault(key, export)
         first.items.append(item)  # count the file, although its copy may not be used
         if first is not export:
@@ -269,22 +258,18 @@ def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally:
             tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
 
 
-def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
-    title, text = restore_full_name(export.key, next(iter(export.sections), "")), export.text
-    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", export.key), ".pdf")
-    if filename != f"{export.key}.pdf":
-        tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {filename}")
+def _from_export(export: IndexExport, sourcefile: str, tally: Tally) -> RulesFile:
+    key, text = _make_key(export.records[0]), export.text
+    sections = tuple(filter(None, dict.fromkeys(read_string(record, "sourcepage") for record in export.records)))
+    title = restore_full_name(key, sections[0] if sections else "")
+    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", key), ".pdf")
+    if filename != f"{key}.pdf":
+        tally.note("file name changed, as a file cannot be called that", f"{key} -> {filename}")
     blocks = tuple(blocks_of(title, text))
-    raw = RawDocument(filename, title, text=_join(blocks), blocks=blocks, source=export.url, items=tuple(export.items))
-    # `sourcefile` says "Part 63" for Part 63A, so a number is read only from the title; some titles are only a number:
-    # then the first line of the text has the words
-    misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
-    names = (title, export.key, "" if misleading else export.sourcefile, *export.sections, heading_of(text))
-    return make_source(raw, names, export.origin, blocks)
-
-
-def _join(blocks: Iterable[Block]) -> str:
-    return "\n\n".join(block.text for block in blocks)
+    url, printed = export.find("storageUrl", "url"), "\n\n".join(block.text for block in blocks)
+    raw = RawDocument(filename, title, text=printed, blocks=blocks, source=url, items=tuple(export.items))
+    # some titles are only a number: then the first line of the text has the words
+    return make_source(raw, (title, key, sourcefile, *sections, heading_of(text)), export.origin, blocks)
 
 
 _MAX_HEADING_CHARS = 150  # a longer line is a sentence
@@ -324,10 +309,10 @@ def _is_heading(paragraph: str, after_separator: bool) -> bool:
 # ---------------------------------------------------------------- files and links
 
 
-def _read_pdf(path: Path) -> RulesFile:
-    own = read_own_title(path)
-    title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
-    return make_source(RawDocument(path.name, title, path, own_text=True), (title, path.stem, path.name), path.name)
+def read_pdf_title(path: Path) -> str:
+    """Return the title in a PDF, or its name if the title is a word processor's."""
+    own = tidy(read_own_title(path))
+    return own if own and not own.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
 
 
 def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:
@@ -340,8 +325,9 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
     sources = []
     for page in pages.values():
         if page.path is not None:
-            raw = replace(_read_pdf(page.path).raw, filename=page.filename, source=page.url)
-            names = (raw.title, reference_of(raw.title), page.filename, Path(page.filename).stem, page.url)
+            title = read_pdf_title(page.path)
+            raw = RawDocument(page.filename, title, page.path, own_text=True, source=page.url)
+            names = (title, reference_of(title), page.filename, Path(page.filename).stem, page.url)
             sources.append(make_source(raw, names, page.url))
     if not sources:
         raise SourceError(
@@ -349,4 +335,4 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
             f"`python -m converters.web --source {path}`"
         )
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
-    return _keep_distinct(sources), digest.hexdigest()
+    return _choose_titles(sources), digest.hexdigest()

@@ -5,27 +5,25 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
 from exhibit.converters.civil_procedure.documents import RulesFile
 from exhibit.engine import run_in_worker
-from exhibit.evidence import Document, Span
+from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.fold import edit_distance
-from exhibit.law.names import keep_letters, normalise_name
+from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import FOOTNOTE
 from exhibit.law.structure.lines import Outline, find_contents
-from exhibit.law.structure.tree import Section
 from exhibit.schemas.errors import DocumentError, LimitError
 
 # ---------------------------------------------------------------- headings as names
 
 _SPACES = re.compile(r"\s+")
 _CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")
-_SMALL = frozenset("a an and at by for from in of on or the to with etc".split())
 _DIVISIONS = {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}
 _KINDS = dict.fromkeys(
     "chapter section sub-section subsection rule rules r rr s para paras paragraph paragraphs".split(), ""
@@ -52,12 +50,6 @@ class Name:
     title: str
     text: str = ""  # the whole heading as it is written
     cut: bool = False  # whether the heading ends with an ellipsis
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The content words of the title; all words if it has no content words."""
-        words = tuple(normalise_name(self.title).split())
-        return tuple(word for word in words if word not in _SMALL) or words
 
 
 @cache
@@ -88,47 +80,25 @@ def compare_names(cited: Name, heading: Name) -> float:
     """Return the similarity of a cited name and a heading, from 0 to 1; 0 if their numbers or words conflict."""
     if keep_letters(cited.text) == keep_letters(heading.text):
         return 1.0
-    numbered = bool(cited.number and heading.number)
-    if (cited.number and not numbered) or (numbered and (cited.number, cited.kind) != (heading.number, heading.kind)):
+    if cited.number and (cited.number, cited.kind) != (heading.number, heading.kind):
         return 0.0
-    if not cited.title:
-        return float(numbered)
-    return _compare_titles(cited, heading, numbered) if heading.title else 0.0
-
-
-def _compare_titles(cited: Name, heading: Name, numbered: bool) -> float:
-    letters, others = keep_letters(cited.title), keep_letters(heading.title)
-    if letters == others:
-        return float(bool(letters))
-    if cited.cut and len(letters) >= 4 and others.startswith(letters):
-        return 0.97
+    words, others = keep_letters(cited.title), keep_letters(heading.title)
+    if not words or words == others:
+        return float(bool(words or cited.number))
     if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
         return 0.0  # "Part 8 claims" is not a misspelling of "Part 20 claims"
-    missing, extra = _has_unmatched(cited.words, heading.words), _has_unmatched(heading.words, cited.words)
-    if not missing and not extra:
+    if cited.cut:
+        return 0.97 if len(words) >= 4 and others.startswith(words) else 0.0
+    slips = len(words) // LETTERS_PER_SLIP
+    if words[:3] == others[:3] and abs(len(words) - len(others)) <= slips and edit_distance(words, others) <= slips:
         return 0.97
-    if missing and (extra or cited.cut):
-        return 0.0
-    short, long = (cited.words, heading.words) if extra else (heading.words, cited.words)
-    share = len(short) / len(long)
-    begins = all(map(_is_same, short, long))
-    least, fewest = (0.3, 1) if numbered else (0.6, 3)
-    return 0.8 + 0.15 * share if begins and share >= least and len(short) >= fewest else 0.0
-
-
-def _has_unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    return any(not any(_is_same(word, other) for other in others) for word in words)
-
-
-@cache
-def _is_same(word: str, other: str) -> bool:
-    """Return whether two words are equal apart from a misspelling."""
-    short, long = sorted((len(word), len(other)))
-    if word == other or short < 5 or long - short > 2 or word.isdigit() or other.isdigit():
-        return word == other
-    # a misspelling is in one place: the word still begins or ends correctly
-    similar = word[:3] == other[:3] or word[-3:] == other[-3:]
-    return similar and edit_distance(word, other) <= (1 if short < 8 else 2)
+    short, long = sorted((words, others), key=len)
+    enough = 0.3 if cited.number else 0.6  # of a title, if its beginning is cited
+    return (
+        0.8 + 0.15 * len(short) / len(long)
+        if short and long.startswith(short) and len(short) >= enough * len(long)
+        else 0.0
+    )
 
 
 _BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
@@ -153,6 +123,7 @@ class SourceLine(NamedTuple):
     page: int = 0
 
 
+LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
 MAX_ENTRY_CHARS = 150  # of an entry of a table of contents: a longer line is a sentence
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
@@ -226,7 +197,6 @@ class RuleHeading:
     titled: bool = True  # false for a paragraph with a number and no title
     page: int = 0
     until: int = 0  # the end of the heading's section
-    last_page: int = 0
 
 
 # the number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`
@@ -236,42 +206,32 @@ _LISTED_LIKE = 0.96  # least similarity to an entry of the contents: the whole e
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
-    """Return the headings in document order, each with the end of its section."""
+    """Return the headings in document order, each with the end of its section; `outline.rules`: `3.5 A` is 3.5A."""
     starts = [line.start for line in lines]
-    sections = (section for section in read_structure(document, outline).walk() if section.heading)
-    headings = [
-        _make_heading(document.text, section, lines, starts, apart=outline.rules)
-        for section in sections
-        if section.kind != "clause"
-    ]
-    # a rule may be one sentence, or one word such as "Omitted", which looks like its title
-    return [
-        heading
-        for heading in headings
-        if heading.until - heading.end >= _MIN_SECTION_CHARS
-        or document.text[heading.until - 1] == "."
-        or (outline.rules and heading.titled and heading.name.number)
-    ]
-
-
-def _make_heading(
-    text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
-) -> RuleHeading:
-    """Return a section's heading; with `apart`, read a number with a separate letter, such as `3.5 A`, as `3.5A`."""
-    start, end = section.title
-    first = lines[min(bisect_left(starts, start), len(lines) - 1)]
-    last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
-    titled = section.heading != section.label or section.kind != "section"
-    written = FOOTNOTE.sub("", " ".join(text[start:end].split()))
-    at = start
-    if section.label and not written.startswith(section.label):
-        # the number of a rule is below its title
-        written, at = section.heading, end - len(section.label)
-    letter = _LETTER_APART.match(text, at) if apart else None
-    name = read_name(letter[1] + letter[2] if letter else written if titled else section.label, loose=False)
-    return RuleHeading(
-        start, end, name, section.level, titled, first.page, max(end, last.end), max(first.page, last.page)
-    )
+    headings = []
+    for section in read_structure(document, outline).walk():
+        if not section.heading or section.kind == "clause":
+            continue
+        start, end = section.title
+        first = lines[min(bisect_left(starts, start), len(lines) - 1)]
+        last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
+        titled = section.heading != section.label or section.kind != "section"
+        written = FOOTNOTE.sub("", " ".join(document.text[start:end].split()))
+        at = start
+        if section.label and not written.startswith(section.label):
+            # the number of a rule is below its title
+            written, at = section.heading, end - len(section.label)
+        letter = _LETTER_APART.match(document.text, at) if outline.rules else None
+        name = read_name(letter[1] + letter[2] if letter else written if titled else section.label, loose=False)
+        until = max(end, last.end)
+        # a rule may be one sentence, or one word such as "Omitted", which looks like its title
+        if (
+            until - end >= _MIN_SECTION_CHARS
+            or document.text[until - 1] == "."
+            or (outline.rules and titled and name.number)
+        ):
+            headings.append(RuleHeading(start, end, name, section.level, titled, first.page, until))
+    return headings
 
 
 @dataclass(frozen=True)
@@ -294,7 +254,7 @@ class Layout:
         if not any((like == 1 or whole.cut) and whole.number and whole.title for _, like, _ in matches):
             # otherwise the commas belong to the heading itself
             matches += [(h, like, True) for pair in list_splits(text) for h, like in self._find_below(*pair)]
-        if not matches and len(whole.words) > 1:
+        if not matches and " " in whole.title:
             matches = [(heading, 1.0, False) for heading in self._find_titled(whole.text)]
         yield from matches
         listed = whole.number and whole.title and any(compare_names(whole, n) > _LISTED_LIKE for n in self.listed)
@@ -311,38 +271,31 @@ class Layout:
     def _find_titled(self, title: str) -> Iterator[RuleHeading]:
         """Yield a heading with its section for each line that consists of the title, and is no end of a sentence."""
         wanted = keep_letters(title)
-        lines = [line for line in self.lines if not line.text[0].islower() and line.text[-1] not in ".,;:"]
-        for line in lines if wanted else ():
-            if keep_letters(line.text) == wanted:
-                above = next((h for h in reversed(self.headings) if h.start < line.start and h.titled), None)
-                level = above.level if above else 1
-                ends = [h.start for h in self.headings if h.start >= line.end and h.titled and h.level <= level + 1]
-                last = [other for other in self.lines if line.start <= other.start < min(ends, default=inf)][-1]
-                name = read_name(line.text, loose=False)
-                yield RuleHeading(line.start, line.end, name, 0, True, line.page, last.end, last.page)
+        for line in self.lines if wanted else ():
+            if keep_letters(line.text) != wanted or line.text[0].islower() or line.text[-1] in ".,;:":
+                continue
+            level = next((h.level for h in reversed(self.headings) if h.start < line.start and h.titled), 1)
+            ends = [h.start for h in self.headings if h.start >= line.end and h.titled and h.level <= level + 1]
+            last = [other for other in self.lines if line.start <= other.start < min(ends, default=inf)][-1]
+            yield RuleHeading(line.start, line.end, read_name(line.text, loose=False), 0, True, line.page, last.end)
 
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
 
-        An exact match of `right` needs no matching parent in two cases: its number begins with the number in
-        `left`, or `left` is only the number of a Part.
+        The whole name of a section, with its number, needs no parent: the title of its chapter may have a misspelling,
+        and a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading.
         """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
         parents = [heading for heading, _ in self._find_alike(above) if heading.titled]
-        for heading, like in self._find_alike(wanted):
-            inside = any(parent.start < heading.start < parent.until for parent in parents)
-            # the chapter's title has a misspelling: its number and the whole name of the section are enough
-            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
-            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading
-            division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
-            if inside or counted or division:
+        matches = list(self._find_alike(wanted))
+        if wanted.title and not wanted.number and parents:
+            matches += [(heading, 1.0) for heading in self._find_titled(right)]
+        for heading, like in matches:
+            whole = like == 1 and wanted.number and wanted.title
+            if whole or any(parent.start < heading.start < parent.until for parent in parents):
                 yield heading, like
-        if wanted.title and not wanted.number:
-            for heading in self._find_titled(right) if parents else ():
-                if any(parent.start < heading.start < parent.until for parent in parents):
-                    yield heading, 1.0
 
 
 # characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s
@@ -373,7 +326,9 @@ def _read_layout(source: RulesFile) -> Layout:
         ]
         shown = Document(source.raw.filename, text)
         return Layout(text, lines, find_headings(shown, lines, Outline(titles, rules=True)))
-    document = source.document()
+    document = (
+        read_document(source.raw.path) if source.raw.path else Document(source.raw.filename, source.raw.text or "")
+    )
     pages, contents = _split_lines(document), find_contents(document.text)
     running = _find_running(pages)
     furniture = {s.start for s in document.furniture if not read_name(document.text[slice(*s)]).number}
