@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release, read_records
+from exhibit.converters.tables.judgments import read_judgments
 from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
@@ -67,7 +68,7 @@ class _Record(BaseModel):
     metadata: dict[str, object] | None = None
 
 
-Grades = dict[str, dict[str, int]]  # of the clauses, by query
+Grades = dict[str, dict[str, dict[str, int]]]  # of the clauses, by split and query
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -77,66 +78,53 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     clauses: dict[str, str] = {}
     names: set[str] = set()
     for _, record in _read_lines(release, folder / "corpus.jsonl", tally):
-        key = record.key
-        if not _NAME.fullmatch(key) or key.casefold() in names:
-            tally.fault("clause whose id is taken, or cannot be a file's name", key)
+        if not _NAME.fullmatch(record.key) or record.key.casefold() in names:
+            tally.fault("clause whose id is taken, or cannot be a file's name", record.key)
         else:
-            clauses[key] = record.text.strip()
-            names.add(key.casefold())
-    grades = {split: _read_grades(release, folder / "qrels" / f"{split}.tsv", clauses, tally) for split in INFO.splits}
-    missing = [split for split in INFO.splits if not grades[split]]
+            clauses[record.key] = record.text.strip()
+            names.add(record.key.casefold())
+    grades: Grades = {split: {} for split in INFO.splits}
+    for split, graded in grades.items():
+        path = folder / "qrels" / f"{split}.tsv"
+        for judgment in read_judgments(path, release.read_text(path), tally) if path.is_file() else ():
+            if judgment.grade not in range(5) or judgment.document not in clauses:
+                tally.fault("grade that is not 0 to 4, or of a clause that is not in the corpus", judgment.place)
+            else:
+                graded.setdefault(judgment.query, {})[judgment.document] = judgment.grade
+    missing = [split for split, graded in grades.items() if not graded]
     if len(missing) == len(INFO.splits):
         raise SourceError(f"{folder}: no grades in qrels/; expected {INFO.expects}, from {INFO.url}")
     if missing:
         tally.note("part of the release: grades of a split are not there", ", ".join(missing))
-    queries = _read_lines(release, folder / "queries.jsonl", tally)
     kept = dict(list(clauses.items())[: options.max_documents])
     documents = [RawDocument(f"{key}.pdf", f"Clause {key}", text=text) for key, text in kept.items()]
-    return Benchmark(documents, list(_make_rows(queries, grades, kept, options, tally)), release.sha256)
+    return Benchmark(documents, list(_make_rows(release, grades, kept, options, tally)), release.sha256)
 
 
 def _read_lines(release: Release, path: Path, tally: Tally) -> list[tuple[int, _Record]]:
     return list(read_records(_Record, release.read_json_lines(path), path.name, tally))
 
 
-def _read_grades(release: Release, path: Path, clauses: dict[str, str], tally: Tally) -> Grades:
-    grades: Grades = {}
-    columns = ("query-id", "corpus-id", "score")
-    for row in release.read_csv(path, columns, delimiter="\t") if path.is_file() else ():
-        query, clause, score = (row[name].strip() for name in columns)
-        place = f"{path.name}: {query!r}, {clause}"
-        if score not in {"0", "1", "2", "3", "4"} or clause not in clauses:
-            tally.fault("grade that is not 0 to 4, or of a clause that is not in the corpus", place)
-        else:
-            grades.setdefault(query, {})[clause] = int(score)
-    return grades
-
-
 def _make_rows(
-    queries: list[tuple[int, _Record]],
-    judged: dict[str, Grades],
-    clauses: dict[str, str],
-    options: Namespace,
-    tally: Tally,
+    release: Release, grades: Grades, kept: dict[str, str], options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
     """Yield the row of each query that has grades in one split."""
     seen: set[str] = set()
-    for number, record in queries:
-        key, known = record.key.strip(), record.metadata or {}
-        splits = [split for split in INFO.splits if key in judged[split]]
+    for number, record in _read_lines(release, release.find("queries.jsonl"), tally):
+        key, fields = record.key.strip(), record.metadata or {}
+        splits = [split for split, graded in grades.items() if key in graded]
         if key in seen or len(splits) > 1:
             tally.fault("query that is there twice, or graded in two splits", key)
         elif not splits:
             tally.leave_out("query for which no clause was graded", key)
         else:
             labels: dict[str, Label] = {"split": splits[0]}
-            labels |= {name: str(known[name]) for name in ("category", "type") if known.get(name)}
+            labels |= {name: str(fields[name]) for name in ("category", "type") if fields.get(name)}
             row = RawRow(number, " ".join(record.text.split()), "", labels=labels, place=key)
-            yield from _add_gold(row, judged[splits[0]][key], clauses, options, tally)
+            yield from _add_gold(row, grades[splits[0]][key], kept, options, tally)
         seen.add(key)
-    for key in dict.fromkeys(query for split in INFO.splits for query in judged[split]):
-        if key not in seen:
-            tally.fault("grades of a query that is not in queries.jsonl", key)
+    for key in dict.fromkeys(query for graded in grades.values() for query in graded if query not in seen):
+        tally.fault("grades of a query that is not in queries.jsonl", key)
 
 
 def _add_gold(
@@ -154,12 +142,12 @@ def _add_gold(
             tally.leave_out(f"no clause of grade {GOLD_GRADE} or 4 in the library", row.name)
             return
         tally.note(f"best clause below grade {GOLD_GRADE}: graded metrics alone apply", row.name)
-    every: Label = json.dumps({f"{key}.pdf": grade for key, grade in grades.items()}, separators=(", ", ": "))
+    every = {"grades": json.dumps({f"{key}.pdf": grade for key, grade in grades.items()}, separators=(", ", ": "))}
     quotes = []
     for key in gold:
-        labels = (("grade", grades[key]), *((("grades", every),) if key == gold[0] else ()))
-        quotes.append(Quote(f"{key}.pdf", clauses[key], ((0, len(clauses[key])),), labels))
-    own = row.labels if gold else {**row.labels, "grades": every}
+        labels: dict[str, Label] = {"grade": grades[key], **(every if key == gold[0] else {})}
+        quotes.append(Quote(f"{key}.pdf", clauses[key], ((0, len(clauses[key])),), tuple(labels.items())))
+    own = row.labels if gold else {**row.labels, **every}
     yield replace(row, answer=clauses[ranked[0]], quotes=tuple(quotes), labels=own)
 
 

@@ -153,7 +153,8 @@ class _Contract:
 
     @property
     def deal(self) -> str:
-        return _deal(self.cells)
+        """The name of the deal; several lines, as for an amendment, are joined by `|`."""
+        return " | ".join(self.cells["Filename"].split("\n"))
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
@@ -205,10 +206,8 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
         if point == MAE:
             labels.owners[make_definition_key(record["text"])].add(contract)
             labels.verbatim.add(record["text"])
-        question = ", ".join(
-            part for part in (record["question"], record.get("subquestion", "")) if part and part != "<NONE>"
-        )
-        labels.answers[contract, point][question] = record["answer"]
+        parts = (part for part in (record["question"], record.get("subquestion")) if part and part != "<NONE>")
+        labels.answers[contract, point][", ".join(parts)] = record["answer"]
     folder = table.parent.parent / "contracts"
     # decoded without a change: offsets also count the BOM
     texts = {path.stem: release.read_text(path, encoding="utf-8") for path in sorted(folder.glob("contract_*.txt"))}
@@ -220,32 +219,27 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
 # ---------------------------------------------------------------- rows and their agreements
 
 
-def _deal(cells: dict[str, str]) -> str:
-    """Return the name of a row's deal; several lines, as for an amendment, are joined by `|`."""
-    return " | ".join(cells["Filename"].split("\n"))
-
-
 def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tally: Tally) -> list[_Contract]:
     """Pair each row with the agreement that has its MAE definition: the numbers in `Filename (anon)` are wrong."""
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     for row, cells in enumerate(rows):
         name = _find_owner(cells[MAE], labels, texts)
+        contract = _Contract(row, cells, name or "", texts.get(name or "", ""))
         if name is None:
-            tally.fault("no agreement has the row's MAE definition, or several do", _deal(cells) or f"row {row}")
+            tally.fault("no agreement has the row's MAE definition, or several do", contract.deal or f"row {row}")
         elif name not in texts:
-            tally.fault("no text for the agreement", f"{_deal(cells)}: {name}.txt")
+            tally.fault("no text for the agreement", f"{contract.deal}: {name}.txt")
         else:
-            pairs[name].append(_Contract(row, cells, name, texts[name]))
+            pairs[name].append(contract)
     for name in sorted(texts.keys() - pairs.keys()):
         tally.leave_out("no row for the agreement", f"{name}.txt")
     contracts = []
-    for name, (first, *more) in pairs.items():
+    for name, several in pairs.items():
         # of the two rows for Soliton's agreement, one is damaged
-        best = first
-        if more:
-            best = max([first, *more], key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
-        contracts.append(best)
-        for other in (other for other in [first, *more] if other is not best):
+        if len(several) > 1:
+            several.sort(key=lambda c: (c.cells[MAE] in labels.verbatim, c.located), reverse=True)
+        contracts.append(several[0])
+        for other in several[1:]:
             tally.fault("second row for an agreement that another row has", f"{other.deal}: {name}.txt")
     return sorted(contracts, key=lambda contract: contract.row)
 

@@ -119,15 +119,13 @@ def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocume
     title = _find_title(law)
     above = "".join(f"{line}\n" for text in (title, dated) if text for line in wrap_paragraph(text))
     stem = f"{version.law}_{day.isoformat()}" if day else version.law
-    labels = {"law": version.law, "effective_from": day.isoformat() if day else None,
-              "effective_to": version.end.isoformat() if version.end else None}  # fmt: skip
     document = RawDocument(
         filename=fit_name(stem, ".pdf"),
         title=f"{title} ({dated})" if dated else title,
         text=above + law.text,
         source=law.fields.get("source", ""),
         items=(version.item,),
-        labels=tuple((name, value) for name, value in labels.items() if value),
+        labels=(("law", version.law), *((name, value) for name, value in version.days.items() if value)),
     )
     return PrintedEdition(version, law, document.filename, len(above)), document
 

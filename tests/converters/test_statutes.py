@@ -85,9 +85,9 @@ def test_read_law_reads_german_titles_and_empty_repealed_paragraphs():
         "### § 1 Begriff\n\n(1) Ein Hafen ist\nein Ort für Schiffe.\n\n### § 2 (weggefallen)\n\n"
         "### (XXXX) §§ 3 bis 6 (weggefallen)\n"
     )
-    assert [(p.label, p.title, p.path, law.words(p)) for p in law.paragraphs] == [
-        ("§ 1", "Begriff", ("Abschnitt 1",), "(1) Ein Hafen ist ein Ort für Schiffe."),
-        ("§ 2", "(weggefallen)", ("Abschnitt 1",), ""),
+    assert [(p.label, p.title, law.words(p)) for p in law.paragraphs] == [
+        ("§ 1", "Begriff", "(1) Ein Hafen ist ein Ort für Schiffe."),
+        ("§ 2", "(weggefallen)", ""),
     ]
 
 
@@ -156,14 +156,13 @@ Text.
 def test_read_law_reads_the_structure_of_a_czech_law():
     law = read_law(LAW)
     assert (law.title, law.system.language, law.fields["title"]) == ("Zákon o přístavech", "cs", "Zákon o molech")
-    above = ("ČÁST PRVNÍ", "HLAVA I", "Díl 1", "Pododdíl 1")
-    assert [(p.label, p.title, p.path, law.words(p)) for p in law.paragraphs] == [
-        ("§ 1", "Předmět úpravy", above, "(1) Zákon upravuje provoz přístavů. a) a lodí b) a mol"),
-        ("§ 2", "Pojmy", above, "Loď; plavidlo Molo; stavba"),
-        ("§ 3", "", ("ČÁST PRVNÍ", "HLAVA I", "Díl 2"), "Pro účely zákona."),
-        ("Čl. II", "", ("ČÁST DRUHÁ",), ""),
-        ("§ 4", "Vložený", ("ČÁST DRUHÁ", "Čl. II"), "Text."),
-        ("Čl. III", "", ("ČÁST DRUHÁ",), "Účinnost."),
+    assert [(p.label, p.title, p.quoted, law.words(p)) for p in law.paragraphs] == [
+        ("§ 1", "Předmět úpravy", False, "(1) Zákon upravuje provoz přístavů. a) a lodí b) a mol"),
+        ("§ 2", "Pojmy", False, "Loď; plavidlo Molo; stavba"),
+        ("§ 3", "", False, "Pro účely zákona."),
+        ("Čl. II", "", False, ""),
+        ("§ 4", "Vložený", True, "Text."),
+        ("Čl. III", "", False, "Účinnost."),
     ]
     assert [law.text[p.start : p.end].partition("\n")[0] for p in law.paragraphs] == [
         "§ 1", "§ 2 Pojmy", "§ 3", "Čl. II", "§ 4 Vložený", "Čl. III",

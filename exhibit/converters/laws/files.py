@@ -1,15 +1,14 @@
 """Reads the versions of laws, from dated files in a folder or from the history of a Git repository."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import Item, Tally
+from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
 from exhibit.storage.atomic import list_files, list_left_out
@@ -28,7 +27,7 @@ OUT_OF_RANGE = "version not in force at the dates of --from and --as-of"
 class Version:
     """A version of a law: its text, and the first and last day on which it is in force."""
 
-    law: str  # the name of its folder or its file
+    law: str  # the path of its folder or file; then the law's name, which is the last part of this path
     markdown: str
     source: str  # where it was read, for the account
     start: date | None = None  # None if unknown
@@ -39,44 +38,40 @@ class Version:
         """The name by which a conversion counts the version as kept or left out."""
         return Item("files", self.source)
 
-
-class _File(NamedTuple):
-    """A file that may be a version of a law: the law's path, the file's name for messages, and its content."""
-
-    law: PurePosixPath
-    name: str
-    data: bytes
-    dated: str  # the day in its name, if it has one
-    committed: str = ""  # the day to take if neither the name nor the header has one
+    @property
+    def days(self) -> dict[str, str | None]:
+        """The first and the last day, as labels."""
+        days = {"effective_from": self.start, "effective_to": self.end}
+        return {name: day.isoformat() if day else None for name, day in days.items()}
 
 
 def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_of: date | None = None) -> list[Version]:
     """Return the versions of all laws that were in force from `since`, or on `as_of`, sorted by law and day."""
     if is_git_repository(source):
         with open_repository(source) as repository:
-            files = list(_read_history(repository, tally))
+            versions = list(_read_history(repository, tally))
     else:
-        files = list(_read_files(source, tally))
-    names = _make_distinct_names({file.law for file in files})
-    versions = []
-    for file in files:
-        try:
-            text, start = _parse_file(file)
-        except ValueError as error:
-            _skip(str(error), file.name, tally)
-        else:
-            versions.append(Version(names[file.law], text, file.name, start))
+        versions = list(_read_folder(source, tally))
     if not versions:
         raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
-    tally.take(version.item for version in versions)
+    paths = {version.law: PurePosixPath(version.law) for version in versions}
+    names = choose_unique_titles({law: [path.name, "-".join(path.parts)] for law, path in paths.items()})
+    versions = [replace(version, law=names[version.law]) for version in versions]
     versions.sort(key=lambda version: (version.law, version.start or date.min))
     kept = []
     for _, group in groupby(versions, lambda version: version.law):
-        for version in _date_versions(list(group), tally):
+        given = list(group)
+        last = {version.start: version for version in given}
+        for version in given:
+            if last[version.start] is not version:
+                tally.leave_out(SAME_DAY, version.source, item=version.item)
+        ordered = list(last.values())
+        for version, following in zip_longest(ordered, ordered[1:]):
+            end = following.start - timedelta(days=1) if following and following.start else None
             begun = as_of is None or version.start is None or version.start <= as_of
-            ended = version.end is not None and any(day is not None and version.end < day for day in (since, as_of))
+            ended = end is not None and any(day is not None and end < day for day in (since, as_of))
             if begun and not ended:
-                kept.append(version)
+                kept.append(replace(version, end=end))
             else:
                 tally.leave_out(OUT_OF_RANGE, version.source, item=version.item)
     if not kept:
@@ -87,15 +82,8 @@ def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_o
     return kept
 
 
-def _date_versions(versions: list[Version], tally: Tally) -> list[Version]:
-    """Return the sorted versions of a law, each with its last day; of two for one day, the later in the list."""
-    last = {version.start: version for version in versions}
-    for version in versions:
-        if last[version.start] is not version:
-            tally.leave_out(SAME_DAY, version.source, item=version.item)
-    ordered = list(last.values())
-    ends = [version.start - timedelta(days=1) if version.start else None for version in ordered[1:]]
-    return [replace(version, end=end) for version, end in zip(ordered, [*ends, None], strict=True)]
+def _is_law(name: str) -> bool:
+    return name.endswith(".md") and PurePosixPath(name).name.lower() not in _READ_ME
 
 
 def _skip(reason: str, name: str, tally: Tally) -> None:
@@ -103,42 +91,28 @@ def _skip(reason: str, name: str, tally: Tally) -> None:
     tally.fault(reason, name, item=Item("files", name))
 
 
-def _parse_file(file: _File) -> tuple[str, date | None]:
-    """Return a file's text and its first day; raise ValueError with the reason if it is invalid."""
-    if len(file.data) > MAX_FILE_BYTES:
-        raise ValueError(f"the file has more than {MAX_FILE_BYTES:,} bytes")
+def _parse(
+    law: str, name: str, data: bytes, tally: Tally, *, dated: str = "", committed: str = ""
+) -> Iterator[Version]:
+    """Yield the version in a file; its first day is in its name, else in its header, else its commit's."""
     try:
-        text = file.data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
+        stated = _IN_FORCE.search(text[:HEADER_CHARS])
+        day = dated or (stated[1] if stated else committed)
+        version = Version(law, text, name, date.fromisoformat(day) if day else None)
     except UnicodeDecodeError:
-        raise ValueError("the file is not in UTF-8") from None
-    if not text.strip():
-        raise ValueError("the file is empty")
-    stated = _IN_FORCE.search(text[:HEADER_CHARS])
-    day = file.dated or (stated[1] if stated else file.committed)
-    try:
-        return text, date.fromisoformat(day) if day else None
+        _skip("the file is not in UTF-8", name, tally)
     except ValueError:
-        raise ValueError("the date in its name or header does not exist") from None
+        _skip("the date in its name or header does not exist", name, tally)
+    else:
+        if text.strip():
+            tally.take([version.item])
+            yield version
+        else:
+            _skip("the file is empty", name, tally)
 
 
-def _is_law(name: str) -> bool:
-    return name.endswith(".md") and PurePosixPath(name).name.lower() not in _READ_ME
-
-
-def _make_distinct_names(laws: set[PurePosixPath]) -> dict[PurePosixPath, str]:
-    """Return a distinct name for each law: the last part of its path, or all parts if several laws share the last."""
-    sharing = defaultdict(set)
-    for law in laws:
-        sharing[law.name].add(law)
-    names = {law: law.name if len(sharing[law.name]) == 1 else "-".join(law.parts) for law in laws}
-    used: dict[str, PurePosixPath] = {}
-    for law in sorted(laws, key=lambda path: (len(path.parts), path)):
-        while used.setdefault(names[law], law) != law:  # `a-b` may be a law's own name
-            names[law] += "-2"
-    return names
-
-
-def _read_files(folder: Path, tally: Tally) -> Iterator[_File]:
+def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
     for path, why in list_left_out(folder):
         if _is_law(path.name):
             _skip(f"a {why}", path.relative_to(folder).as_posix(), tally)
@@ -150,12 +124,13 @@ def _read_files(folder: Path, tally: Tally) -> Iterator[_File]:
         law = name.parent if match and path.parent != folder else name.with_suffix("")
         try:
             data = read_regular(path, most=MAX_FILE_BYTES)
-            yield _File(PurePosixPath(law.as_posix()), name.as_posix(), data, match[1] if match else "")
         except OSError as error:
             _skip(f"cannot be read: {error.strerror}", name.as_posix(), tally)
+        else:
+            yield from _parse(law.as_posix(), name.as_posix(), data, tally, dated=match[1] if match else "")
 
 
-def _read_history(repository: GitRepository, tally: Tally) -> Iterator[_File]:
+def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
     """Yield the files of laws that each commit wrote; its header's date, else the commit's, is a version's day."""
     form = "--format=%x01%H %as"
     log = repository.run("log", "--reverse", "--diff-filter=AM", "--no-renames", "-z", "--name-status", form)
@@ -166,6 +141,7 @@ def _read_history(repository: GitRepository, tally: Tally) -> Iterator[_File]:
             source = f"{commit[:10]}:{path}"
             try:
                 data = repository.run("cat-file", "blob", f"{commit}:{path}")
-                yield _File(PurePosixPath(path).with_suffix(""), source, data, "", day)
             except SourceError:
                 _skip("not in the repository", source, tally)
+            else:
+                yield from _parse(str(PurePosixPath(path).with_suffix("")), source, data, tally, committed=day)

@@ -20,22 +20,21 @@ _PLACEHOLDER = re.compile(r"\(X+\)\s*")  # the mark of bundestag/gesetze before 
 
 
 class LawHeading(NamedTuple):
-    """A heading of a law: its number of `#` marks, its text, and the level and label of the division it opens."""
+    """A heading of a law, and the level and label of the division that it opens."""
 
-    depth: int
     text: str
-    level: Level | None
-    label: str
-    rest: str
+    level: Level | None = None
+    label: str = ""
+    rest: str = ""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A § or an article: its label and title, the parts above it, and its offsets in the law's text."""
+    """A § or an article: its label and title, and its offsets in the law's text."""
 
     label: str
     title: str
-    path: tuple[str, ...]  # the labels of the parts above it, outermost first
+    quoted: bool  # whether it is a § inside an article, which belongs to another law
     start: int
     end: int
     body: int  # the offset of its words, after its label and title
@@ -62,11 +61,11 @@ def read_law(markdown: str) -> Law:
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
     blocks = list(_split_blocks(markdown[header.end() :] if header else markdown))
     system = _choose_system(fields, blocks)
-    blocks = [(depth or _find_unmarked_depth(text, system), text) for depth, text in blocks]
+    marked = [bool(depth) or _is_unmarked_heading(text, system) for depth, text in blocks]
     reader = _Reader()
-    for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):
-        if depth:
-            reader.add_heading(_make_heading(depth, text, system), words_follow=not after)
+    for (_, text), heading, following in zip(blocks, marked, [*marked[1:], False], strict=True):
+        if heading:
+            reader.add_heading(_make_heading(text, system), words_follow=not following)
         else:
             reader.write(text)
     reader.close()
@@ -78,7 +77,7 @@ def read_law(markdown: str) -> Law:
 class _Reader:
     lines: list[str] = field(default_factory=list)
     at: int = 0
-    open: list[LawHeading] = field(default_factory=list)
+    above: list[float] = field(default_factory=list)  # the ranks of the open § or articles
     paragraphs: list[Paragraph] = field(default_factory=list)
     unit: Paragraph | None = None  # the paragraph that is being read
     bare: bool = False  # whether there is no text below its number yet
@@ -96,14 +95,15 @@ class _Reader:
             self.unit = replace(self.unit, title=heading.text, body=self.at)
             return
         self.close()
-        if heading.depth > 1:
-            _open(self.open, heading)
         start = self.at
         self.write(heading.text)
-        if heading.level is not None and heading.level.unit:
-            above = tuple(part.label for part in self.open[:-1] if part.level is not None)
-            self.unit = Paragraph(heading.label, heading.rest, above, start, start, self.at)
-            self.bare = not heading.rest
+        if heading.level is not None:
+            rank = heading.level.rank
+            self.above = [other for other in self.above if other < rank] if heading.level.unit else []
+            if heading.level.unit:
+                self.unit = Paragraph(heading.label, heading.rest, bool(self.above), start, start, self.at)
+                self.bare = not heading.rest
+                self.above.append(rank)
 
     def close(self) -> None:
         if self.unit is not None:
@@ -112,57 +112,25 @@ class _Reader:
         self.unit = None
 
 
-def _open(stack: list[LawHeading], heading: LawHeading) -> None:
-    """Add a new heading to the stack of open headings, after removing the headings that it closes."""
-    rank = _rank(heading)
-    if heading.level is None:
-        while stack and (stack[-1].level is None or _rank(stack[-1]) > _ARTICLE):
-            stack.pop()
-    elif heading.level.unit:
-        stack[:] = [above for above in stack if not (above.level and above.level.unit and _rank(above) >= rank)]
-    else:
-        while (
-            stack
-            and (
-                stack[-1].depth > heading.depth or _rank(stack[-1]) > rank
-                if not heading.level.free
-                else stack[-1].depth > heading.depth or stack[-1].level is None or stack[-1].level.unit
-            )
-        ) or (stack and stack[-1].depth == heading.depth and _rank(stack[-1]) >= rank):
-            stack.pop()
-    stack.append(heading)
-
-
-# the ranks of a title without a number, just above the units, and of an article, which may contain another law's §
-_BARE, _ARTICLE = 4.8, 5.5
-
-
-def _rank(heading: LawHeading) -> float:
-    return heading.level.rank if heading.level else _BARE
-
-
-def _make_heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
+def _make_heading(text: str, system: LegalSystem) -> LawHeading:
     plain = _PLACEHOLDER.sub("", text)
     match = system.label.match(plain)
     if match is not None and (match["number"] or match["before"] or (not plain[match.end() :] and plain.isupper())):
         level = system.by_word[match["word"].lower()]
         rest = plain[match.end() :].strip(" -–—:.")
         if level.text or not rest or not rest[0].islower():
-            return LawHeading(depth, plain, level, match.group().strip(" \xa0.:-–—"), rest)
+            return LawHeading(plain, level, match.group().strip(" \xa0.:-–—"), rest)
     roman = next((level for level in system.levels if level.roman), None)
     if roman and (numbered := re.match(r"([IVXLC]{1,6}[a-z]?\.)\s*[-–—]?\s*", plain)):
-        return LawHeading(depth, plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
-    return LawHeading(depth, plain, None, "", plain)
+        return LawHeading(plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
+    return LawHeading(plain)
 
 
-def _find_unmarked_depth(text: str, system: LegalSystem) -> int:
-    """Return the heading depth of a line such as `Pododdíl 1`, a part's label without `#`; 0 for other lines."""
+def _is_unmarked_heading(text: str, system: LegalSystem) -> bool:
+    """Return whether a line is a division's label without `#`, such as `Pododdíl 1`."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
-    return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0
-
-
-_DIVISION = 4  # the depth of marks for the smaller divisions of Czech laws
+    return level is not None and not level.unit and not level.text and level.rank > 1
 
 
 def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:

@@ -52,8 +52,7 @@ class PrintedEdition:
     @cached_property
     def own(self) -> list[Paragraph]:
         """The paragraphs of the law itself, without paragraphs (§) that are quoted inside an article."""
-        units = {word for level in self.law.system.units for word in level.words}
-        return [p for p in self.law.paragraphs if not any(part.split()[0].lower() in units for part in p.path)]
+        return [paragraph for paragraph in self.law.paragraphs if not paragraph.quoted]
 
     @cached_property
     def live(self) -> list[Paragraph]:
@@ -70,19 +69,19 @@ class PrintedEdition:
 
     def quote(self, paragraph: Paragraph) -> Quote:
         """Return a paragraph as gold, with the first and last day of its version as labels."""
-        start, end = self.span(paragraph)
         text = self.law.text[paragraph.start : paragraph.end]
-        version = self.version
-        labels: tuple[tuple[str, Label], ...] = (
-            ("paragraph", paragraph.label),
-            ("effective_from", version.start.isoformat() if version.start else None),
-            ("effective_to", version.end.isoformat() if version.end else None),
-        )
-        return Quote(self.filename, text, ((start, end),), labels)
+        labels = (("paragraph", paragraph.label), *self.version.days.items())
+        return Quote(self.filename, text, (self.span(paragraph),), labels)
+
+    def choose_day(self, label: str) -> date:
+        """Return a day on which the version is in force; if possible, neither its first nor its last day."""
+        start = self.version.start or date.min
+        length = (self.version.end - start).days if self.version.end else 700
+        after = 1 + _order("day", self.filename, label) % max(1, length - 1) if length else 0
+        return start + timedelta(days=after)
 
 
 Gold = Sequence[tuple[PrintedEdition, Paragraph]]
-_Change = tuple[PrintedEdition, PrintedEdition, Paragraph, Paragraph, tuple[str, str]]
 
 
 @dataclass
@@ -105,52 +104,45 @@ class QuestionMaker:
 
     def rows(self) -> Iterator[RawRow]:
         """Yield all questions, grouped by kind, such as what a provision says, what it said, and whether it changed."""
-        for make in (
-            self._ask_says,
-            self._ask_said,
-            self._ask_governs,
-            self._ask_changed,
-            self._ask_leads,
-            self._ask_repealed,
-            self._ask_before,
-        ):
-            yield from make()
+        for kind in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
+            yield from kind()
 
     # ------------------------------------------------------------ kinds
 
-    def _ask_says(self) -> Iterator[RawRow]:
-        for paragraph in self._choose_paragraphs("says", self.last.live):
+    def _says(self) -> Iterator[RawRow]:
+        for paragraph in self._choose("says", self.last.live):
             yield self._make_row("says", paragraph, self.last.law.words(paragraph), [(self.last, paragraph)])
 
-    def _ask_said(self) -> Iterator[RawRow]:
+    def _said(self) -> Iterator[RawRow]:
         for at, edition in enumerate(self.dated):
             share = self.most // len(self.dated) + (at < self.most % len(self.dated))
-            for paragraph in self._choose_paragraphs(f"said {edition.version.start}", edition.live)[:share]:
-                day = self._choose_day(edition, paragraph.label)
+            for paragraph in self._choose(f"said {edition.version.start}", edition.live)[:share]:
+                day = edition.choose_day(paragraph.label)
                 yield self._make_row("said", paragraph, edition.law.words(paragraph), [(edition, paragraph)], as_of=day)
 
-    def _ask_governs(self) -> Iterator[RawRow]:
+    def _governs(self) -> Iterator[RawRow]:
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
         alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
-        for paragraph in self._choose_paragraphs("governs", alone):
+        for paragraph in self._choose("governs", alone):
             yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)
 
-    def _ask_changed(self) -> Iterator[RawRow]:
-        moved: list[_Change] = []
-        same: list[_Change] = []
+    def _changed(self) -> Iterator[RawRow]:
+        moved: list[tuple[tuple[PrintedEdition, Paragraph], ...]] = []
+        same: list[tuple[tuple[PrintedEdition, Paragraph], ...]] = []
         for old, new in self.steps:
             for before in old.live if old.version.start else ():
                 if after := new.find_paragraph(before.label):
-                    words = old.law.words(before), new.law.words(after)
-                    (moved if words[0] != words[1] else same).append((old, new, before, after, words))
-        moved.sort(key=lambda pair: _order("changed", pair[0].filename, pair[2].label))
-        same.sort(key=lambda pair: _order("same", pair[0].filename, pair[2].label))
-        for old, new, before, after, words in [*moved[: self.most - self.most // 3], *same[: self.most // 3]]:
-            answer = self._describe_difference(*words)
-            days = self._choose_day(old, before.label), self._choose_day(new, before.label)
-            yield self._make_row("changed", before, answer, [(old, before), (new, after)], as_of=days[0], until=days[1])
+                    changed = old.law.words(before) != new.law.words(after)
+                    (moved if changed else same).append(((old, before), (new, after)))
+        moved.sort(key=lambda pair: _order("changed", pair[0][0].filename, pair[0][1].label))
+        same.sort(key=lambda pair: _order("same", pair[0][0].filename, pair[0][1].label))
+        for pair in [*moved[: self.most - self.most // 3], *same[: self.most // 3]]:
+            before = pair[0][1]
+            answer = self._describe_difference(*(edition.law.words(paragraph) for edition, paragraph in pair))
+            as_of, until = (edition.choose_day(before.label) for edition, _ in pair)
+            yield self._make_row("changed", before, answer, pair, as_of=as_of, until=until)
 
-    def _ask_leads(self) -> Iterator[RawRow]:
+    def _leads(self) -> Iterator[RawRow]:
         targets = []
         for paragraph in self.last.live:
             others = (other for other in self._find_references(paragraph) if other[2] is not paragraph)
@@ -160,21 +152,21 @@ class QuestionMaker:
             answer = f"{target.label}: {edition.law.words(target)}"
             yield self._make_row("leads", paragraph, answer, [(edition, target)], words=words)
 
-    def _ask_repealed(self) -> Iterator[RawRow]:
+    def _repealed(self) -> Iterator[RawRow]:
         gone = []
         for old, new in self.steps:
             still = {label_key(paragraph.label) for paragraph in new.law.paragraphs}
             gone += [(new, paragraph) for paragraph in old.live if label_key(paragraph.label) not in still]
         gone.sort(key=lambda pair: _order("repealed", pair[0].filename, pair[1].label))
         for edition, paragraph in gone[: self.most]:
-            day = self._choose_day(edition, paragraph.label)
+            day = edition.choose_day(paragraph.label)
             yield self._make_row("repealed", paragraph, "", [], about=edition, as_of=day)
 
-    def _ask_before(self) -> Iterator[RawRow]:
+    def _before(self) -> Iterator[RawRow]:
         first = self.editions[0]
-        paragraphs = self._choose_paragraphs("before", first.live)[: max(1, self.most // 3)]
-        for at, paragraph in enumerate(paragraphs if first.version.start else ()):
-            day = (first.version.start or date.min) - timedelta(days=365 * (at + 1) + 30)
+        start = first.version.start
+        for at, paragraph in enumerate(self._choose("before", first.live)[: max(1, self.most // 3)] if start else ()):
+            day = (start or date.min) - timedelta(days=365 * (at + 1) + 30)
             yield self._make_row("before", paragraph, "", [], about=first, as_of=day)
 
     # ------------------------------------------------------------ parts of a question
@@ -194,8 +186,7 @@ class QuestionMaker:
     ) -> RawRow:
         system, unit = self.system, paragraph.label
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
-        key = "|".join((self.name.key, kind, unit, as_of.isoformat() if as_of else "", words))
-        at = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
+        at = _order(self.name.key, kind, unit, as_of.isoformat() if as_of else "", words)
         codes = self.name.codes[:1] or (self.title,)
         question = templates[at % len(templates)].format(
             unit=unit,
@@ -219,40 +210,22 @@ class QuestionMaker:
             "other_versions": self._list_near_misses(gold),
         }
         quotes = tuple(edition.quote(paragraph) for edition, paragraph in gold)
-        edition = gold[0][0] if gold else about or self.last
-        return RawRow(
-            id=at,
-            question=question,
-            answer=answer,
-            quotes=quotes,
-            filename=edition.filename,
-            is_impossible=not quotes,
-            labels=labels,
-            place=f"{self.name.key} {unit} ({kind})",
-        )
+        filename = (gold[0][0] if gold else about or self.last).filename
+        place = f"{self.name.key} {unit} ({kind})"
+        return RawRow(at, question, answer, quotes, filename, is_impossible=not gold, labels=labels, place=place)
 
     def _list_near_misses(self, gold: Gold) -> str:
         """Return where the gold § is in the other versions of the law; these locations are wrong answers."""
         given = {edition.filename for edition, _ in gold}
-        spans = [
+        return " ".join(
             "{}#{}-{}".format(edition.filename, *edition.span(paragraph))
             for edition in (self.laws[gold[0][0].version.law] if gold else ())
             if edition.filename not in given and (paragraph := edition.find_paragraph(gold[0][1].label))
-        ]
-        return " ".join(spans)
-
-    def _choose_paragraphs(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
-        """Return some paragraphs spread over a law, the same ones on every machine."""
-        ordered = sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))
-        return ordered[: self.most]
-
-    def _choose_day(self, edition: PrintedEdition, label: str) -> date:
-        """Return a day on which a version is in force; if possible, neither its first nor its last day."""
-        start = edition.version.start or date.min
-        length = (edition.version.end - start).days if edition.version.end else 700
-        return (
-            start + timedelta(days=1 + _order("day", edition.filename, label) % max(1, length - 1)) if length else start
         )
+
+    def _choose(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
+        """Return some paragraphs spread over a law, the same ones on every machine."""
+        return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
         """Yield each reference of a paragraph to a § in the corpus: the reference's text, the cited version and

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from exhibit.converters.core.benchmark import Benchmark, Item, Label, Quote, Raw
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.tables.cells import read_cell_field, read_cell_words
 from exhibit.converters.tables.documents import Shelf
-from exhibit.converters.tables.records import ENDINGS, decode_table, read_records
+from exhibit.converters.tables.records import ENDINGS, decode_table, read_records, split_cells
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import ANSWER_FROM
 
@@ -28,6 +28,15 @@ class JudgedFolder(NamedTuple):
     corpus: Path | None
 
 
+class Judgment(NamedTuple):
+    """The grade of a document for a query, and its line in the file."""
+
+    place: str
+    query: str
+    document: str
+    grade: int
+
+
 def find_judged_folder(source: Path) -> JudgedFolder | None:
     """Return the files of a folder that contains queries and judgments; None for any other folder."""
     if not source.is_dir():
@@ -42,18 +51,30 @@ def find_judged_folder(source: Path) -> JudgedFolder | None:
     return JudgedFolder(queries[0], tuple(judgments), corpus[0] if len(corpus) == 1 else None)
 
 
+def read_judgments(path: Path, text: str, tally: Tally) -> Iterator[Judgment]:
+    """Yield the judgments of a file, tab-separated (BEIR) or separated by spaces (TREC), below its header if any."""
+    lines = split_cells(text, "\t") if "\t" in text else [line.split() for line in text.splitlines()]
+    for number, cells in enumerate(lines, 1):
+        place = f"{path.name}: line {number}"
+        if len(cells) in _WIDTHS and re.fullmatch(r"-?\d{1,3}", cells[-1].strip()):
+            yield Judgment(place, cells[0].strip(), cells[-2].strip(), int(cells[-1]))
+        elif number > 1 and any(cells):
+            tally.fault("line of judgments that has no grade at its end", place)
+
+
 def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
     """Return the queries as questions; the gold of each is every available document with a grade above 0."""
-    content = {path: path.read_bytes() for path in (*folder.judgments, folder.queries)}
-    judged = _read_judgments({path: content[path] for path in folder.judgments}, tally)
-    documents: dict[str, RawDocument] = {}
-    if folder.corpus and shelf.folder is None:
-        content[folder.corpus] = folder.corpus.read_bytes()
-        documents = dict(_read_corpus(folder.corpus, content[folder.corpus], tally))
-    elif shelf.folder is None:
+    if folder.corpus is None and shelf.folder is None:
         raise SourceError(
             f"{folder.queries.parent}: has relevance judgments, but no corpus; pass the documents with --documents"
         )
+    corpus = folder.corpus if shelf.folder is None else None
+    content = {path: path.read_bytes() for path in (*folder.judgments, folder.queries, *filter(None, [corpus]))}
+    judged: dict[str, dict[str, int]] = {}
+    for path in folder.judgments:
+        for judgment in read_judgments(path, decode_table(path, content[path], tally), tally):
+            judged.setdefault(judgment.query, {})[judgment.document] = judgment.grade
+    documents = dict(_read_corpus(corpus, content[corpus], tally)) if corpus else {}
     if not documents:
         documents = shelf.find(list(dict.fromkeys(name for grades in judged.values() for name in grades)), tally)
     others = shelf.find_others(documents, limited=False, tally=tally) if shelf.folder else {}
@@ -64,9 +85,8 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
         if not gold:
             tally.leave_out("query without a judged document that is at hand", key, item=item)
             continue
-        for name in grades:
-            if name not in documents:
-                tally.note("judged document that is not at hand", f"{key}: {name}")
+        for name in (name for name in grades if name not in documents):
+            tally.note("judged document that is not at hand", f"{key}: {name}")
         quotes = tuple(_quote(documents[name], grades[name]) for name in gold)
         labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
         answer = quotes[0].text or quotes[0].filename
@@ -100,10 +120,9 @@ def _read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, R
 def _read_queries(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, str, Item]]:
     """Yield each query's id, text and item, from a table or from lines of the form `id<TAB>text`."""
     if path.suffix.lower() in (".tsv", ".txt"):
-        lines = [line.split("\t", 1) for line in decode_table(path, data, tally).splitlines() if line.strip()]
-        pairs = [(line[0].strip(), line[-1].strip()) for line in lines if len(line) > 1]
-        if pairs and pairs[0][1].casefold() in ("query", "text", "question"):
-            pairs = pairs[1:]
+        rows = [cells for cells in split_cells(decode_table(path, data, tally), "\t") if len(cells) > 1]
+        header = rows and rows[0][1].strip().casefold() in ("query", "text", "question")
+        pairs = [(cells[0].strip(), "\t".join(cells[1:]).strip()) for cells in (rows[1:] if header else rows)]
     else:
         cells = [record.cells for record in read_records(path, data, tally, accounted=False)]
         pairs = [
@@ -117,17 +136,3 @@ def _read_queries(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, 
             yield key, question, item
         else:
             tally.fault("query without an id or words", key or question[:80], item=item)
-
-
-def _read_judgments(content: Mapping[Path, bytes], tally: Tally) -> dict[str, dict[str, int]]:
-    """Return the grades of all judgments, by query and then by document."""
-    judged: dict[str, dict[str, int]] = {}
-    for path, data in content.items():
-        for number, line in enumerate(decode_table(path, data, tally).splitlines(), 1):
-            cells = line.split("\t") if "\t" in line else line.split()
-            if len(cells) not in _WIDTHS or not re.fullmatch(r"-?\d{1,3}", cells[-1].strip()):
-                if number > 1 and line.strip():
-                    tally.fault("line of judgments that has no grade at its end", f"{path.name}: line {number}")
-                continue
-            judged.setdefault(cells[0].strip(), {})[cells[-2].strip()] = int(cells[-1])
-    return judged
