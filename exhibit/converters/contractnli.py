@@ -163,14 +163,16 @@ def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Con
     taken: dict[str, str] = {}
     for split, size in SPLITS.items():
         path = root / f"{split}.json"
-        if not path.is_file():
+        records = []
+        if path.is_file():
+            content = release.read_json(path, lists="documents")
+            records = content["documents"]
+            if set(content.get("labels") or ()) != set(QUESTIONS):
+                raise SourceError(
+                    f"{path}: its labels are not the 17 hypotheses; is this ContractNLI's release of 2021?"
+                )
+        else:
             tally.note("split that the source does not have", path.name)
-            start += size
-            continue
-        content = release.read_json(path, lists="documents")
-        if set(content.get("labels") or ()) != set(QUESTIONS):
-            raise SourceError(f"{path}: its labels are not the 17 hypotheses; is this ContractNLI's release of 2021?")
-        records = content["documents"]
         for index, record in read_records(_Record, records, path.name, tally):
             place = f"{path.name} {index}"
             filename = record.name if record.name.lower().endswith(".pdf") else f"{record.name}.pdf"
@@ -213,7 +215,6 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
         if not impossible and not quotes:
             tally.note("answer without evidence: only its document is named", place)
             quotes = [Quote(filename, None)]
-        labels = {"hypothesis": key, "label": annotation.choice, "split": contract.split}
         yield RawRow(
             id=contract.number * len(QUESTIONS) + column,
             question=f"Consider the {title}; {question}",
@@ -222,8 +223,11 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
             filename=filename,
             is_impossible=impossible,
             place=place,
-            labels={**labels, "document_type": record.document_type},
-        )
+            labels={
+                "hypothesis": key, "label": annotation.choice, "split": contract.split,
+                "document_type": record.document_type,
+            },
+        )  # fmt: skip
 
 
 def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:

@@ -123,7 +123,6 @@ QUESTIONS = list_questions("""
 """)
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
-_AMENDMENT = re.compile(r"amend", re.IGNORECASE)
 _ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
 
@@ -155,7 +154,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     # make titles unique over the whole source, so that neither a filter nor a limit changes a title
     titles = choose_unique_titles({c.path.name: _list_titles(c) for c in contracts})
     if not options.keep_ambiguous:
-        contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
+        ambiguous = [c for c in contracts if _is_ambiguous(c.path.stem, titles[c.path.name])]
+        contracts = [c for c in contracts if c not in ambiguous]
+        for contract in ambiguous:
+            tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
     contracts = contracts[: options.max_documents]
     if options.titles == "llm":
         asked = ask_titles({c.path.name: read_within(c.path).text for c in contracts})
@@ -180,15 +182,12 @@ def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Co
         tally.fault("second row for a PDF that another row has", names[row])
     for row in pairs.missing:
         tally.fault("no PDF for the contract", names[row] or f"row {row}")
-    return [_Contract(row, records[row], pairs.files[row]) for row in sorted(pairs.files)]
+    return [_Contract(row, records[row], path) for row, path in sorted(pairs.files.items())]
 
 
-def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
-    match = _AMBIGUOUS.search(contract.path.stem)
-    if not match or (match.group().lower().startswith("agreement") and _AMENDMENT.search(title)):
-        return False
-    tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
-    return True
+def _is_ambiguous(stem: str, title: str) -> bool:
+    match = _AMBIGUOUS.search(stem)
+    return match is not None and not (match[0].lower().startswith("agreement") and "amend" in title.lower())
 
 
 def _list_titles(contract: _Contract) -> list[str]:

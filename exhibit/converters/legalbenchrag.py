@@ -7,7 +7,7 @@ import random
 import sys
 import unicodedata
 from argparse import ArgumentParser, Namespace
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -116,14 +116,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             texts[key] = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts, with their BOM
         except UnicodeDecodeError as error:
             tally.fault("document cannot be read", f"{key}: not UTF-8 (byte {error.start})")
-    return Benchmark(
-        documents=[
-            RawDocument(names[key], Path(names[key]).stem, None if as_pdf else files[key], text=text, source=key)
-            for key, text in texts.items()
-        ],
-        rows=[row for test in tests for row in _make_row(test, texts, names, tally)],
-        sha256=release.sha256,
-    )
+    documents = [
+        RawDocument(names[key], Path(names[key]).stem, None if as_pdf else files[key], text=text, source=key)
+        for key, text in texts.items()
+    ]
+    rows = [row for test in tests for row in _make_row(test, texts, names, tally)]
+    return Benchmark(documents, rows, release.sha256)
 
 
 def _make_key(path: str) -> str:
@@ -143,12 +141,14 @@ def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
+    groups: dict[str, list[_Test]] = defaultdict(list)
+    for test in tests:
+        groups[test.benchmark].append(test)
     kept: set[int] = set()
-    for benchmark in dict.fromkeys(test.benchmark for test in tests):
-        group = [test for test in tests if test.benchmark == benchmark]
+    for group in groups.values():
+        # The published rule: one number for all tests of a document, so that the sample needs few documents.
+        # Random(seed) gives the same numbers as random.random() after random.seed(seed).
         if len(group) > MINI:
-            # The published rule: one number for all tests of a document, so that the sample needs few documents.
-            # Random(seed) gives the same numbers as random.random() after random.seed(seed).
             group.sort(key=lambda test: random.Random(test.snippets[0].file_path).random())
         kept.update(test.id for test in group[:MINI])
     for test in tests:
@@ -190,14 +190,14 @@ def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: 
     """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
     quotes: list[Quote] = []
     for snippet in test.snippets:
-        key, span, answer = snippet.key, snippet.span, snippet.answer
+        key, span = snippet.key, snippet.span
         place = f"{test.name}: {key} {span}"
         if key not in texts:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return
         start, end = span or (0, 0)
         words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else None
-        text = words if answer is None else answer
+        text = words if snippet.answer is None else snippet.answer
         if text is None or not text.strip():
             tally.fault("test with a snippet that says nothing", place)
             return

@@ -3,6 +3,7 @@
 python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
 """
 
+import itertools
 import re
 import sys
 from argparse import Namespace
@@ -131,16 +132,14 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, asked: int) -> list[_Policy]:
     """Group the rows of a table by policy and question, and number the questions in order of appearance."""
     # without the training set, the test questions keep their ids of the whole release
-    first = max(TRAIN_QUESTIONS, asked) if split == "test" else asked
     policies: dict[str, _Policy] = {}
-    count = 0
+    numbers = itertools.count(max(TRAIN_QUESTIONS, asked) if split == "test" else asked)
     for row in rows:
         key = row["DocID"].strip()
         policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", "")))
         query, sentence, words = row["QueryID"].strip(), row["SentID"].strip(), row["Segment"].strip()
         if query not in policy.questions:
-            policy.questions[query] = _Question(first + count, query, " ".join(row["Query"].split()))
-            count += 1
+            policy.questions[query] = _Question(next(numbers), query, " ".join(row["Query"].split()))
         policy.sentences.setdefault(sentence, words)
         votes = Counter(row[column].strip().casefold() for column in marks)
         answered = votes["relevant"] + votes["irrelevant"]
@@ -165,11 +164,11 @@ def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, 
     text = f"{title}\n"
     spans: dict[str, tuple[int, int]] = {}
     # sentence ids end in numbers (`_10` after `_9`); ids without a number come last
-    numbers = {key: _NUMBERED.fullmatch(key) for key in policy.sentences}
-    for key in sorted(numbers, key=lambda key: int(match[2]) if (match := numbers[key]) else sys.maxsize):
-        if policy.sentences[key]:
-            spans[key] = (len(text) + 1, len(text) + 1 + len(policy.sentences[key]))
-            text += f"\n{policy.sentences[key]}"
+    numbers = {key: int(match[2]) for key in policy.sentences if (match := _NUMBERED.fullmatch(key))}
+    for key in sorted(policy.sentences, key=lambda key: numbers.get(key, sys.maxsize)):
+        if words := policy.sentences[key]:
+            spans[key] = (len(text) + 1, len(text) + 1 + len(words))
+            text += f"\n{words}"
     blocks = (Block("h1", title), Block("p", text.removeprefix(title).lstrip("\n")))
     return RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), spans
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import inf
 from typing import NamedTuple
 
@@ -93,12 +93,9 @@ def compare_names(cited: Name, heading: Name) -> float:
     if words[:3] == others[:3] and abs(len(words) - len(others)) <= slips and edit_distance(words, others) <= slips:
         return 0.97
     short, long = sorted((words, others), key=len)
-    enough = 0.3 if cited.number else 0.6  # of a title, if its beginning is cited
-    return (
-        0.8 + 0.15 * len(short) / len(long)
-        if short and long.startswith(short) and len(short) >= enough * len(long)
-        else 0.0
-    )
+    least = 0.3 if cited.number else 0.6  # of a title, if its beginning is cited
+    share = len(short) / len(long) if short and long.startswith(short) else 0.0
+    return 0.8 + 0.15 * share if share >= least else 0.0
 
 
 _BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
@@ -142,28 +139,25 @@ def _split_lines(document: Document) -> list[list[SourceLine]]:
     ]
 
 
-def _find_edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
-    return [*lines[:2], *lines[2:][-2:]]
-
-
 def _find_running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
     """Return the offsets of page numbers and running heads."""
+    edges = [[*lines[:2], *lines[2:][-2:]] for lines in pages]
     # the first page of a chapter has its title below the running head
-    tops = [[*_find_edges(lines), *lines[2:3]] for lines in pages]
-    counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
-    repeated: set[int] = set()
-    for before, lines in zip([[], *pages], pages, strict=False):
-        above = keep_letters("".join(line.text for line in before[:6]))
-        edges = _find_edges(lines)
-        numbered = any(line.text.isdigit() for line in edges)
-        for at, line in enumerate(edges):
+    tops = [
+        {keep_letters(line.text) for line in [*edge, *lines[2:3]]} for edge, lines in zip(edges, pages, strict=True)
+    ]
+    counted = Counter(chain.from_iterable(tops))
+    running: set[int] = set()
+    for edge, lines in zip(edges, pages, strict=True):
+        numbered = any(line.text.isdigit() for line in edge)
+        for at, line in enumerate(edge):
             letters = keep_letters(line.text)
             below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
-            twice = at < 2 and (0 <= below.find(letters) <= _MAX_LABEL_CHARS or letters in above)
+            twice = at < 2 and 0 <= below.find(letters) <= _MAX_LABEL_CHARS
             again = counted[letters] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
             if line.text.isdigit() or (numbered and (again or twice)):
-                repeated.add(line.start)
-    return frozenset(repeated)
+                running.add(line.start)
+    return frozenset(running)
 
 
 def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
@@ -326,20 +320,14 @@ def _read_layout(source: RulesFile) -> Layout:
         ]
         shown = Document(source.raw.filename, text)
         return Layout(text, lines, find_headings(shown, lines, Outline(titles, rules=True)))
-    document = (
-        read_document(source.raw.path) if source.raw.path else Document(source.raw.filename, source.raw.text or "")
-    )
+    path = source.raw.path
+    document = read_document(path) if path else Document(source.raw.filename, source.raw.text or "")
     pages, contents = _split_lines(document), find_contents(document.text)
     running = _find_running(pages)
-    furniture = {s.start for s in document.furniture if not read_name(document.text[slice(*s)]).number}
-    every = [line for page in pages for line in page]
-    entries = _read_entries([line for line in every if contents.start <= line.start < contents.end])
-    lines = [
-        line
-        for line in every
-        if line.start not in running | furniture and not contents.start <= line.start < contents.end
-    ]
-    known = {title: 0.0 for title in entries if title != "contents"}
-    listed = tuple(read_name(entry, loose=False) for entry in entries.values())
-    headings = find_headings(document, lines, Outline(known, running))
-    return Layout(document.text, lines, headings, listed)
+    listed = [line for page in pages for line in page if contents.start <= line.start < contents.end]
+    entries = _read_entries(listed)
+    hidden = running.union(line.start for line in listed)
+    lines = [line for page in pages for line in page if line.start not in hidden]
+    outline = Outline({title: 0.0 for title in entries if title != "contents"}, running)
+    names = tuple(read_name(entry, loose=False) for entry in entries.values())
+    return Layout(document.text, lines, find_headings(document, lines, outline), names)
