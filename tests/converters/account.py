@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 
 def account_of(bundle: Path) -> str:
@@ -17,3 +18,13 @@ def account_of(bundle: Path) -> str:
         json.dumps({"documents": documents, **{name: told.get(name) for name in kept}}, ensure_ascii=False, indent=1)
         + "\n"
     )
+
+
+def read_rows(bundle: Path) -> dict[int, dict[str, Any]]:
+    """Return the rows of train.json by id."""
+    return {row["id"]: row for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))}
+
+
+def read_gold(bundle: Path) -> list[dict[str, Any]]:
+    """Return the lines of gold.jsonl."""
+    return [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]

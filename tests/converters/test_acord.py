@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from exhibit.converters import acord
-from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.validate import validate
 from tests.conversion import read_source
-from tests.converters.account import account_of
 
 ASIS = "bc785f7fb7"
-
-
-@pytest.fixture(scope="module")
-def bundle(converted) -> Path:
-    """The sample, converted once."""
-    return converted("acord")
 
 
 @pytest.fixture
@@ -30,24 +20,8 @@ def source(samples: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(samples / "acord", tmp_path / "acord"))
 
 
-def gold_of(bundle: Path) -> list[dict]:
-    return [json.loads(line) for line in (bundle / GOLD).read_text(encoding="utf-8").splitlines()]
-
-
 def append(path: Path, line: str) -> None:
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
-
-
-# ---------------------------------------------------------------- the sample
-
-
-def test_acord_sample_converts_to_golden_bundle(bundle, golden):
-    assert validate(bundle) == []
-    golden("acord/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
-    golden("acord/account.json", account_of(bundle))
-    kept = ("id", "context", "filename", "how", "labels")
-    lines = [json.dumps({key: line[key] for key in kept}, ensure_ascii=False) for line in gold_of(bundle)]
-    golden("acord/gold.jsonl", "\n".join(lines) + "\n")
 
 
 # ---------------------------------------------------------------- splits and archives

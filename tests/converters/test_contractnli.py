@@ -16,11 +16,11 @@ import pytest
 from exhibit.conversion import main
 from exhibit.converters import contractnli
 from exhibit.evidence import read_document
-from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
+from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from tests.conversion import read_source
-from tests.converters.account import account_of
+from tests.converters.account import account_of, read_gold
 from tests.converters.site import Site, serve
 
 OFFICIAL = "Marlowe%20Quay%20Mutual%20NDA.pdf"
@@ -63,16 +63,8 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def rows_of(bundle: Path) -> dict[int, dict[str, Any]]:
-    return {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
-
-
-def gold_of(bundle: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (bundle / GOLD).read_text(encoding="utf-8").splitlines()]
-
-
 def gold_for(bundle: Path, document: int, key: str) -> list[dict[str, Any]]:
-    return [line for line in gold_of(bundle) if line["id"] == document * 17 + PLACES[key]]
+    return [line for line in read_gold(bundle) if line["id"] == document * 17 + PLACES[key]]
 
 
 # ---------------------------------------------------------------- the sample
@@ -83,7 +75,7 @@ def test_contractnli_sample_converts_to_golden_bundle(bundle, golden):
     golden("contractnli/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("contractnli/account.json", account_of(bundle))
     lines = []
-    for line in gold_of(bundle):
+    for line in read_gold(bundle):
         # where a printed line ends is the browser's choice: so is whether the words stand there as they are
         line["how"] = "folded" if line["how"] == "exact" else line["how"]
         kept = {key: line[key] for key in ("id", "context", "filename", "how", "labels")}

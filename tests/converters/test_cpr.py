@@ -17,10 +17,9 @@ from exhibit.converters.civil_procedure.documents import (
     reference_of,
 )
 from exhibit.evidence import read_document
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
-from exhibit.schemas.validate import validate
+from exhibit.schemas.bundle import CORPUS, INFO, TRAIN
 from tests.conversion import options_of
-from tests.converters.account import account_of
+from tests.converters.account import read_gold
 from tests.converters.site import serve
 
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}
@@ -30,10 +29,6 @@ LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rul
 def bundle(converted) -> Path:
     """The sample, converted once."""
     return converted("cpr")
-
-
-def lines_of(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def written(folder: Path, *rows: object) -> Path:
@@ -58,20 +53,11 @@ def read_rows(source: Path, *flags: str, strict: bool = False):
 # ---------------------------------------------------------------- the sample
 
 
-def test_cpr_sample_converts_to_golden_bundle(bundle, golden):
-    assert validate(bundle) == []
-    golden("cpr/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
-    golden("cpr/account.json", account_of(bundle))
-    kept = ("id", "context", "filename", "pages", "how", "score", "labels")
-    gold = [{key: line[key] for key in kept} for line in lines_of(bundle / GOLD)]
-    golden("cpr/gold.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
-
-
 def test_cpr_locates_cited_sections_and_names_only_the_document_for_a_missing_section(bundle):
     rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
     assert not any(row["is_impossible"] for row in rows)
     texts = {(row["id"], at): context.get("text") for row in rows for at, context in enumerate(row["contexts"])}
-    found = {(line["id"], line["context"]): line for line in lines_of(bundle / GOLD) if line["context"] is not None}
+    found = {(line["id"], line["context"]): line for line in read_gold(bundle) if line["context"] is not None}
     assert {key for key, text in texts.items() if text is None} == {(8, 1)}
     assert {line["how"] for key, line in found.items() if key != (8, 1)} == {"section"}
     assert found[8, 1]["spans"] == []
@@ -346,7 +332,7 @@ def test_cpr_from_search_writes_rows_with_resolvable_citations(samples, tmp_path
     flags = ["--ground-truth-out", str(out), "--from-search", search]
     assert cpr.run(flags) == 0
     assert f"1 candidates -> {out}; read and edit each" in capsys.readouterr().out
-    [row] = lines_of(out)
+    [row] = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert row["question"] == "When may the Tribunal order one party to pay the costs of another?"
     assert row["truth"].endswith("case. [Part 12#page=Fees and Costs] [Practice Direction 12#page=Fees And Costs]")
     assert (row["source_type"], row["category"]) == ("CPR", "Tribunal Procedure Rules")
@@ -354,4 +340,4 @@ def test_cpr_from_search_writes_rows_with_resolvable_citations(samples, tmp_path
     assert cpr.run(flags) == 1 and "add --force to replace it" in capsys.readouterr().err
     (tmp_path / "none.json").write_text('{"note": "nothing"}', encoding="utf-8")
     assert cpr.run(["--from-search", str(tmp_path / "none.json"), "--ground-truth-out", str(out), "--force"]) == 1
-    assert "no search results in it" in capsys.readouterr().err and lines_of(out) == [row]
+    assert "no search results in it" in capsys.readouterr().err and json.loads(out.read_text(encoding="utf-8")) == row

@@ -12,12 +12,11 @@ from exhibit.conversion import main
 from exhibit.converters import legalbenchrag
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
-from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
+from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
 from tests.conversion import read_source
-from tests.converters.account import account_of
 
 WRONG_SPAN = "span whose text is not the stored answer: the answer was located instead"
 NO_FILE = "test on a document that is not in corpus/ or cannot be read"
@@ -57,14 +56,6 @@ def snippet(path: str, start: int, end: int, answer: str) -> dict:
 
 
 # ---------------------------------------------------------------- the sample
-
-
-def test_legalbenchrag_sample_converts_to_golden_bundle(convert, golden, source):
-    bundle = convert("legalbenchrag", "--source", source)
-    assert validate(bundle) == []
-    golden("legalbenchrag/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
-    golden("legalbenchrag/account.json", account_of(bundle))
-    golden("legalbenchrag/gold.jsonl", (bundle / GOLD).read_text(encoding="utf-8"))
 
 
 def test_legalbenchrag_printed_gold_points_to_the_same_occurrence_as_the_text(printed, source, golden):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -13,24 +12,7 @@ import pytest
 from exhibit.converters import maud
 from exhibit.converters.maud import find_excerpts, read_cell, titles_of
 from exhibit.evidence import Document
-from exhibit.schemas.bundle import GOLD, TRAIN
-from exhibit.schemas.validate import validate
 from tests.conversion import read_source
-from tests.converters.account import account_of
-
-NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3
-
-
-@pytest.fixture(scope="module")
-def bundle(converted) -> Path:
-    """The sample, converted once."""
-    return converted("maud")
-
-
-@pytest.fixture
-def source(samples: Path, tmp_path: Path) -> Path:
-    """A copy of the sample for tests that damage it."""
-    return shutil.copytree(samples / "maud" / "maud-main", tmp_path / "maud-main")
 
 
 def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
@@ -41,23 +23,6 @@ def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
     document = Document("contract_0.txt", text)
     found = find_excerpts(read_cell(" <omitted> ".join(excerpts))[0], document)
     return [(text[: e.match.span.start].rsplit("|", 1)[-1] if e.match else None, len(e.others)) for e in found]
-
-
-# ---------------------------------------------------------------- the bundle
-
-
-def test_maud_sample_converts_to_golden_bundle(bundle, golden):
-    assert validate(bundle) == []
-    golden("maud/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
-    golden("maud/account.json", account_of(bundle))
-    lines = [json.loads(line) for line in (bundle / GOLD).read_text(encoding="utf-8").splitlines()]
-    # offsets depend on the browser's version, these fields do not
-    kept = [
-        {name: line[name] for name in ("id", "context", "filename", "how", "score", "labels")}
-        | {"alternatives": len(line["alternatives"])}
-        for line in lines
-    ]
-    golden("maud/gold.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept))
 
 
 # ---------------------------------------------------------------- cells and excerpts
@@ -83,34 +48,21 @@ def test_read_cell_splits_excerpts_and_removes_page_marks(cell, excerpts, pages)
 @pytest.mark.parametrize(
     ("text", "excerpts", "places"),
     [
-        ("|a twice said|Head|c twice said|Tail|e twice said|", ("Head", "twice said", "Tail"), ["", "c ", ""]),
-        ("|a twice said|Head|c twice said|", ("Head", "twice said"), ["", "c "]),
-        ("|a twice said|Tail|c twice said|", ("twice said", "Tail"), ["a ", ""]),
+        # the order of the excerpts decides between repeated words
+        ("|a two|Head|c two|Tail|e two|", ("Head", "two", "Tail"), [("", 0), ("c ", 0), ("", 0)]),
+        ("|a twice said|Head|c twice said|", ("Head", "twice said"), [("", 0), ("c ", 0)]),
+        ("|a twice said|Tail|c twice said|", ("twice said", "Tail"), [("a ", 0), ("", 0)]),
+        # where it does not, the nearest is chosen
+        ("|5.2 Scope 44|at 5.2 Scope of|x|they were kept|", ("5.2 Scope", "they were kept"), [("at ", 1), ("", 0)]),
+        ("|a said twice|b said twice|", ("said twice",), [("a ", 1)]),
+        # an excerpt inside another is dropped, and adjacent ones are joined
+        ("|Here the board may vary. It may not.", ("the board may vary", "may vary"), [("Here ", 0)]),
+        ("|x One.\n\n Two. y", ("One.", "Two."), [("x ", 0)]),
+        ("|a|", ("absent words",), [(None, 0)]),
     ],
-)
-def test_find_excerpts_chooses_repeated_text_by_order_of_excerpts(text, excerpts, places):
-    assert place(text, *excerpts) == [(before, 0) for before in places]
-
-
-def test_find_excerpts_prefers_nearest_match_and_lists_others_when_order_does_not_decide():
-    text = "|contents 5.2 Conditions 44|body 5.2 Conditions of Closing|x|the covenants were kept|y|"
-    found = find_excerpts(["5.2 Conditions", "the covenants were kept"], Document("c.txt", text))
-    assert [text[: e.match.span.start].rsplit("|", 1)[-1] for e in found] == ["body ", ""]
-    assert [len(e.others) for e in found] == [1, 0]
-    assert place("|a said twice|b said twice|", "said twice") == [("a ", 1)]
-
-
-def test_find_excerpts_drops_an_excerpt_contained_in_another():
-    found = find_excerpts(
-        ["the board may change its view", "may change its view"],
-        Document("c.txt", "Here the board may change its view. Elsewhere it may not."),
-    )
-    assert [e.text for e in found] == ["the board may change its view"]
-
-
-def test_find_excerpts_joins_adjacent_excerpts():
-    found = find_excerpts(["One.", "Two."], Document("c.txt", "x One.\n\n Two. y"))
-    assert [(e.text, e.match.span) for e in found] == [("One.\nTwo.", (2, 13))]
+)  # fmt: skip
+def test_find_excerpts_chooses_match_by_order_and_nearness_of_excerpts(text, excerpts, places):
+    assert place(text, *excerpts) == places
 
 
 # ---------------------------------------------------------------- titles

@@ -13,35 +13,26 @@ from exhibit.hub import export
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.conversion import options_of
-from tests.converters.account import account_of
-
-
-def rows(bundle: Path) -> list[dict[str, object]]:
-    data: list[dict[str, object]] = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
-    return data
-
-
-def gold(bundle: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+from tests.converters.account import account_of, read_gold, read_rows
 
 
 def test_squad_sample_converts_to_a_bundle(converted: Convert, golden):
     bundle = converted("squad")
     golden("squad/account.json", account_of(bundle))
-    assert [row["id"] for row in rows(bundle)] == [0, 1, 2, 3, 4]
-    assert gold(bundle)[0]["labels"] == {"source_id": "q1"}
+    assert list(read_rows(bundle)) == [0, 1, 2, 3, 4]
+    assert read_gold(bundle)[0]["labels"] == {"source_id": "q1"}
     assert sorted(path.name for path in (bundle / "corpus").iterdir()) == [
         "Alder_Quay_lease.pdf", "Judgment_in_Ferris_v_Pell_1.pdf", "Judgment_in_Ferris_v_Pell_2.pdf",
     ]  # fmt: skip
-    assert all(line["spans"] for line in gold(bundle) if line["context"] is not None)
+    assert all(line["spans"] for line in read_gold(bundle) if line["context"] is not None)
     noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
     assert noted == {"answer that does not stand at its offset: located by its words": ["question q5"]}
 
 
 def test_squad_converter_reads_legalquad(converted: Convert):
     bundle = converted("legalquad")
-    assert [row["id"] for row in rows(bundle)] == [101, 102]
-    assert {line["filename"] for line in gold(bundle)} == {"context_0000.pdf", "context_0001.pdf"}
+    assert list(read_rows(bundle)) == [101, 102]
+    assert {line["filename"] for line in read_gold(bundle)} == {"context_0000.pdf", "context_0001.pdf"}
 
 
 @pytest.mark.parametrize("name", ["squad", "legalquad"])
@@ -53,10 +44,10 @@ def test_squad_export_converts_back_to_the_same_rows_and_gold(name: str, convert
     flags = ["--source", str(source), "--out", str(tmp_path / "again"), "--jobs", "1"]
     assert main(["squad", *flags, "--documents", str(bundle / "corpus")]) == 0
     again = tmp_path / "again"
-    folded = [json.loads(json.dumps(rows(one)).replace("\\n", " ")) for one in (again, bundle)]
+    folded = [json.loads(json.dumps(list(read_rows(one).values())).replace("\\n", " ")) for one in (again, bundle)]
     assert folded[0] == folded[1]
-    places = [[line[key] for key in ("filename", "spans", "pages")] for line in gold(again)]
-    assert places == [[line[key] for key in ("filename", "spans", "pages")] for line in gold(bundle)]
+    places = [[line[key] for key in ("filename", "spans", "pages")] for line in read_gold(again)]
+    assert places == [[line[key] for key in ("filename", "spans", "pages")] for line in read_gold(bundle)]
 
 
 def question(id: object, **fields: object) -> dict[str, object]:
