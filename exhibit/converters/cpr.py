@@ -28,6 +28,7 @@ from exhibit.converters.core.patches import SHIPPED
 from exhibit.converters.core.source import find_one, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
+from exhibit.engine import run_in_worker
 from exhibit.runtime.command import Parser, align_rows, guarded, rename_commands
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
@@ -146,41 +147,33 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
         kind = read_string(cells, "source_type")
         evidence = RowEvidence(kind, fields, f"{question}\n{_BRACKETS.sub(' ', truth)}")
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
-        _note_unplaced(record.index, cited, tally)
+        if not cited:
+            tally.note("answer without a citation: it gives no context", f"question {record.index}")
+        quotes = tuple(_quote(record.index, *pair, tally) for pair in cited)
         labels: dict[str, Label] = {"source_type": kind, "category": read_string(cells, "category")}
         if unresolved := [citation.text for citation, resolution in cited if resolution.source is None]:
             labels["unresolved"] = "; ".join(unresolved)
-        quotes = tuple(_quote(citation, resolution) for citation, resolution in cited if resolution.source)
-        row = RawRow(record.index, question, truth, quotes=quotes, labels=labels, items=(record.item,))
-        yield row, cited
+        gold = tuple(filter(None, quotes))
+        yield RawRow(record.index, question, truth, quotes=gold, labels=labels, items=(record.item,)), cited
 
 
-def _note_unplaced(id: int, cited: _Cited, tally: Tally) -> None:
-    """List the citations without a section."""
-    for citation, resolution in cited:
-        place = f"question {id}: [{citation.text}]"
-        if resolution.source is None:
-            if tally.strict:
-                raise SourceError(f"{place} {resolution.reason}; fix the source, or remove --strict")
-            tally.note(_UNRESOLVED, f"{place} {resolution.reason}")
-        elif resolution.place is None:
-            remark = _NOT_FOUND if resolution.how == "section" or citation.section else _NAMED
-            tally.note(remark, f"{place} -> {resolution.source.raw.filename}")
-    if not cited:
-        tally.note("answer without a citation: it gives no context", f"question {id}")
-
-
-def _quote(citation: RuleCitation, resolution: Resolution) -> Quote:
-    """Return a citation as gold: the cited section with its text, or only the document if no section was located."""
+def _quote(id: int, citation: RuleCitation, resolution: Resolution, tally: Tally) -> Quote | None:
+    """Return a citation as gold: the cited section, or only the document if no section was located; list the latter."""
+    name, source, place = f"question {id}: [{citation.text}]", resolution.source, resolution.place
+    if source is None:
+        if tally.strict:
+            raise SourceError(f"{name} {resolution.reason}; fix the source, or remove --strict")
+        tally.note(_UNRESOLVED, f"{name} {resolution.reason}")
+        return None
     section = citation.document if resolution.how == "section" else citation.section
     stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}
-    labels = tuple((name, value) for name, value in stated.items() if value)
-    assert resolution.source is not None
-    filename, place = resolution.source.raw.filename, resolution.place
+    labels = tuple((label, value) for label, value in stated.items() if value)
     if place is None:
-        return Quote(filename, None, labels=labels)
-    spans, labels = ((place.start, place.end),), (*labels, ("heading", place.heading))
-    return Quote(filename, place.text, spans, labels, score=resolution.score, section=True)
+        tally.note(_NOT_FOUND if section else _NAMED, f"{name} -> {source.raw.filename}")
+        return Quote(source.raw.filename, None, labels=labels)
+    labels = (*labels, ("heading", place.heading))
+    spans = ((place.start, place.end),)
+    return Quote(source.raw.filename, place.text, spans, labels, score=resolution.score, section=True)
 
 
 # ---------------------------------------------------------------- other modes
@@ -235,7 +228,7 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
     rows: dict[str, dict[str, str]] = {}
     for path in exports:
-        candidates = read_candidates(path)
+        candidates = run_in_worker(read_candidates, path)
         if not candidates:
             raise SourceError(f'{path}: no search results in it; expected {{"query": …, "results": […]}}')
         for row in candidates:

@@ -296,6 +296,14 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
     assert "urls" not in json.dumps(info["options"])
 
 
+def test_cpr_reads_a_deeply_nested_export(tmp_path):
+    source = written(tmp_path, LINE)
+    (source / "deep.json").write_text("[" * 900 + '{"id": "Part 2", "content": "2.1 More."}' + "]" * 900, "utf-8")
+    benchmark, tally = read_rows(source)
+    assert [document.title for document in benchmark.documents] == ["Part 1 – Purpose of these Rules", "Part 2"]
+    assert not tally.left_out
+
+
 # ---------------------------------------------------------------- the other modes
 
 

@@ -2,13 +2,11 @@
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
 
 from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
@@ -77,12 +75,8 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
         except DocumentError as error:
             reason = "JSON file cannot be read" if ending == ".json" else UNREADABLE
             tally.fault(PAST_A_LIMIT if isinstance(error, LimitError) else reason, str(error), item=item)
-    shared = Counter(export.find("sourcefile", "document") for export in exports.values())
-    for export in exports.values():
-        # `sourcefile` says "Part 63" for Part 63A, so it is a name only if it is one document's and has no number
-        called = export.find("sourcefile", "document")
-        misleading = shared[called] > 1 or kind_of(called) in {CPR, PD}
-        sources.append(_from_export(export, "" if misleading else called, tally))
+    shared = Counter(export.sourcefile for export in exports.values())
+    sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
     if not sources:
         raise SourceError(f"{root}: no document in it; expected JSON exports or PDFs, or pass --documents")
     return _choose_titles(sources), digest.hexdigest()
@@ -136,36 +130,56 @@ _MAX_CITED = 3  # a person edits a proposed row, and should not have to shorten 
 _EXCERPT_CHARS = 600
 
 
-@dataclass
+@dataclass(frozen=True)
 class IndexExport:
     """A document that was exported from a search index, as one record or as numbered chunks."""
 
+    key: str
     origin: str  # the file from which it was read
-    records: list[Record] = field(default_factory=list)
+    text: str  # its chunks in order, without duplicates
+    sourcefile: str
+    sections: tuple[str, ...]
+    url: str
     items: list[Item] = field(default_factory=list)  # the files that contain it, for the account
 
-    def find(self, *names: str) -> str:
-        """Return the first text in one of the named fields."""
-        return next(filter(None, (read_string(record, *names) for record in self.records)), "")
 
-    @cached_property
-    def text(self) -> str:
-        """The document's text: its chunks in order, without duplicates."""
-        pieces: list[tuple[int, str]] = []
-        for record in self.records:
-            chunks = record.get("chunks")
-            # a record with chunks repeats the first chunk as its content
-            parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
-            for at, part in enumerate(parts, len(pieces)):
-                number = _CHUNK_ID.search(read_string(part, "id"))
-                if words := _cut_body(read_string(part, "content")):
-                    pieces.append((int(number[1]) if number else at, words))
-        return "\n\n".join(text for _, text in dict.fromkeys(sorted(pieces, key=lambda piece: piece[0])))
+def read_export(path: Path) -> tuple[list[IndexExport], int]:
+    """Return the documents of a JSON export and the number of records without a name; called in a worker."""
+    data = _load_json(path)
+    documents: dict[str, list[Record]] = defaultdict(list)
+    # search results are parts of documents; --from-search reads them
+    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
+        documents[_make_key(record)].append(record)
+    nameless = documents.pop("", [])
+    exports = []
+    for key, records in documents.items():
+        sourcefile, url = (
+            next(filter(None, (read_string(record, *names) for record in records)), "")
+            for names in (("sourcefile", "document"), ("storageUrl", "url"))
+        )
+        sections = dict.fromkeys(read_string(record, "sourcepage") for record in records)
+        exports.append(
+            IndexExport(key, path.name, _join_chunks(records), sourcefile, tuple(filter(None, sections)), url)
+        )
+    return exports, len(nameless)
+
+
+def _join_chunks(records: Iterable[Record]) -> str:
+    pieces: list[tuple[int, str]] = []
+    for record in records:
+        chunks = record.get("chunks")
+        # a record with chunks repeats the first chunk as its content
+        parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
+        for at, part in enumerate(parts, len(pieces)):
+            number = _CHUNK_ID.search(read_string(part, "id"))
+            if words := _cut_body(read_string(part, "content")):
+                pieces.append((int(number[1]) if number else at, words))
+    return "\n\n".join(text for _, text in dict.fromkeys(sorted(pieces, key=lambda piece: piece[0])))
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
-    """Return a proposed row of ground truth for each query of exported search results."""
-    data = run_in_worker(load_json, path)
+    """Return a proposed row of ground truth for each query of exported search results; called in a worker."""
+    data = _load_json(path)
     return [
         _make_candidate(question, records)
         for search in (data if isinstance(data, list) else [data])
@@ -192,8 +206,7 @@ def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
     return {"question": question, "truth": truth, "source_type": kind_of(names[0]), "category": category}
 
 
-def load_json(path: Path) -> Any:
-    """Return the content of a JSON file; called in a worker, because a small file may have a very large content."""
+def _load_json(path: Path) -> object:
     try:
         with limit_reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
@@ -203,15 +216,15 @@ def load_json(path: Path) -> Any:
 
 def _list_records(data: object) -> Iterator[Record]:
     """Yield the records of an export, which may be one record, a list of records, or a search reply with a list."""
-    if isinstance(data, list):
-        for item in data:
-            yield from _list_records(item)
-    elif isinstance(data, dict):
-        if "content" in data or "chunks" in data:
-            yield data
-        for name in ("value", "results", "documents"):
-            if isinstance(data.get(name), list):
-                yield from _list_records(data[name])
+    pending = [data]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list):
+            pending += reversed(item)
+        elif isinstance(item, dict):
+            if "content" in item or "chunks" in item:
+                yield item
+            pending += [item[name] for name in ("documents", "results", "value") if isinstance(item.get(name), list)]
 
 
 def read_string(record: Record, *names: str) -> str:
@@ -239,37 +252,33 @@ def restore_full_name(name: str, section: str) -> str:
 
 
 def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally: Tally) -> None:
-    data = run_in_worker(load_json, path)
-    here: dict[str, IndexExport] = {}
-    # search results are parts of documents; --from-search reads them
-    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
-        if key := _make_key(record):
-            here.setdefault(key, IndexExport(path.name)).records.append(record)
-        else:
-            tally.fault("export record without a document's name", path.name)
+    here, nameless = run_in_worker(read_export, path)
+    for _ in range(nameless):
+        tally.fault("export record without a document's name", path.name)
     if not here:
         tally.leave_out("JSON file that is no export of documents", path.name, item=item)
-    for key, export in here.items():
-        first = exports.setdefault(key, export)
+    for export in here:
+        first = exports.setdefault(export.key, export)
         first.items.append(item)  # count the file, although its copy may not be used
         if first is not export:
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
-            tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
+            tally.note(f"document {remark}", f"{export.key}: {first.origin}, {export.origin}")
 
 
-def _from_export(export: IndexExport, sourcefile: str, tally: Tally) -> RulesFile:
-    key, text = _make_key(export.records[0]), export.text
-    sections = tuple(filter(None, dict.fromkeys(read_string(record, "sourcepage") for record in export.records)))
-    title = restore_full_name(key, sections[0] if sections else "")
-    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", key), ".pdf")
-    if filename != f"{key}.pdf":
-        tally.note("file name changed, as a file cannot be called that", f"{key} -> {filename}")
-    blocks = tuple(blocks_of(title, text))
-    url, printed = export.find("storageUrl", "url"), "\n\n".join(block.text for block in blocks)
-    raw = RawDocument(filename, title, text=printed, blocks=blocks, source=url, items=tuple(export.items))
+def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
+    title = restore_full_name(export.key, next(iter(export.sections), ""))
+    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", export.key), ".pdf")
+    if filename != f"{export.key}.pdf":
+        tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {filename}")
+    blocks = tuple(blocks_of(title, export.text))
+    printed = "\n\n".join(block.text for block in blocks)
+    raw = RawDocument(filename, title, text=printed, blocks=blocks, source=export.url, items=tuple(export.items))
+    # `sourcefile` says "Part 63" for Part 63A, so it is a name only if it is one document's and has no number
+    sourcefile = "" if shared or kind_of(export.sourcefile) in {CPR, PD} else export.sourcefile
     # some titles are only a number: then the first line of the text has the words
-    return make_source(raw, (title, key, sourcefile, *sections, heading_of(text)), export.origin, blocks)
+    names = (title, export.key, sourcefile, *export.sections, heading_of(export.text))
+    return make_source(raw, names, export.origin, blocks)
 
 
 _MAX_HEADING_CHARS = 150  # a longer line is a sentence
