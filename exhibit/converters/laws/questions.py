@@ -187,10 +187,9 @@ class QuestionMaker:
         system, unit = self.system, paragraph.label
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
         at = _order(self.name.key, kind, unit, as_of.isoformat() if as_of else "", words)
-        codes = self.name.codes[:1] or (self.title,)
         question = templates[at % len(templates)].format(
             unit=unit,
-            law=codes[at // 7 % len(codes)],
+            law=self.name.codes[0] if self.name.codes else self.title,
             name=self.title,
             date=write_day(as_of, system) if as_of else "",
             date2=write_day(until, system) if until else "",
@@ -228,9 +227,7 @@ class QuestionMaker:
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
-        """Yield each reference of a paragraph to a § in the corpus: the reference's text, the cited version and
-        the §.
-        """
+        """Yield the words of each reference to a § in the corpus, the version that is cited, and the §."""
         words = self.last.law.words(paragraph)
         for reference in find_provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
@@ -246,10 +243,9 @@ class QuestionMaker:
         if old == new:
             return str(texts["no"])
         before, after = old.split(), new.split()
-        matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
-        edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
-        removed = _quote_pieces([before[a:b] for _, a, b, _, _ in edits])
-        added = _quote_pieces([after[a:b] for _, _, _, a, b in edits])
+        edits = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
+        removed = _quote_pieces([before[a:b] for tag, a, b, _, _ in edits if tag != "equal"])
+        added = _quote_pieces([after[a:b] for tag, _, _, a, b in edits if tag != "equal"])
         return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
 
 
