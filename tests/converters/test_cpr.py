@@ -8,80 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import RawDocument, Tally, cpr
+from exhibit.converters import RawDocument, cpr
 from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, RowEvidence, find_citations
-from exhibit.converters.civil_procedure.documents import (
-    RulesFile,
-    blocks_of,
-    kind_of,
-    reference_of,
-)
+from exhibit.converters.civil_procedure.documents import RulesFile, blocks_of, kind_of, reference_of
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN
-from tests.conversion import options_of
-from tests.converters.account import read_gold
+from tests.conversion import read_source
 from tests.converters.site import serve
 
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}
 
 
-@pytest.fixture(scope="module")
-def bundle(converted) -> Path:
-    """The sample, converted once."""
-    return converted("cpr")
-
-
 def written(folder: Path, *rows: object) -> Path:
     """A source with one document and these rows."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
-    (folder / "ground_truth.jsonl").write_text(text, encoding="utf-8")
-    record = {
-        "id": "Part 1 – Purpose of these Rules",
-        "sourcepage": "Purpose of these Rules",
-        "content": "1.1 The aim.",
-    }
+    (folder / "ground_truth.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    name = "Purpose of these Rules"
+    record = {"id": f"Part 1 – {name}", "sourcepage": name, "content": "1.1 The aim."}
     (folder / "Part 1.json").write_text(json.dumps(record), encoding="utf-8")
     return folder
 
 
-def read_rows(source: Path, *flags: str, strict: bool = False):
-    tally = Tally(strict=strict)
-    return cpr.read(source, options_of(cpr, *flags), tally), tally
-
-
-# ---------------------------------------------------------------- the sample
-
-
-def test_cpr_locates_cited_sections_and_names_only_the_document_for_a_missing_section(bundle):
-    rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
-    assert not any(row["is_impossible"] for row in rows)
-    texts = {(row["id"], at): context.get("text") for row in rows for at, context in enumerate(row["contexts"])}
-    found = {(line["id"], line["context"]): line for line in read_gold(bundle) if line["context"] is not None}
-    assert {key for key, text in texts.items() if text is None} == {(8, 1)}
-    assert {line["how"] for key, line in found.items() if key != (8, 1)} == {"section"}
-    assert found[8, 1]["spans"] == []
-    witness = found[2, 0]
-    text = read_document(bundle / CORPUS / witness["filename"]).text
-    (start, end), *others = witness["spans"]
-    assert others == []
-    assert text[start:end].startswith("Witness evidence")
-    assert "9.5" in text[start:end]
-    assert "9.3" not in text[start:end]
-    guide = found[5, 0]
-    assert (guide["pages"], guide["labels"]["heading"]) == ([3], "C.2 Time estimates, reading lists and bundles")
-    assert texts[5, 0].split()[-4:] == ["panel", "has", "allowed", "it."]
-    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
-    assert info["counts"]["located"]["section"] == 8
-
-
-def test_cpr_joins_chunks_in_order_without_lines_added_by_the_export(bundle):
-    text = read_document(bundle / CORPUS / "Part 9 – Hearings and Evidence.pdf").text
+def test_cpr_joins_chunks_in_order_without_lines_added_by_the_export(converted):
+    text = read_document(converted("cpr") / CORPUS / "Part 9 – Hearings and Evidence.pdf").text
     places = [text.index(words) for words in ("9.1 A hearing", "9.3 The Tribunal", "Witness evidence", "9.6 A party")]
     assert places == sorted(places)
-    assert "Document:" not in text
-    assert "Part 1 of 2" not in text
-    assert "====" not in text
+    assert not any(words in text for words in ("Document:", "Part 1 of 2", "===="))
     assert text.count("9.4 A fact") == 1
 
 
@@ -299,7 +251,7 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
 def test_cpr_reads_a_deeply_nested_export(tmp_path):
     source = written(tmp_path, LINE)
     (source / "deep.json").write_text("[" * 900 + '{"id": "Part 2", "content": "2.1 More."}' + "]" * 900, "utf-8")
-    benchmark, tally = read_rows(source)
+    benchmark, tally = read_source(cpr, source)
     assert [document.title for document in benchmark.documents] == ["Part 1 – Purpose of these Rules", "Part 2"]
     assert not tally.left_out
 
@@ -323,7 +275,7 @@ def test_cpr_check_prints_citation_counts_and_fails_on_an_unresolved_citation(sa
 @pytest.mark.data
 @pytest.mark.slow
 def test_cpr_converts_all_real_rows_and_resolves_or_lists_each_citation(data):
-    benchmark, tally = read_rows(data / "cpr")
+    benchmark, tally = read_source(cpr, data / "cpr")
     assert [row.id for row in benchmark.rows] == list(range(62))
     assert len(benchmark.documents) == 237  # 232 in the flattened export, of which 20 have no file of their own
     resolved = Counter(dict(quote.labels)["resolved"] for row in benchmark.rows for quote in row.quotes)
