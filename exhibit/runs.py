@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from exhibit.bundles import Bundle, format_html_link, format_html_paragraphs, format_html_table, import_extra
 from exhibit.evaluation import compare as regression
-from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.metrics import register
 from exhibit.evaluation.runs import RunResults
@@ -172,5 +171,5 @@ def evaluate(
     given |= {"dataset_paths": places, "target": "function" if function else str(target), **(settings or {})}
     parsed = parse_settings(given, where="evaluate()")
     parts = {"function": function} if function else None
-    done = evaluate_run(with_fetched(parsed), parts=parts, warn=print_note, draw=write_report)
+    done = evaluate_run(parsed, parts=parts, warn=print_note, draw=write_report)
     return Run(done.folder, asked=parsed.metrics)

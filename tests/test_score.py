@@ -84,7 +84,7 @@ def test_score_reads_missing_answers_from_corpus_beside_gold(run, tmp_path):
     bare = {"tests": [{**test, "snippets": [without(test["snippets"][0], "answer")]} for test in GOLD["tests"]]}
     assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out
     bare["tests"][0]["snippets"][0]["file_path"] = "a/nowhere.txt"
-    assert "because corpus/a/nowhere.txt is not beside" in run(PREDICTIONS, bare, expect=1).err
+    assert "corpus/a/nowhere.txt beside the gold file" in run(PREDICTIONS, bare, expect=1).err
 
 
 def test_score_notes_and_skips_tests_without_prediction(run):
@@ -103,26 +103,16 @@ TEST = GOLD["tests"][0]
 @pytest.mark.parametrize(
     ("predictions", "gold", "message"),
     [
-        ("{", GOLD, "predictions.json: not JSON: "),
-        (PREDICTIONS, "tests", "gold.json: not JSON: "),
-        ([], GOLD, "predictions.json: must be a list of "),
-        ({"tests": []}, GOLD, "predictions.json: must be a list of "),
-        (PREDICTIONS, PREDICTIONS, "gold.json: no 'tests'; see python score.py --help"),
-        ([PREDICTIONS[0], {"query": "x"}], GOLD, "predictions.json: prediction 1: no 'retrieved_passages'"),
-        ([without(PREDICTIONS[0], "query")], GOLD, "prediction 0: no 'query'"),
-        (["What is the rent?"], GOLD, "prediction 0: no 'retrieved_passages'"),
-        ([{"query": "x", "retrieved_passages": RENT}], GOLD, "prediction 0: 'retrieved_passages' must be a list"),
-        (
-            [{"query": "x", "retrieved_passages": [{"text": RENT}]}],
-            GOLD,
-            "retrieved_passages must be a list of strings",
-        ),
-        ([{"query": 3, "retrieved_passages": []}], GOLD, "prediction 0: 'query' must be a string"),
-        (PREDICTIONS, {"tests": [without(TEST, "snippets")]}, "gold.json: test 0: no 'snippets'"),
-        (PREDICTIONS, {"tests": [without(TEST, "query")]}, "gold.json: test 0: no 'query'"),
-        (PREDICTIONS, {"tests": [{**TEST, "snippets": [{"file_path": "x"}]}]}, "test 0, snippet 0: no 'answer'"),
+        ("{", GOLD, "predictions.json: all of it: Invalid JSON: "),
+        ([], GOLD, "predictions.json: all of it: List should have at least 1 item"),
+        (PREDICTIONS, PREDICTIONS, "; see python score.py --help for the format"),
+        ([PREDICTIONS[0], {"query": "x"}], GOLD, "predictions.json: 1.retrieved_passages: Field required"),
+        ([{"query": "x", "retrieved_passages": [{"text": RENT}]}], GOLD, "0.retrieved_passages.0: Input should be"),
+        ([{"query": 3, "retrieved_passages": []}], GOLD, "0.query: Input should be a valid string"),
+        (PREDICTIONS, {"tests": [without(TEST, "snippets")]}, "gold.json: tests.0.snippets: Field required"),
+        (PREDICTIONS, {"tests": [{**TEST, "snippets": [{"file_path": "x"}]}]}, "test 0: a snippet needs 'answer', or"),
         (PREDICTIONS, {"tests": [{**TEST, "snippets": []}]}, "test 0: no snippet has an answer"),
-        ([{"query": "Who insures?", "retrieved_passages": []}], GOLD, "none of its 1 queries is in "),
+        ([{"query": "Who insures?", "retrieved_passages": []}], GOLD, "none of its queries is in "),
     ],
 )
 def test_score_rejects_invalid_files_with_single_error_line(run, predictions, gold, message):

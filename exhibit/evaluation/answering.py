@@ -1,7 +1,7 @@
 """Direct evaluation: a search server returns passages, and a language model answers from them."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate, islice
@@ -11,6 +11,7 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.records import write_json
+from exhibit.evaluation.score_table import compute_mean
 from exhibit.evaluation.targets import NumberedReply, Target, TargetOptions
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evaluation.targets.http import Server
@@ -19,11 +20,10 @@ from exhibit.rag.answerers import answer_all
 from exhibit.rag.context import assemble
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Chunk, Hit
-from exhibit.schemas.run import Ingestion
+from exhibit.schemas.run import Ingestion, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
 RESULTS = "direct_evaluation_results.json"
-GROUP_LABELS = ("source_type", "category")
 
 
 def with_answers(target: Target, options: TargetOptions) -> Target:
@@ -37,16 +37,14 @@ class AnsweringTarget:
     """A search server combined with a language model that answers from the first passages."""
 
     def __init__(self, search: Target, options: TargetOptions) -> None:
-        self._search, self._options, config = search, options, options.config
-        self._llm = Pipeline(config, cache=options.cache, llm=options.llm).llm
-        self.name, self.exact = f"{search.name} + {config.llm}", search.exact
+        self._search, self._threads, self._config = search, options.threads, options.config
+        self._llm = Pipeline(options.config, cache=options.cache, llm=options.llm).llm
+        self.name, self.exact = f"{search.name} + {options.config.llm}", search.exact
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Probe the search server, and return its notes for the user."""
         return self._search.probe(dataset, cases)
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return what the search server reports about the documents that it holds."""
         return self._search.ingest(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
@@ -55,22 +53,30 @@ class AnsweringTarget:
         def answer(searched: NumberedReply) -> NumberedReply:
             return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
 
-        with ThreadPoolExecutor(self._options.threads) as pool:
+        with ThreadPoolExecutor(self._threads) as pool:
             searched = self._search.ask(dataset, cases)
-            while batch := list(islice(searched, self._options.threads)):  # a batch is journaled before the next
+            while batch := list(islice(searched, self._threads)):  # a batch is journaled before the next
                 yield from pool.map(answer, batch)
 
     def _answer_from(self, case: Case, reply: Reply) -> Reply:
         if reply.error:
             return reply
-        began, config = time.monotonic(), self._options.config
-        hits = _make_hits(reply)[: config.k]
+        began, config = time.monotonic(), self._config
+        starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
+        hits = [
+            Hit(
+                Chunk(one.filename or one.told_filename or "", Span(at, at + len(one.text)), page=one.told_page),
+                one.score or 0.0,
+                one.text,
+            )
+            for at, one in zip(starts, reply.passages, strict=False)
+        ]
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, self._llm)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
-        starts = [hit.chunk.span.start for hit in hits]
+        # a source of the context may unite passages: it has the number of the last one that begins before it
         ranks = {
-            source.number: max(rank for rank, start in enumerate(starts, 1) if start <= source.hit.chunk.span.start)
+            source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.hit.chunk.span.start)
             for source in context.sources
         }
         read = tuple(ranks.values())
@@ -80,49 +86,35 @@ class AnsweringTarget:
         return replace(reply, answer=renumber(answer.text, ranks))
 
 
-def _make_hits(reply: Reply) -> list[Hit]:
-    """Return the passages of a reply as hits."""
-    texts = [passage.text for passage in reply.passages]
-    starts = accumulate((len(text) + 1 for text in texts), initial=0)
-    return [
-        Hit(
-            Chunk(one.filename or one.told_filename or "", Span(start, start + len(one.text)), page=one.told_page),
-            one.score or 0.0,
-            one.text,
-        )
-        for start, one in zip(starts, reply.passages, strict=False)
-    ]
+# ---------------------------------------------------------------- the file of the third seed
 
 
 def write_direct_results(folder: Path) -> None:
-    """Write the file of the third seed: each question with its sources and scores, and means by the seed's labels."""
-    rows = [
-        {
-            "question": row.question,
-            "truth": row.truth,
-            "answer": row.reply.answer,
-            "error": row.reply.error or None,
-            "sources": [passage.filename for passage in row.reply.passages],
-            **{label: row.labels.get(label) for label in GROUP_LABELS},
-            "metrics": dict(row.scores),
-        }
-        for row in RunFolder(folder).rows
-    ]
-    groups = {
-        f"by_{label}": {
-            str(value): _compute_means([row for row in rows if row[label] == value])
-            for value in sorted({row[label] for row in rows if row[label] is not None}, key=str)
-        }
-        for label in GROUP_LABELS
-    }
+    """Write each question of a run with its sources and scores, and means by the seed's labels."""
+    rows = list(map(_flatten_row, RunFolder(folder).rows))
+    groups: dict[str, dict[str, Any]] = {}
+    for label in ("source_type", "category"):
+        values = sorted({str(row[label]) for row in rows if row[label] is not None})
+        groups[f"by_{label}"] = {v: _compute_means([row for row in rows if str(row[label]) == v]) for v in values}
     write_json(folder / RESULTS, {"overall": _compute_means(rows), **groups, "results": rows})
 
 
-def _compute_means(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _flatten_row(row: RunQuestion) -> dict[str, Any]:
+    return {
+        "question": row.question,
+        "truth": row.truth,
+        "answer": row.reply.answer,
+        "error": row.reply.error or None,
+        "sources": [passage.filename for passage in row.reply.passages],
+        "source_type": row.labels.get("source_type"),
+        "category": row.labels.get("category"),
+        "metrics": dict(row.scores),
+    }
+
+
+def _compute_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the number of questions, the number of failed ones, and the mean of each metric over the others."""
-    answered = [row["metrics"] for row in rows if not row["error"]]
-    metrics = {}
-    for name in sorted({name for scores in answered for name in scores}):
-        values = [scores[name] for scores in answered if scores.get(name) is not None]
-        metrics[name] = sum(values) / len(values) if values else None
-    return {"count": len(rows), "failed": len(rows) - len(answered), "metrics": metrics}
+    scores = [row["metrics"] for row in rows if not row["error"]]
+    names = sorted({name for metrics in scores for name in metrics})
+    means = {name: compute_mean(metrics.get(name) for metrics in scores) for name in names}
+    return {"count": len(rows), "failed": len(rows) - len(scores), "metrics": means}

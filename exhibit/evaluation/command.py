@@ -16,8 +16,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import parse_positive
-from exhibit.evaluation.analysis import format_analysis, format_comparison, format_distribution, format_flags
 from exhibit.evaluation.confidence import describe_confidence
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
@@ -25,20 +23,20 @@ from exhibit.evaluation.label_choices import LABELS, describe_labels
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
-from exhibit.evaluation.settings import (
-    Settings,
-    list_settings,
-    parse_set,
-    parse_settings,
-    read_config_file,
-)
+from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.targets.recheck import describe_account, make_bundle
-from exhibit.evaluation.text_tables import ALL, choose_metrics, table_of
-from exhibit.hub.pull import fetch, is_repository, parse_address
+from exhibit.evaluation.text_tables import (
+    ALL,
+    choose_metrics,
+    format_analysis,
+    format_comparison,
+    format_distribution,
+    format_flags,
+    table_of,
+)
 from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
-from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
@@ -48,7 +46,7 @@ FAILED = 3
 """The exit code of a run in which too many questions failed."""
 
 
-@guarded("stopped; continue with the same command and --resume")
+@command.guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     """Run the evaluation, write the report with `draw`, and print a table of results and their path.
 
@@ -56,7 +54,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     only print the number of questions of each kind in the datasets.
     """
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
-    analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
+    analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
         bundles = bundles or [str(make_bundle(recheck, flags.pop("documents", None)))]
@@ -68,49 +66,41 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(format_analysis(Path(analysed), metrics=metrics, width=command.measure_text_width())))
         return 0
     file = flags.pop("config", None)
-    file_settings, notes = read_config_file(file) if file else ({}, [])
-    settings = parse_settings({**file_settings, **flags}, where=str(file or "settings"))
+    settings = parse_settings({**(read_config_file(file) if file else {}), **flags}, where=str(file or "settings"))
     if not settings.dataset_paths:
-        raise ToolkitError("\n".join(["no dataset given; name a folder, such as datasets_out/cuad", *notes]))
+        raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
-        datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
+        datasets, _ = load_datasets(settings.dataset_paths, settings.selection)
         print("\n".join(format_distribution([case.labels for one in datasets for case in one.cases])))
         return 0
-    run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
-    command.print_results(_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
+    run = evaluate(settings, warn=command.print_note, draw=draw)
+    command.print_results(_make_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
     for note in run.notes:
         command.print_note(note)
-    return _judge(run, settings)
+    return _report_failures(run, settings)
 
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    """Yield the terminal output of a finished run.
-
-    It is the table of means, further tables that the settings request, a line on confidence and on labels if
-    they were measured, and the paths of the results and the report.
-    """
-    means = run.compute_means_by_dataset()
+    """Yield the terminal output of a finished run: the table of means, and what else the settings request."""
+    means, width = run.compute_means_by_dataset(), command.measure_text_width()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     yield from describe_account(run.folder)
     yield f"{describe_result(run.tables)}\n"
-    yield table_of(means, choose_metrics(run.summary, settings.metrics), width=command.measure_text_width())
+    yield table_of(means, choose_metrics(run.summary, settings.metrics), width=width)
     if label:
-        yield from (
-            "",
-            *format_comparison(run.tables, label, metrics=settings.metrics, width=command.measure_text_width()),
-        )
+        yield from ("", *format_comparison(run.tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
         yield from ("", *format_flags(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
     for name in folder.datasets:
-        if (sure := folder.confidence(name)).questions:
-            yield describe_confidence(name, sure)
+        if (confidence := folder.confidence(name)).questions:
+            yield describe_confidence(name, confidence)
         if (labels := run.folder / name / LABELS).is_file():
             yield describe_labels(name, load_json(labels))
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
-def _record(run: EvaluatedRun) -> dict[str, Any]:
+def _make_record(run: EvaluatedRun) -> dict[str, Any]:
     """Return the results as values for JSON: every metric of every dataset with its interval, and the failures."""
     failures = run.failures
     return {
@@ -123,57 +113,51 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
     }
 
 
+def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
+    """Return exit code 3, and print why, when the judge failed or more replies failed than --max-failures allows."""
+    errors = []
+    if run.judge_faults:
+        count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda one: run.judge_faults[one])
+        message = f"the judge gave no mark {count} times, so the rules decide there. The commonest reason: {first}"
+        errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
+    asked, failed, first = run.failures
+    if failed:
+        what = "questions" if settings.repeat == 1 else f"replies (every question was asked {settings.repeat} times)"
+        message = f"{failed} of {asked} {what} failed; they count as not right and are in no other mean"
+        message = f"{message}. The first: {first}"
+        if failed / asked > settings.max_failures:
+            limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
+            again = f"ask the failed ones again with --resume --run-name {run.folder.name}"
+            errors.append(f"{message}\n{limit}; {again}")
+        else:
+            command.print_note(message)
+    for error in errors:
+        command.print_error(ToolkitError(error))
+    return FAILED if errors else 0
+
+
+# ---------------------------------------------------------------- flags
+
+
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name; every setting is a flag as well, which the help does not list."""
+    """Return the settings of a command line by name; `--chunk-size 300` is another form of `--set chunk_size=300`."""
     parser = _make_parser()
     known = {flag for action in parser._actions for flag in action.option_strings}
-    if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
-        for setting in list_settings().values():
-            if (flag := f"--{setting.name.replace('_', '-')}") not in known:
-                kind: dict[str, Any] = {"action": "append"} if setting.many else {}
-                kind |= {"nargs": "?", "const": "true"} if setting.switch else {}
-                parser.add_argument(flag, dest=setting.name, help=argparse.SUPPRESS, **kind)
-                parser.words = (*parser.words, flag)
-    flags = vars(parser.parse_intermixed_args(words))
-    pairs = flags.pop("set", [])
-    return {**flags, **parse_set(pairs)}
-
-
-def _judge(run: EvaluatedRun, settings: Settings) -> int:
-    """Return exit code 3, and print why, when the judge failed or more replies failed than --max-failures allows."""
-    code = 0
-    if faults := sum(run.judge_faults.values()):
-        first = max(run.judge_faults, key=lambda message: run.judge_faults[message])
-        message = f"the judge gave no mark {faults} times, so the rules decide there. The commonest reason: {first}"
-        command.print_error(ToolkitError(f"{message}\nrepair the judge (--judge), then continue with --resume"))
-        code = FAILED
-    failures = run.failures
-    if not failures.failed:
-        return code
-    asked = "questions" if settings.repeat == 1 else f"replies (every question was asked {settings.repeat} times)"
-    message = f"{failures.failed} of {failures.asked} {asked} failed; they count as not right and are in no other mean"
-    message = f"{message}. The first: {failures.first}"
-    if failures.share <= settings.max_failures:
-        command.print_note(message)
-        return code
-    limit = f"that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
-    command.print_error(
-        ToolkitError(f"{message}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}")
-    )
-    return FAILED
-
-
-def with_fetched(settings: Settings) -> Settings:
-    """Return the settings with each dataset on the Hub replaced by its folder in the local cache."""
-    paths, origins = [], {}
-    for path in settings.dataset_paths:
-        if is_repository(path):
-            repo_id, revision = parse_address(path)
-            fetched = fetch(repo_id, revision=revision)
-            path = str(fetched.folder)
-            origins[path] = fetched.address
-        paths.append(path)
-    return settings.model_copy(update={"dataset_paths": tuple(paths), "origins": origins})
+    others = [f"--{name.replace('_', '-')}" for name in list_settings()]
+    parser.words = tuple(flag for flag in others if flag not in known)
+    plain: list[str] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        flag, sign, value = word.partition("=")
+        if flag in parser.words:
+            if not sign:  # a switch has no value
+                value = waiting.pop(0) if waiting and not waiting[0].startswith("--") else "true"
+            plain += ["--set", f"{flag[2:]}={value}"]
+        else:
+            plain.append(word)
+    flags = vars(parser.parse_intermixed_args(plain))
+    return flags | parse_set(flags.pop("set", []))
 
 
 def _make_parser() -> command.Parser:
@@ -185,25 +169,23 @@ def _make_parser() -> command.Parser:
         allow_abbrev=False,
     )
     targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")  # from Python only
-    asked = parser.add_argument_group("what is asked")
-    add = asked.add_argument
+    add = parser.add_argument_group("what is asked").add_argument
     add("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
+    add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
     add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
     add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
     add("--ask-label", metavar="LABEL", help="also ask for a value of this label, and score it: label (ContractNLI)")
-    add(
-        "--file-type", metavar="pdf|txt,html|all", help="ingest only these files (default: pdf where all gold is there)"
-    )
-    tested = parser.add_argument_group("what is tested")
-    add = tested.add_argument
+    files = "ingest only these files (default: pdf where all gold is there)"
+    add("--file-type", metavar="pdf|txt,html|all", help=files)
+    add = parser.add_argument_group("what is tested").add_argument
     add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
-    add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
-    add("--embedder", metavar="NAME", help=f"{_list_names(PLUGINS['embedder'])}, or NAME:MODEL")
-    add("--llm", metavar="NAME", help=f"{_list_names(PLUGINS['llm'])}, as NAME:MODEL; none: retrieval only")
-    add("--ingest", choices=["auto", "never", "fresh"], help=argparse.SUPPRESS)
     add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
+    add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
+    add("--embedder", metavar="NAME", help=f"{_list_names('embedder')}, or NAME:MODEL")
+    add("--llm", metavar="NAME", help=f"{_list_names('llm')}, as NAME:MODEL; none: retrieval only")
+    add("--top-k", dest="k", help=argparse.SUPPRESS)  # the name of the first seed
     add("--set", action="append", metavar="NAME=VALUE", help="any setting: exhibit evaluate --settings")
     add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
     results = parser.add_argument_group("what comes out")
@@ -211,30 +193,21 @@ def _make_parser() -> command.Parser:
     add("--metrics", metavar="NAME,…", help="such as ndcg,drm@8 (default: all that apply)")
     add("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
     add("--by", metavar="LABEL", help="add a table by a label of the questions, such as category")
-    add(
-        "--analyze", nargs="?", const="", metavar="RUN", help="analyse a finished run; without RUN: count the questions"
-    )
+    # the flags of the third seed
+    add("--all", dest="by", action="store_const", const="source_type", help=argparse.SUPPRESS)
+    kind = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
+    add("--source-type", help=argparse.SUPPRESS, **kind)
+    analysis = "analyse a finished run; without RUN: count the questions"
+    add("--analyze", nargs="?", const="", metavar="RUN", help=analysis)
     add("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
     add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")
     add("--resume", action="store_true", help="continue a run that was stopped")
-    # flags of evaltools, of NVIDIA's evaluator and of the seeds, and settings with a type of their own
-    hidden: dict[str, dict[str, Any]] = {
-        "--dataset-paths": {"nargs": "+"},
-        "--skip-ingestion": {"dest": "ingest", "action": "store_const", "const": "never"},
-        "--force-ingestion": {"dest": "ingest", "action": "store_const", "const": "fresh"},
-        "--all": {"dest": "by", "action": "store_const", "const": "source_type"},
-        "--source-type": {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"},
-        "--top-k": {"type": int},
-        "--jobs": {"type": parse_positive},
-    }
-    for flag, form in hidden.items():
-        add(flag, help=argparse.SUPPRESS, **form)
     command.add_json(results)
     return parser
 
 
-def _list_names(package: str) -> str:
-    return ", ".join(name.replace("_", "-") for name in list_plugins(package))
+def _list_names(part: str) -> str:
+    return ", ".join(name.replace("_", "-") for name in list_plugins(PLUGINS[part]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ method keeps the chance of a false alarm below 5%.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from exhibit.evaluation.metrics import OUTCOME, K, describe_metric, find_needing, shorten_metrics
@@ -28,34 +28,25 @@ NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")
 
 def with_outcomes(table: Table) -> Table:
     """Return a table with the share of each unfavourable outcome as further metrics."""
-    shares = {
-        f"{OUTCOME}{outcome}": [float(one == outcome) for one in table.outcomes]
-        for outcome in Outcome
-        if outcome in BAD and table.outcomes
-    }
+    bad = [outcome for outcome in Outcome if outcome in BAD and table.outcomes]
+    shares = {f"{OUTCOME}{outcome}": [float(one == outcome) for one in table.outcomes] for outcome in bad}
     return replace(table, values={**table.values, **shares})
 
 
 def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, Difference]:
     """Return how each metric, and the share of each unfavourable outcome, differs over the common questions."""
-    columns = dict.fromkeys(name for table in before for name in table.values if must_stay(name))
-    differences = compare([*map(with_outcomes, before)], [with_outcomes(with_columns(one, columns)) for one in after])
-    return {
-        name: one
-        for name, one in differences.items()
-        if not name.startswith(OUTCOME) or one.first or one.second  # no question has the outcome
-    }
+    required = dict.fromkeys(name for table in before for name in table.values if _must_stay(name))
+    completed = []
+    for table in after:  # a required metric that the second run lacks is compared, with None for each question
+        missing = {name: [None] * len(table.ids) for name in required if name not in table.values}
+        completed.append(with_outcomes(replace(table, values={**table.values, **missing}, repeats=())))
+    differences = compare([*map(with_outcomes, before)], completed)
+    return {name: one for name, one in differences.items() if not name.startswith(OUTCOME) or one.first or one.second}
 
 
-def must_stay(name: str) -> bool:
+def _must_stay(name: str) -> bool:
     """Return whether a later run is worse if it lacks values of a metric: right answers, and passages."""
     return name == ANSWERED_RIGHTLY or bool(find_needing([name], "passages"))
-
-
-def with_columns(table: Table, names: Iterable[str]) -> Table:
-    """Return a table with these metrics; the values of a metric that it lacks are None."""
-    missing = {name: [None] * len(table.ids) for name in names if name not in table.values}
-    return replace(table, values={**table.values, **missing}, repeats=())
 
 
 def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
@@ -77,7 +68,15 @@ def is_worse(name: str, difference: Difference, *, max_fall: float = MAX_FALL) -
 
 
 def _is_lost(name: str, difference: Difference, max_fall: float) -> bool:
-    return must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n)
+    return _must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n)
+
+
+def measure_fall(name: str, difference: Difference) -> float:
+    """Return the size of a change: for a share the difference of the means, else in proportion to the first mean."""
+    change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
+    if describe_metric(name).unit == "share":
+        return change
+    return change / first if first else float(bool(change))
 
 
 def find_regressions(
@@ -85,14 +84,10 @@ def find_regressions(
 ) -> list[str]:
     """Return the names of the metrics and outcomes that are worse; `asked` names the metrics to test, if not all."""
     named = [name for name in differences if name in (asked or NAMED)]
-    worse = {name for name in named if is_worse(name, differences[name], max_fall=max_fall)}
-    if not asked:
-        others = [name for name in differences if name not in named and describe_metric(name).gate]
-        candidates = [name for name in others if is_worse(name, differences[name], max_fall=max_fall)]
-        tested = [name for name in others if differences[name].p is not None]
-        held = _apply_holm({name: differences[name].p or 0.0 for name in tested})
-        worse |= {name for name in candidates if name in held or differences[name].p is None}
-    return [name for name in differences if name in worse]
+    others = [] if asked else [n for n in differences if n not in named and describe_metric(n).gate]
+    beyond = _apply_holm({name: p for name in others if (p := differences[name].p) is not None})
+    tested = {*named, *(name for name in others if name in beyond or differences[name].p is None)}
+    return [name for name, one in differences.items() if name in tested and is_worse(name, one, max_fall=max_fall)]
 
 
 def _apply_holm(values: Mapping[str, float]) -> set[str]:
@@ -109,12 +104,13 @@ def describe_regressions(
     differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL
 ) -> list[str]:
     """Return lines that name the worse metrics, with the rule by which they count as worse."""
-    lost = [name for name in worse if _is_lost(name, differences[name], max_fall)]
-    beyond = [name for name in worse if differences[name].ci95 and name not in lost]
-    fallen = [name for name in worse if not differences[name].ci95 and name not in lost]
     few = f"worse by more than {max_fall:g}, with too few documents for an interval"
-    named = {"worse beyond chance": beyond, few: fallen, "no longer measured for most questions": lost}
-    return [f"{words}: {', '.join(names)}" for words, names in named.items() if names]
+    rules: dict[str, list[str]] = {"worse beyond chance": [], few: [], "no longer measured for most questions": []}
+    beyond, fallen, lost = rules.values()
+    for name in worse:
+        one = differences[name]
+        (lost if _is_lost(name, one, max_fall) else beyond if one.ci95 else fallen).append(name)
+    return [f"{words}: {', '.join(names)}" for words, names in rules.items() if names]
 
 
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
@@ -134,36 +130,26 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
     change = one.mean or 0.0
     values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
     ends = f", 95% interval {' to '.join(map(metric.change_in_words, one.ci95))}" if one.ci95 else ""
-    figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
-    rest = f"{figures} ({metric.change_in_words(change)}{ends}; {one.n:,} questions)."
     if not change:
-        return f"{second} and {first} are equally good: {rest}"
-    if one.ci95 is None:
-        return f"There are too few documents to say whether {second} is better than {first}: {rest}"
-    if not one.beyond_chance:
-        return f"Neither {second} nor {first} is better by more than chance: {rest}"
-    better, loser = (second, first) if metric.improves(change) else (first, second)
-    return f"{better} is better than {loser}: {rest}"
+        verdict = f"{second} and {first} are equally good"
+    elif one.ci95 is None:
+        verdict = f"There are too few documents to say whether {second} is better than {first}"
+    elif not one.beyond_chance:
+        verdict = f"Neither {second} nor {first} is better by more than chance"
+    else:
+        verdict = " is better than ".join((second, first) if metric.improves(change) else (first, second))
+    figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
+    return f"{verdict}: {figures} ({metric.change_in_words(change)}{ends}; {one.n:,} questions)."
 
 
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
     """Raise an error where two runs, named by `names`, have no question or no metric in common."""
     first, second = names
     if shared.not_comparable and not shared.asked:
-        listed = ", ".join(shared.not_comparable)
-        raise ToolkitError(
-            f"{first} and {second} cannot be compared: both have a dataset named {listed}, but no question has the "
-            "same words, expected answer, gold and documents in both; run both on one bundle"
+        fault = (
+            f"no question of {', '.join(shared.not_comparable)} has the same words, expected answer, gold and documents"
         )
+        raise ToolkitError(f"{first} and {second} cannot be compared: {fault} in both; run both on one bundle")
     if not differences:
-        raise ToolkitError(
-            f"{first} and {second} have no dataset and metric in common; evaluate both on the same bundle and metrics"
-        )
-
-
-def measure_fall(name: str, difference: Difference) -> float:
-    """Return the size of a change: for a share the difference of the means, else in proportion to the first mean."""
-    change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
-    if describe_metric(name).unit == "share":
-        return change
-    return change / first if first else float(bool(change))
+        fault = "have no dataset and metric in common; evaluate both on the same bundle and metrics"
+        raise ToolkitError(f"{first} and {second} {fault}")

@@ -1,96 +1,145 @@
-"""The journal of a run: the replies of a system, one per line, read back one at a time."""
+"""The journal of a run: the replies to a dataset's questions, one per line, read back one at a time.
 
-from __future__ import annotations
+A question is asked only if the journal has no reply to it, or a failed one.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter
 
+from exhibit.engine import track
 from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.datasets import Dataset, Id
+from exhibit.evaluation.targets import Target
 from exhibit.schemas.errors import BundleError
 
 JOURNAL = "journal.jsonl"
 REPLY = TypeAdapter(Reply)
-"""Validates and serialises replies."""
-Id = int | str
-TextOf = Callable[[str], str | None]
-"""Returns the text of a document by its file name; None where there is no such document."""
-
-
-class JournalEntry(NamedTuple):
-    """The position of a reply in the journal: its question, the offset of its line, and whether it is an error."""
-
-    id: Id
-    at: int
-    failed: bool
 
 
 class Journal:
-    """An append-only file with one reply per line."""
+    """The replies of one round, in which every question is asked once; only their offsets are in memory."""
 
-    def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
-        """Open a journal."""
-        self._path, self._text_of, self._texts = path, text_of, texts
+    def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 0) -> None:
+        """Open the journal in a folder; rounds are numbered from 0."""
+        self._path = place / (JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}."))
+        self._dataset, self._target = dataset, target
+        self._offsets: dict[Id, int] = {}
+        self.failed: dict[Id, bool] = {}
+        """Whether the reply is an error, for each question that has one; a later reply replaces an earlier one."""
+        if self._path.is_file():
+            self._scan()
 
-    def scan(self, questions: Mapping[Id, str]) -> Iterator[JournalEntry]:
-        """Yield the stored replies in order; a later reply to the same question replaces an earlier one."""
-        if not self._path.is_file():
-            return
+    def _scan(self) -> None:
+        questions = {case.id: case.question for case in self._dataset.cases}
         at = 0
         with self._path.open("rb+") as file:
             for line in iter(file.readline, b""):
-                if not line.endswith(b"\n"):
+                if not line.endswith(b"\n"):  # the run was stopped while it wrote this line
                     file.truncate(at)
                     return
-                row = self._parse_row(line)
+                row = self._parse(line)
                 if questions.get(row["id"]) != row["question"]:
-                    raise BundleError(
-                        f"{self._path}: has a reply to {row['id']!r}, but the dataset has changed and no longer asks "
-                        "this question; start a new run"
-                    )
-                yield JournalEntry(row["id"], at, bool(row["reply"]["error"]))
+                    fault = f"has a reply to {row['id']!r}, but the dataset has changed and no longer asks it"
+                    raise BundleError(f"{self._path}: {fault}; start a new run")
+                self._offsets[row["id"]], self.failed[row["id"]] = at, bool(row["reply"]["error"])
                 at += len(line)
 
-    def _parse_row(self, line: bytes) -> dict[str, Any]:
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
-        return row
+    def ask(self) -> "Journal":
+        """Ask the questions that have no reply yet, or only a failed one, and write each reply to disk at once."""
+        left = list_left_to_ask(self._dataset, self.failed)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        replies = self._target.ask(self._dataset, left)
+        for position, reply in track(replies, total=len(left), label=f"{self._dataset.name}: ask", unit="question"):
+            self._add(left[position], reply)
+        return self
 
-    def read(self, at: int) -> Reply:
-        """Return the reply whose line begins at an offset."""
-        with self._path.open("rb") as file:
-            file.seek(at)
-            reply = REPLY.validate_python(self._parse_row(file.readline())["reply"])
-        before = reply.retrieved and tuple(map(self._restore_text, reply.retrieved))
-        return replace(reply, passages=tuple(map(self._restore_text, reply.passages)), retrieved=before)
-
-    def _restore_text(self, passage: Passage) -> Passage:
-        if self._texts or passage.span is None or passage.text:
-            return passage
-        whole = self._text_of(passage.filename or "")
-        if whole is None:
-            raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
-        return replace(passage, text=whole[passage.span.start : passage.span.end])
-
-    def add(self, case: Case, reply: Reply) -> int:
-        """Write a reply to disk at once, and return the offset of its line."""
-        if not self._texts:
-            before = reply.retrieved and _strip_texts(reply.retrieved)
-            reply = replace(reply, passages=_strip_texts(reply.passages), retrieved=before)
+    def _add(self, case: Case, reply: Reply) -> None:
+        if self._target.exact:
+            reply = _change_passages(reply, lambda passage: replace(passage, text="") if passage.span else passage)
         fields = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
         # ASCII: a lone surrogate from a damaged PDF cannot be encoded as UTF-8
         row = json.dumps({"id": case.id, "question": case.question, "reply": fields})
         with self._path.open("ab") as file:
-            at = file.tell()
+            self._offsets[case.id], self.failed[case.id] = file.tell(), bool(reply.error)
             file.write(row.encode("ascii") + b"\n")
-        return at
+
+    def has_answers(self) -> bool:
+        """Return whether the system answers: a reply has an answer, even an empty one, or no question succeeded."""
+        return any(self._read(at).answer is not None for at in self._offsets.values()) or all(self.failed.values())
+
+    def __iter__(self) -> Iterator[Case]:
+        """Yield the cases with their replies, in order, reading one at a time."""
+        place = self._dataset.documents.place
+        for case in self._dataset.cases:
+            if case.id in self._dataset.refused:
+                reply = Reply(error=self._dataset.refused[case.id])
+            elif self._target.exact:
+                reply = _change_passages(self._read(self._offsets[case.id]), self._restore_text)
+            else:
+                reply = self._read(self._offsets[case.id])
+                reply = _change_passages(reply, lambda passage, gold=case.gold: place(passage, gold))
+            yield replace(case, reply=reply)
+
+    def _read(self, at: int) -> Reply:
+        with self._path.open("rb") as file:
+            file.seek(at)
+            return REPLY.validate_python(self._parse(file.readline())["reply"])
+
+    def _parse(self, line: bytes) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except ValueError as error:
+            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
+        return row
+
+    def _restore_text(self, passage: Passage) -> Passage:
+        if passage.span is None or passage.text:
+            return passage
+        text = text_of(self._dataset, self._target)(passage.filename or "")
+        if text is None:
+            raise BundleError(f"{self._path}: {passage.filename} is no longer in the corpus; start a new run")
+        return replace(passage, text=text[passage.span.start : passage.span.end])
 
 
-def _strip_texts(passages: Iterable[Passage]) -> tuple[Passage, ...]:
-    return tuple(replace(one, text="") if one.span else one for one in passages)
+def _change_passages(reply: Reply, change: Callable[[Passage], Passage]) -> Reply:
+    before = reply.retrieved and tuple(map(change, reply.retrieved))
+    return replace(reply, passages=tuple(map(change, reply.passages)), retrieved=before)
+
+
+def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
+    """Return a function that maps a file name to the text of that document, as the target reads it."""
+
+    def read(filename: str) -> str | None:
+        document = dataset.documents.get(filename)
+        return None if document is None else document.text
+
+    return getattr(target, "text", None) or read
+
+
+# ---------------------------------------------------------------- what is left to ask
+
+
+def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases that still have to be asked: first those without a reply, then those that failed.
+
+    `failed` says of each question with a reply whether the reply is an error. A conversation is asked as a whole.
+    """
+    cases = [case for case in dataset.cases if case.id not in dataset.refused]
+    waiting = [case for case in cases if failed.get(case.id, True)]
+    ids = {case.id for case in waiting}
+    sessions = {case.session for case in waiting if case.session is not None}
+    left = [case for case in cases if case.id in ids or case.session in sessions]
+    again = {case.session or case.id for case in left if failed.get(case.id)}
+    return sorted(left, key=lambda case: (case.session or case.id) in again)
+
+
+def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases from which a probe takes its questions: none that failed, if there are others."""
+    left = list_left_to_ask(dataset, failed)
+    good = [case for case in left if not failed.get(case.id)]
+    return good or [case for case in dataset.cases if left and failed.get(case.id) is False] or left

@@ -17,8 +17,9 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import RESULTS, SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, compare_means
 
-_APART = ("format", "version", "datasets.")
+_OTHER_SETTINGS = ("format", "version", "datasets.")
 """Settings that do not describe the system, or that are reported as the data's version."""
+_CHANGED = "the file was changed after the run: evaluate again"
 
 
 class RunResults(RunFolder):
@@ -28,34 +29,15 @@ class RunResults(RunFolder):
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
         tables = {table.name: table for table in read_tables(self)}
-        for table in tables.values():
-            self._check_shares(table)
-        self._means = {"": self._read_means("", list(tables.values()))}
-        self._means |= {name: self._read_means(name, [table]) for name, table in tables.items()}
+        for table in tables.values() if not self.config.measured.parity else ():  # a parity's shares may exceed 1
+            for name, column in table.values.items():
+                wrong = next((value for value in column if value is not None and not 0 <= value <= 1), None)
+                if wrong is not None and describe_metric(name).unit == "share":
+                    fault = f"{name} is {wrong:g} for a question, not from 0 to 1"
+                    raise BundleError(f"{self.folder / table.name / RESULTS}: {fault}; {_CHANGED}")
+        self._means = {"": self._compute_means("", list(tables.values()))}
+        self._means |= {name: self._compute_means(name, [table]) for name, table in tables.items()}
         return tables
-
-    def _read_means(self, name: str, tables: Sequence[Table]) -> Means:
-        """Return the means of the rows with the stored intervals; raise an error if the stored means are others."""
-        stored = self.read_stored_means(name)
-        if not stored:
-            return summarise_run(tables)
-        given = summarise_run(tables, intervals=False)
-        if wrong := compare_means(stored, given):
-            raise BundleError(
-                f"{self.folder / name / SUMMARY}: does not match the rows of the run: {wrong[0]}; the file was "
-                "changed after the run: evaluate again, or restore the file"
-            )
-        return {metric: replace(one, ci95=stored[metric].ci95) for metric, one in given.items()}
-
-    def _check_shares(self, table: Table) -> None:
-        """Raise an error for a share outside 0 to 1; by other projects' definitions, some shares exceed 1."""
-        for name, column in table.values.items() if not self.config.measured.parity else ():
-            wrong = next((value for value in column if value is not None and not 0 <= value <= 1), None)
-            if wrong is not None and describe_metric(name).unit == "share":
-                raise BundleError(
-                    f"{self.folder / table.name / RESULTS}: {name} is {wrong:g} for a question, not from 0 to 1; the "
-                    "file was changed after the run: evaluate again"
-                )
 
     @cached_property
     def means(self) -> Means:
@@ -68,6 +50,17 @@ class RunResults(RunFolder):
         self.tables  # noqa: B018  (computes the means)
         return self._means[dataset]
 
+    def _compute_means(self, name: str, tables: Sequence[Table]) -> Means:
+        """Return the means of the rows with the stored intervals; raise an error if the stored means are others."""
+        stored = self.read_stored_means(name)
+        if not stored:
+            return summarise_run(tables)
+        means = summarise_run(tables, intervals=False)
+        if wrong := compare_means(stored, means):
+            fault = f"does not match the rows of the run: {wrong[0]}"
+            raise BundleError(f"{self.folder / name / SUMMARY}: {fault}; {_CHANGED}, or restore the file")
+        return {metric: replace(one, ci95=stored[metric].ci95) for metric, one in means.items()}
+
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
         """Return the means of all metrics for each group of a dataset's questions: label → value → means."""
         return compute_breakdown(self.tables[dataset])
@@ -75,7 +68,7 @@ class RunResults(RunFolder):
     @property
     def system_settings(self) -> dict[str, str]:
         """The settings of the system, as names and values."""
-        return {name: value for name, value in self.settings.items() if not name.startswith(_APART)}
+        return {name: value for name, value in self.settings.items() if not name.startswith(_OTHER_SETTINGS)}
 
     @property
     def commit(self) -> str:
@@ -93,15 +86,14 @@ class RunResults(RunFolder):
         """The name of the system that was tested, such as `builtin routed` or `http localhost/ask`."""
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))
-        place = f"{address.hostname or ''}{address.path}"
-        return " ".join(filter(None, (target, self.settings.get("preset", "") if target == "builtin" else place)))
+        detail = self.settings.get("preset", "") if target == "builtin" else f"{address.hostname or ''}{address.path}"
+        return f"{target} {detail}".rstrip()
 
     @property
     def question_count(self) -> int:
-        """The number of questions asked."""
         return sum(len(table.ids) for table in self.tables.values())
 
     @property
     def failed_count(self) -> int:
         """The number of questions with at least one failed reply."""
-        return sum(sum(map(bool, table.failed)) for table in self.tables.values())
+        return sum(table.errors for table in self.tables.values())

@@ -1,7 +1,7 @@
 """The scores of a dataset as a table: for each metric a column of values, with None where the metric does not apply."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,6 @@ class Table:
     contents: Sequence[str] = field(default=(), repr=False)
     """A digest of each question with its expected answer, gold and documents; empty where they are unknown."""
     outcomes: Sequence[Outcome] = field(default=(), repr=False)
-    """The outcome of each question; empty where they are unknown."""
 
     @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
@@ -38,20 +37,14 @@ class Table:
         first = tables[0]
         if len(tables) == 1:
             return first
-        repeats = [table.values for table in tables]
-        means = {
-            name: [compute_mean(column) for column in zip(*(values[name] for values in repeats), strict=True)]
-            for name in first.values
-        }
+        columns = {name: zip(*(table.values[name] for table in tables), strict=True) for name in first.values}
+        means = {name: [compute_mean(values) for values in column] for name, column in columns.items()}
         failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
-        return replace(first, values=means, failed=failed, repeats=repeats)
+        return replace(first, values=means, failed=failed, repeats=[table.values for table in tables])
 
     @property
     def pair(self) -> str | None:
-        """The label `pair`, which is the same for a variant of a bundle and for its control.
-
-        None if the dataset is not part of such a pair.
-        """
+        """The label that a variant of a bundle and its control share; None if the dataset is neither."""
         return self.labels[0].get("pair") if self.labels else None
 
     @property
@@ -60,26 +53,23 @@ class Table:
         return sum(map(bool, self.failed))
 
     def has_failed(self, row: int) -> bool:
-        """Return whether any reply of a case is an error."""
         return bool(self.failed) and bool(self.failed[row])
 
     def only(self, rows: Sequence[int]) -> "Table":
         """Return a table with only these rows."""
-        return replace(
-            self,
-            ids=[self.ids[row] for row in rows],
-            documents=[self.documents[row] for row in rows],
-            values=_select_rows(self.values, rows),
-            failed=[self.failed[row] for row in rows] if self.failed else (),
-            labels=[self.labels[row] for row in rows] if self.labels else (),
-            repeats=[_select_rows(one, rows) for one in self.repeats],
-            contents=[self.contents[row] for row in rows] if self.contents else (),
-            outcomes=[self.outcomes[row] for row in rows] if self.outcomes else (),
-        )
 
+        def pick(column: Sequence[Any]) -> list[Any]:
+            return [column[row] for row in rows] if column else []
 
-def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> dict[str, Values]:
-    return {name: [column[row] for row in rows] for name, column in values.items()}
+        values, *repeats = ({name: pick(one) for name, one in each.items()} for each in (self.values, *self.repeats))
+        columns = ("ids", "documents", "failed", "labels", "contents", "outcomes")
+        return replace(self, values=values, repeats=repeats, **{name: pick(getattr(self, name)) for name in columns})
+
+    def with_metrics(self, names: Container[str]) -> "Table":
+        """Return a table with only these metrics."""
+        every = (self.values, *self.repeats)
+        values, *repeats = ({name: each[name] for name in each if name in names} for each in every)
+        return replace(self, values=values, repeats=repeats)
 
 
 def compute_mean(values: Iterable[float | None]) -> float | None:

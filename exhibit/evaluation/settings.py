@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection, write_testdata
@@ -38,8 +38,6 @@ OTHER_SETTINGS = {
     "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip
 """Keys of evaltools' config files and of the seeds' commands, with our names."""
-_ACTS_WITH = {"sample_seed": "limit", "registers_url": "check_references"}
-"""Settings that have no effect without another one."""
 
 
 class Settings(BaseModel):
@@ -49,8 +47,6 @@ class Settings(BaseModel):
 
     dataset_paths: tuple[str, ...] = ()
     """the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://"""
-    origins: dict[str, str] = {}
-    """the addresses `hf://owner/name@commit` of downloaded folders, which name the datasets"""
     file_type: tuple[str, ...] = ()
     """ingest only files with these extensions, and count their pages: pdf, or txt,html"""
     ask_label: str = ""
@@ -131,38 +127,16 @@ class Settings(BaseModel):
     def _accept_one_path(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
-    @field_validator("ingest", mode="before")
-    @classmethod
-    def _accept_ingest(cls, value: Any) -> Any:
-        return {True: "auto", False: None, "true": "auto"}.get(value, value)
-
-    @model_validator(mode="after")
-    def _check_effective(self) -> "Settings":
-        for name, needed in _ACTS_WITH.items():
-            if getattr(self, name) and not getattr(self, needed):
-                raise ToolkitError(f"{name} has no effect without {needed}")
-        if self.target_name == "builtin" and self.target_settings:
-            given = ", ".join(f"{TARGET}{name}" for name in self.target_settings)
-            raise ToolkitError(f"{given}: only for a server: --target-url")
-        return self
-
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
-    def _split_commas(cls, value: Any) -> Any:
+    def _split_commas(cls, value: Any, info: ValidationInfo) -> Any:
         parts = [value] if isinstance(value, str) else value
-        if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
-            return [name for part in parts for name in split_requests(part)]
-        return parts
-
-    @field_validator("file_type")
-    @classmethod
-    def _normalise_endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(ending.lower().lstrip(".") for ending in value))
-
-    @field_validator("metrics")
-    @classmethod
-    def _use_our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(OTHER_NAMES.get(name, name) for name in value))
+        if not isinstance(parts, list | tuple):
+            return parts
+        names = [name for part in parts if isinstance(part, str) for name in split_requests(part)]
+        if info.field_name == "metrics":
+            return list(dict.fromkeys(OTHER_NAMES.get(name, name) for name in names))
+        return list(dict.fromkeys(name.lower().lstrip(".") for name in names))
 
     @field_validator("where", mode="before")
     @classmethod
@@ -170,10 +144,20 @@ class Settings(BaseModel):
         if isinstance(value, Mapping):
             return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
         pairs: dict[str, list[str]] = {}
-        for given in [value] if isinstance(value, str) else value:
-            name, wanted = parse_pair(given, example="source_type=PD")
+        for text in [value] if isinstance(value, str) else value:
+            name, wanted = parse_pair(text, example="source_type=PD")
             pairs.setdefault(name, []).append(wanted)
         return pairs
+
+    @model_validator(mode="after")
+    def _check_effective(self) -> "Settings":
+        for name, needed in {"sample_seed": "limit", "registers_url": "check_references"}.items():
+            if getattr(self, name) and not getattr(self, needed):
+                raise ToolkitError(f"{name} has no effect without {needed}")
+        if self.target_name == "builtin" and self.target_settings:
+            given = ", ".join(f"{TARGET}{name}" for name in self.target_settings)
+            raise ToolkitError(f"{given}: only for a server: --target-url")
+        return self
 
     # ---------------------------------------------------------------- derived values
 
@@ -190,20 +174,12 @@ class Settings(BaseModel):
 
     @property
     def selection(self) -> Selection:
-        """Which documents and questions are used."""
-        return Selection(
-            self.file_type,
-            self.where,
-            self.limit,
-            self.sample_seed,
-            self.allow_changed_corpus,
-            label=self.ask_label,
-            needs_documents=self.target_name == "builtin" or self.ingest in ("auto", "fresh"),
-        )
+        needs_documents = self.target_name == "builtin" or self.ingest in ("auto", "fresh")
+        what = (self.file_type, self.where, self.limit, self.sample_seed, self.allow_changed_corpus)
+        return Selection(*what, label=self.ask_label, needs_documents=needs_documents)
 
     @property
     def limits(self) -> Limits:
-        """The limits of time and memory for one document."""
         return make_limits(self.item_timeout, self.item_memory)
 
     @property
@@ -235,63 +211,42 @@ class Settings(BaseModel):
 
 def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
     """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting."""
-    values: dict[str, Any] = {}
-    pipeline = dict(given.get("pipeline") or {})
-    target = dict(given.get("target_settings") or {})
+    values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
-        if name.startswith(TARGET) and name != "target_settings":
-            target[name.removeprefix(TARGET)] = value
+        if name.startswith(TARGET):
+            values["target_settings"][name.removeprefix(TARGET)] = value
         elif name in describe_settings() and name not in Settings.model_fields:
-            pipeline |= choose_given_settings({name: value})
+            values["pipeline"] |= choose_given_settings({name: value})
         else:
             values[name] = value
     try:
-        settings = Settings.model_validate({**values, "pipeline": pipeline, "target_settings": target})
+        settings = Settings.model_validate(values)
+        if settings.target_name != "builtin":
+            read_target_settings(settings.target_name, settings.target_settings)
     except ValidationError as error:
         raise ToolkitError(f"{where}: {format_faults(error)}") from error
-    if settings.target_name != "builtin":
-        try:
-            read_target_settings(settings.target_name, settings.target_settings)
-        except ToolkitError as error:
-            raise ToolkitError(f"{where}: {error}") from error
     return settings
 
 
-def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the settings in a JSON or TOML file, and notes on the settings that are ignored."""
+def read_config_file(path: Path) -> dict[str, Any]:
+    """Return the settings in a JSON or TOML file; `testdata_path`, as in other tools, is relative to the file."""
     text = read_text(path).removeprefix("\ufeff")
     toml = path.suffix.lower() == ".toml"
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
     if not isinstance(content, dict):
         raise ToolkitError(f"{path}: must be a JSON or TOML object of settings")
-    notes = []
     truth = content.pop("testdata_path", None)
     if truth is not None and "dataset_paths" not in content:
-        # other tools resolve paths relative to the config file
-        paths = (path.parent / str(truth), Path(str(truth)))
-        data = next((candidate for candidate in paths if candidate.exists()), paths[0])
-        if data.is_dir():
-            content["dataset_paths"] = [str(data)]
-        elif data.is_file() and data.suffix.lower() == ".jsonl":
-            content["dataset_paths"] = [str(write_testdata(data))]
-        else:
-            convert = "exhibit convert cpr or exhibit convert table"
-            notes.append(f"{path}: testdata_path {truth!r} is not a bundle; convert it with {convert}")
-    return {OTHER_SETTINGS.get(key, key): value for key, value in content.items()}, notes
-
-
-def compare_reply_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return the names of the settings that determine the replies and differ between two config.json files."""
-    keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
-    return [key for key in keys if one.get(key) != other.get(key)]
+        data = next((one for one in (path.parent / str(truth), Path(str(truth))) if one.exists()), None)
+        if data is None or not (data.is_dir() or data.suffix.lower() == ".jsonl"):
+            advice = "a bundle's folder or a .jsonl file; see exhibit convert cpr and exhibit convert table"
+            raise ToolkitError(f"{path}: testdata_path {truth!r} is not {advice}")
+        content["dataset_paths"] = [str(data if data.is_dir() else write_testdata(data))]
+    return {OTHER_SETTINGS.get(key, key): value for key, value in content.items()}
 
 
 # ---------------------------------------------------------------- every setting
-
-_DERIVED = frozenset({"origins", "pipeline", "target_settings"})
-"""Fields of a run's settings that are computed and cannot be set by a user."""
-_TYPES = {"boolean": "true|false", "integer": "a whole number", "number": "a number", "array": "JSON", "object": "JSON"}
 
 
 class Setting(NamedTuple):
@@ -305,7 +260,6 @@ class Setting(NamedTuple):
     meaning: str
     many: bool = False
     """Whether the setting can be given several times."""
-    switch: bool = False
 
 
 @cache
@@ -318,26 +272,23 @@ def list_settings() -> dict[str, Setting]:
     for group, prefix, model in models:
         for setting in _list_model_settings(model, group, prefix) if model is not None else ():
             settings.setdefault(setting.name, setting)  # a run's own setting wins over the pipeline's of the same name
-    return {name: setting for name, setting in settings.items() if name not in _DERIVED}
+    return {name: one for name, one in settings.items() if name not in ("pipeline", "target_settings")}
 
 
-def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
+def _list_model_settings(model: type[BaseModel], group: str, prefix: str) -> Iterator[Setting]:
     """Yield the settings of a pydantic model, read from its JSON Schema."""
     for name, schema in model.model_json_schema()["properties"].items():
         kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
         meaning, default = schema.get("description", ""), schema.get("default")
+        shown = "none" if default in (None, "", [], {}) else str(default)
+        shown = shown.lower() if isinstance(default, bool) else shown
         listed = any(kind.get("type") in ("array", "object") for kind in kinds)
-        many, switch = listed and (group == "run" or "repeat" in meaning), kinds[0].get("type") == "boolean"
-        shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
-        values = ", ".join(dict.fromkeys(map(_describe_type, kinds)))
+        many = listed and (group == "run" or "repeat" in meaning)
+        choices = [value for kind in kinds for value in kind.get("enum", [kind.get("type", "text")]) if value]
         if name in PLUGINS:
-            values = ", ".join(part.replace("_", "-") for part in list_plugins(PLUGINS[name]))
-        yield Setting(prefix + name, group, shown, "may be repeated" if many else values, meaning, many, switch)
-
-
-def _describe_type(kind: dict[str, Any]) -> str:
-    choices = kind.get("enum") or ([kind["const"]] if "const" in kind else [])
-    return "|".join(str(choice) for choice in choices if choice != "") or _TYPES.get(kind.get("type", ""), "text")
+            choices = [part.replace("_", "-") for part in list_plugins(PLUGINS[name])]
+        values = "may be repeated" if many else "|".join(map(str, dict.fromkeys(choices)))
+        yield Setting(prefix + name, group, shown, values, meaning, many)
 
 
 # ---------------------------------------------------------------- the command line
@@ -355,9 +306,8 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
             near = difflib.get_close_matches(name, list_settings(), n=1)
             meant = f" (did you mean {near[0]}?)" if near else ""
-            raise ToolkitError(
-                f"--set {pair}: no setting {name!r}{meant}; `exhibit evaluate --settings` lists all settings"
-            )
+            listed = "`exhibit evaluate --settings` lists all settings"
+            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant}; {listed}")
         if known and known.many:
             given.setdefault(name, []).append(value)
         else:
@@ -369,20 +319,19 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print all settings, or those that match a word, as text or JSON."""
     parser = build_parser("exhibit evaluate --settings", __doc__)
-    parser.add_argument(
-        "word", nargs="?", default="", metavar="WORD", help="list only settings with this word in their name or meaning"
-    )
+    what = "list only settings with this word in their name or meaning"
+    parser.add_argument("word", nargs="?", default="", metavar="WORD", help=what)
     add_json(parser)
     options = parser.parse_args(argv)
     word = options.word.lower().replace("-", "_")
     chosen = [setting for setting in list_settings().values() if word in " ".join(setting[:5]).lower()]
     if not chosen:
-        near = difflib.get_close_matches(word, list_settings(), n=3)
-        raise ToolkitError(f"no setting matches {options.word!r}; similar names: {', '.join(near) or 'none'}")
-    lines: list[str] = []
+        near = ", ".join(difflib.get_close_matches(word, list_settings(), n=3))
+        raise ToolkitError(f"no setting matches {options.word!r}; similar names: {near or 'none'}")
+    lines = []
     width = max(len(setting.name) for setting in chosen)
     for group, settings in groupby(chosen, key=lambda setting: setting.group):
-        lines += [*([""] if lines else []), f"{group}:"]
+        lines += ["", f"{group}:"]
         lines += [f"  {one.name:<{width}}  {one.meaning} ({one.values}; default {one.default})" for one in settings]
-    print_results([setting._asdict() for setting in chosen], "\n".join(lines), as_json=options.json)
+    print_results([setting._asdict() for setting in chosen], "\n".join(lines[1:]), as_json=options.json)
     return 0

@@ -1,25 +1,35 @@
-"""Format means and differences as text: each mean with its interval, its n and the failures, within a given width."""
+"""Tables for the terminal: means, groups of questions, the analysis of a run, and the differences of two runs."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from exhibit.evaluation import statistics
 from exhibit.evaluation.bands import Bands, read_scale
 from exhibit.evaluation.metrics import CEILING, K, choose_headlines, describe_metric
+from exhibit.evaluation.records import kinds_of, read_tables
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, Estimate, Overlap, summarise, summarise_by, summarise_run
 from exhibit.runtime.command import align_rows
+from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Outcome
 
 ALL = "ALL"
 NARROW = 80  # columns that every terminal has
 
+Columns = Mapping[str, Mapping[str, Estimate]]
+"""Means by dataset, run or group of questions."""
 
-def choose_metrics(
-    summary: Mapping[str, statistics.Estimate | statistics.Difference], asked: Sequence[str] = ()
-) -> list[str]:
+
+# ---------------------------------------------------------------- means
+
+
+def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[str]:
     """Return the metrics that a table shows: the requested ones or, if none is requested, those of a short table."""
+    summary = list(summary)
     if asked:
-        wanted = set(asked)
-        return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
-    names, found = choose_headlines(summary) or list(summary), f"recall@{K}"
+        return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary
+    names, found = choose_headlines(summary) or summary, f"recall@{K}"
     ceiling = ceiling_of(found, summary)
     if ceiling and found in names:
         names.insert(names.index(found) + 1, ceiling)
@@ -37,9 +47,7 @@ def ceiling_of(metric: str, known: Container[str]) -> str | None:
     return next((name for stage in ("chunks", "text") if (name := f"{CEILING}{stage}") in known), None)
 
 
-def table_of(
-    columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], *, width: int = NARROW
-) -> str:
+def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -> str:
     """Return a table of means with a column per dataset or run, or a block per column if they exceed the width."""
     lines = align_rows(make_mean_rows(columns, metrics))
     if max(map(len, lines)) > width:
@@ -50,17 +58,16 @@ def table_of(
     return "\n".join([*lines, *make_mean_notes(columns)])
 
 
-def make_mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
+def make_mean_rows(columns: Columns, metrics: Sequence[str]) -> list[list[str]]:
     """Return the rows of a table of means, each as a list of cells; the first row is the header."""
     head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
-    rows = []
-    for name in metrics:
-        cells = (format_cell(name, means.get(name), scale.of(column, name)) for column, means in columns.items())
-        rows.append([_format_title(name), *cells])
-    return [head, *rows]
+    return [head] + [
+        [_format_title(name), *(format_cell(name, means.get(name), scale.of(c, name)) for c, means in columns.items())]
+        for name in metrics
+    ]
 
 
-def make_mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
+def make_mean_notes(columns: Columns) -> list[str]:
     """Return the notes below a table of means: how a mean over datasets is computed, and how many questions failed."""
     lines = []
     if any(_count_datasets(means) > 1 for means in columns.values()):
@@ -72,7 +79,7 @@ def make_mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) ->
     return lines
 
 
-def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
+def format_cell(name: str, estimate: Estimate | None, bands: Bands | None = None) -> str:
     """Return a mean with its interval, standard deviation, spread over repeats, n, failures and quality band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
@@ -86,28 +93,111 @@ def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands |
     return " ".join([*parts, *([bands.band(estimate.mean).lower()] if bands else [])])
 
 
-def _format_head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
+def _format_head(name: str, means: Mapping[str, Estimate]) -> str:
     datasets = _count_datasets(means)
     return f"{name} (mean of {datasets} datasets)" if datasets > 1 else name
 
 
-def _count_datasets(means: Mapping[str, statistics.Estimate]) -> int:
+def _count_datasets(means: Mapping[str, Estimate]) -> int:
     return max((estimate.datasets for estimate in means.values()), default=1)
 
 
 def _format_title(name: str) -> str:
     """Return a metric's name with its unit and, where less is better, an arrow down."""
     metric = describe_metric(name)
-    sign = f" {metric.sign}" if metric.sign else ""
-    return f"{name}{sign}{' ↓' if metric.better == 'less' else ''}"
+    return f"{name}{f' {metric.sign}' if metric.sign else ''}{' ↓' if metric.better == 'less' else ''}"
+
+
+# ---------------------------------------------------------------- groups of questions
+
+_WITHOUT = "none"
+_MAX_KINDS = 20
+"""A label with more values than this identifies single questions and does not sort them into kinds."""
+_MAX_IDS = 10
+
+
+def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
+    """Return a finished run as lines of text: what was asked, the means by kind of question, and the outcomes."""
+    tables = read_tables(folder)
+    labels = [row for table in tables for row in table.labels]
+    columns = {table.name: summarise(table) for table in tables}
+    columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
+    names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
+    failed = sum(table.errors for table in tables)
+    lines = [f"{folder.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {failed} failed"]
+    lines += ["", "WHAT WAS ASKED", *format_distribution(labels)]
+    lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
+    for label in find_question_kinds(labels):
+        lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
+    outcomes = Counter(outcome for table in tables for outcome in table.outcomes).most_common()
+    return [*lines, "", "WHAT BECAME OF THE QUESTIONS", *(f"  {name:<28} {count:>6}" for name, count in outcomes)]
+
+
+def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return lines with the number of questions for each value of each label that groups questions."""
+    lines = [f"questions: {len(labels)}"]
+    for label in find_question_kinds(labels):
+        counts = Counter(_format_value(row, label) for row in labels)
+        width = max(map(len, counts))
+        lines.append(f"{label}:")
+        for value, count in sorted(counts.items()):
+            lines.append(f"  {value:<{width}}  {count:>6}  {100 * count / len(labels):5.1f}%")
+    return lines
+
+
+def format_comparison(
+    tables: Sequence[Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
+) -> list[str]:
+    """Return the lines of a table of mean scores, with one column for each value of a label."""
+    having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
+    if not having:
+        seen = ", ".join(dict.fromkeys(name for table in tables for labels in table.labels for name in labels))
+        raise ToolkitError(f"no question has a label {label!r}; the labels are {seen or 'none'}")
+    columns: dict[str, Mapping[str, Estimate]] = {}
+    for table in having:
+        sizes = Counter(_format_value(labels, label) for labels in table.labels)
+        for value, means in summarise_by(table, label).items():
+            name = value or _WITHOUT
+            head = f"{table.name}: {name}" if len(having) > 1 else name
+            columns[f"{head} ({_count(sizes[name], 'question')})"] = means
+        if len(having) == 1:
+            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = summarise(table)
+    names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
+    measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
+    return table_of(columns, measured, width=width).splitlines()
+
+
+def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the labels by which questions can be grouped; `source_type` comes first."""
+    return sorted(kinds_of(labels, most=_MAX_KINDS), key=lambda name: name != "source_type")
+
+
+def format_flags(tables: Sequence[Table], below: float) -> list[str]:
+    """Return lines with the number and the ids of the answers that are flagged for review."""
+    flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
+    if not flags:
+        return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
+    lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
+    for table in tables:
+        ids = [str(id) for id, flag in zip(table.ids, table.values.get("flagged", ()), strict=False) if flag]
+        more = [f"… and {len(ids) - _MAX_IDS} more"] if len(ids) > _MAX_IDS else []
+        lines += [f"  {table.name}: {', '.join([*ids[:_MAX_IDS], *more])}"] if ids else []
+    return lines
+
+
+def _format_value(labels: Mapping[str, Any], label: str) -> str:
+    value = labels.get(label)
+    return _WITHOUT if value is None else str(value)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 # ---------------------------------------------------------------- two runs
 
 
-def diff_lines(
-    differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
-) -> list[str]:
+def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
     """Return the lines of a table that compares two runs, and notes on the questions that are not compared."""
     lines = [*align_rows(diff_rows(differences, metrics, overlap)), *describe_not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
@@ -115,36 +205,38 @@ def diff_lines(
     return lines
 
 
-def diff_rows(
-    differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
-) -> list[list[str]]:
+def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[list[str]]:
     """Return the rows of a table that compares two runs, one row per metric.
 
     A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change is
     significant. The first row after the header is the number of failed questions: more than before is worse,
     whatever the means are.
     """
-    rows = [["", "before", "after", "change", "n", ""], _format_failures(overlap)]
+    before, after = overlap.failed_before, overlap.failed_after
+    direction = "=" if before == after else "▲ worse" if after > before else "▼ better"
+    rows = [["", "before", "after", "change", "n", ""]]
+    rows += [["failed questions ↓", str(before), str(after), f"{after - before:+d}", str(overlap.asked), direction]]
     for name in metrics:
-        difference = differences[name]
-        metric = describe_metric(name)
-        if difference.first is None or difference.second is None or difference.mean is None:
+        one, metric = differences[name], describe_metric(name)
+        if one.mean is None:
             rows.append([_format_title(name), "–", "–", "–", "0", ""])
             continue
-        ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
-        change = " ".join(filter(None, (f"{metric.figure(difference.mean, signed=True)}{ends}", difference.chance)))
-        before, after = metric.figure(difference.first), metric.figure(difference.second)
-        rows.append(
-            [_format_title(name), before, after, change, str(difference.n), _format_direction(name, difference)]
-        )
+        ends = f" [{', '.join(metric.figure(end, signed=True) for end in one.ci95)}]" if one.ci95 else ""
+        change = f"{metric.figure(one.mean, signed=True)}{ends} {one.chance}".strip()
+        values = [metric.figure(one.first), metric.figure(one.second), change, str(one.n)]
+        rows.append([_format_title(name), *values, _format_direction(name, one)])
     return rows
 
 
-def _format_failures(overlap: statistics.Overlap) -> list[str]:
-    change = overlap.failed_after - overlap.failed_before
-    direction = "=" if not change else "▲ worse" if change > 0 else "▼ better"
-    row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
-    return [*row, str(overlap.asked), direction]
+def _format_direction(name: str, difference: Difference) -> str:
+    change = difference.mean or 0.0
+    if not change:
+        return "="
+    arrow = "▲" if change > 0 else "▼"
+    if not difference.beyond_chance:
+        return f"{arrow} {'within chance' if difference.ci95 else 'no interval'}"
+    good = describe_metric(name).improves(change)
+    return arrow if good is None else f"{arrow} {'better' if good else 'worse'}"
 
 
 def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
@@ -153,30 +245,13 @@ def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -
     return align_rows([row for row in rows if row[1:] != ["0", "0"]])
 
 
-def describe_not_compared(overlap: statistics.Overlap) -> list[str]:
+def describe_not_compared(overlap: Overlap) -> list[str]:
     """Return notes on what is not compared: questions that differ, are in one run only, or failed in one run."""
     lines = [f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable]
     if overlap.changed:
-        lines.append(
-            f"{overlap.changed} questions have the same id in both runs but differ in their words, expected answer, "
-            "gold or documents"
-        )
+        differ = "have the same id in both runs but differ in their words, expected answer, gold or documents"
+        lines.append(f"{overlap.changed} questions {differ}")
     if overlap.answered < overlap.asked:
         lines.append(f"compared over the {overlap.answered} of {overlap.asked} questions that both runs answered")
-    for count, which in ((overlap.only_before, "first"), (overlap.only_after, "second")):
-        if count:
-            lines.append(f"{count} questions are only in the {which} run and are left out")
-    return lines
-
-
-def _format_direction(name: str, difference: statistics.Difference) -> str:
-    change = difference.mean or 0.0
-    if not change:
-        return "="
-    arrow = "▲" if change > 0 else "▼"
-    if difference.ci95 is None:
-        return f"{arrow} no interval"
-    if not difference.beyond_chance:
-        return f"{arrow} within chance"
-    good = describe_metric(name).improves(change)
-    return arrow if good is None else f"{arrow} {'better' if good else 'worse'}"
+    only = {"first": overlap.only_before, "second": overlap.only_after}
+    return lines + [f"{n} questions are only in the {which} run and are left out" for which, n in only.items() if n]

@@ -240,7 +240,9 @@ def find_dataset_roots(
     A run may come from another machine, so its addresses are not trusted: no URL is opened, and only a folder with
     the files of a bundle is accepted. `say` is called with a message for each missing bundle.
     """
-    folders, notes, problems = find_datasets(list(given)) if given else ({}, [], [])
+    notes: list[str] = []
+    problems: list[str] = []
+    folders = find_datasets(given, notes, problems) if given else {}
     if problems:
         raise ToolkitError("\n".join(problems))
     for note in notes:
@@ -250,8 +252,10 @@ def find_dataset_roots(
         for name, entry in run.config.datasets.items():
             addresses = [address for address in (entry.origin, entry.path) if address]
             here = [Path(address) for address in addresses if not is_url(address)]
-            root = folders.get(name) or next(
-                (path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None
+            root = (
+                folders[name].path
+                if name in folders
+                else next((path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None)
             )
             if root is not None:
                 roots.setdefault(name, root)

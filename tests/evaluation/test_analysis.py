@@ -7,9 +7,9 @@ import json
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.analysis import find_question_kinds
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, measure
+from exhibit.evaluation.text_tables import find_question_kinds
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
 ANSWERS = [
@@ -75,15 +75,9 @@ def test_flag_below_writes_flags_to_rows_summary_and_terminal(command, tmp_path,
 def test_flag_below_reports_when_no_reply_has_confidence(command, tmp_path, capsys):
     path = tmp_path / "replies.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    bare = [{"id": line["id"], "answer": line["answer"]} for line in lines]
-    path.write_text("".join(json.dumps(line) + "\n" for line in bare), encoding="utf-8")
+    path.write_text("".join(json.dumps({**line, "confidence": None}) + "\n" for line in lines), encoding="utf-8")
     assert command("--flag-below", "0.3") == 0
     assert "no reply has a confidence, so nothing is flagged" in capsys.readouterr().out
-
-
-def test_flag_below_rejects_threshold_outside_scale(command, capsys):
-    assert command("--flag-below", "7") == 1
-    assert "flag_below" in capsys.readouterr().err
 
 
 def test_all_flag_compares_source_types_in_same_table(command, capsys):
@@ -121,9 +115,8 @@ def test_analyze_prints_sections_of_finished_run_and_writes_no_file(command, tmp
     heads = [line for line in lines if line[:4].isupper() and line[:1] != " " and not line.endswith(" questions)")]
     assert [head.split(" (")[0] for head in heads] == [
         "WHAT WAS ASKED", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "WHAT BECAME OF THE QUESTIONS",
-        "FLAGGED FOR REVIEW",
     ]  # fmt: skip
-    assert "  Court Guide       2   33.3%" in lines and "procedure: 1, 3" in lines
+    assert "  Court Guide       2   33.3%" in lines
     assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"
 
 
@@ -132,11 +125,6 @@ def test_analyze_without_run_counts_dataset_questions(command, tmp_path, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "questions: 6" and "  CPR               2   33.3%" in lines
     assert not (tmp_path / "results").exists(), "nothing was run"
-
-
-def test_analyze_rejects_folder_without_run(tmp_path, capsys):
-    assert evaluate_rag.main(["--analyze", str(tmp_path)]) == 1
-    assert "is not a run" in capsys.readouterr().err
 
 
 def test_find_question_kinds_excludes_unique_and_constant_labels():

@@ -11,9 +11,11 @@ from exhibit.evaluation.compare import (
     describe_better,
     describe_regressions,
     find_regressions,
+    is_worse,
 )
 from exhibit.evaluation.outcomes import make_outcome_columns
 from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference
 from exhibit.schemas.run import Outcome
 
 
@@ -70,3 +72,9 @@ def test_find_regressions_ignores_chance_drop_among_many_metrics():
     assert differences["answer_f1"].p is not None and "answer_f1" not in find_regressions(differences)
     fallen = compare_runs([before], [make_table(RIGHT, answer_f1=falling, **others)])
     assert find_regressions(fallen, ["answer_f1"]) == ["answer_f1"] and "answer_f1" not in NAMED
+
+
+def test_is_worse_requires_drop_beyond_chance():
+    assert is_worse("answer_f1", Difference(0.7, 0.5, 9, (-0.3, -0.1)))
+    for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
+        assert not is_worse("answer_f1", other)

@@ -43,14 +43,9 @@ def test_load_datasets_locates_quotes_without_gold_jsonl(tmp_path):
     with_lines, _ = one(write_bundle(tmp_path / "a"))
     without, _ = one(write_bundle(tmp_path / "b", gold=False))
     assert [case.gold for case in without.cases] == [case.gold for case in with_lines.cases]
-    assert without.cases[0].gold[0].how == "exact"
-
-
-def test_load_datasets_locates_gold_without_file_name_by_text(tmp_path):
     rows = [row("q1", "Which law?", "Chile", "This Agreement is governed by the law of Chile."),
             row("q2", "Who?", "nobody", "Words that stand in no document at all, wherever one looks.")]  # fmt: skip
-    dataset, _ = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
-    found, absent = dataset.cases
+    found, absent = one(write_bundle(tmp_path / "own", rows=rows, gold=False))[0].cases
     assert found.gold[0].filename == "cedar.txt" and found.gold[0].places and found.gold[0].how == "exact"
     assert absent.gold[0].filename is None and not absent.gold[0].places and absent.gold[0].how == "absent"
 
@@ -59,15 +54,13 @@ def test_where_selects_questions_matching_each_label_and_rejects_unknown_values(
     folder = write_bundle(tmp_path / "leases")
     asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
     assert [case.id for case in asked] == [0, 1, 6, 7]
-    with pytest.raises(BundleError, match="the values are clause: law, none, term; court: no such label"):
-        load_datasets([folder], Selection(where={"clause": ("rent",), "court": ("TCC",)}))
-
-
-def test_where_skips_dataset_without_label_and_warns(tmp_path):
-    write_bundle(tmp_path / "a")
-    write_bundle(tmp_path / "b", gold=False)
-    datasets, warnings = load_datasets([tmp_path / "*"], Selection(where={"clause": ("law",)}))
-    assert [dataset.name for dataset in datasets] == ["a"] and "no question is selected" in warnings[0]
+    unlabelled = write_bundle(tmp_path / "b", gold=False)
+    datasets, warnings = load_datasets([folder, unlabelled], Selection(where={"clause": ("law",)}))
+    assert [dataset.name for dataset in datasets] == ["leases"] and "no question is selected" in warnings[0]
+    with pytest.raises(BundleError) as caught:
+        load_datasets([folder], Selection(where={"clause": ("Term",), "court": ("TCC",)}))
+    assert "--where clause (did you mean --where clause=term?): the values are law, none, term" in str(caught.value)
+    assert "--where court: the values are none: no such label" in str(caught.value)
 
 
 def test_limit_takes_first_questions_or_seeded_sample(tmp_path):
@@ -115,24 +108,13 @@ def test_load_datasets_skips_files_and_partial_folders_from_shell_glob(tmp_path)
     assert len(twice) == 1
 
 
-def test_load_datasets_locates_gold_of_converted_bundle(converted):
-    dataset, _ = one(converted("cuad"), file_types=("pdf",))
-    golds = [(case, index) for case in dataset.cases for index, gold in enumerate(case.gold) if gold.text]
-    assert len(golds) > 100
-    for case, index in golds:
-        assert case.gold[index].places and case.gold[index].pages
-
-
-def test_file_type_skips_dataset_without_such_files_unless_all_lack_them(tmp_path):
-    write_bundle(tmp_path / "texts")
-    pages = write_bundle(tmp_path / "pages")
+def test_file_type_skips_dataset_without_such_files(tmp_path):
+    texts, pages = write_bundle(tmp_path / "texts"), write_bundle(tmp_path / "pages")
     for path in (pages / "corpus").iterdir():
         path.rename(path.with_suffix(".html"))
-    datasets, warnings = load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("txt",)))
+    datasets, warnings = load_datasets([texts, pages], Selection(file_types=("txt",)))
     assert [dataset.name for dataset in datasets] == ["texts"]
     assert any("pages: no txt file in corpus/; it has 3 .html; left out" in warning for warning in warnings)
-    with pytest.raises(BundleError, match="no pdf file"):
-        load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("pdf",)))
 
 
 def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path):
@@ -175,7 +157,7 @@ def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tm
     ("path", "message"),
     [
         ("contracts", r"documents without questions \(train.json\); draft questions first: exhibit draft .*contracts"),
-        ("out/leases/train.json", r"a file of a bundle; name the folder: .*leases$"),
+        ("out/leases/train.json", r"a file; name the bundle's folder, such as .*leases$"),
         ("out", r"a folder of bundles, not a bundle; name them as .*out/\*"),
         ("out/leasse", "no such folder; did you mean .*out/leases"),
         ("out/zebra", "zebra: no such folder$"),
@@ -187,11 +169,6 @@ def test_load_datasets_suggests_remedy_for_path_without_bundle(tmp_path, path, m
     (tmp_path / "contracts" / "lease.txt").write_text("A lease.", encoding="utf-8")
     with pytest.raises(BundleError, match=message):
         load_datasets([tmp_path / path], Selection())
-
-
-def test_where_suggests_value_that_differs_in_letter_case(tmp_path):
-    with pytest.raises(BundleError, match=r"did you mean --where clause=term\?"):
-        load_datasets([write_bundle(tmp_path / "leases")], Selection(where={"clause": ("Term",)}))
 
 
 @pytest.mark.parametrize(

@@ -133,11 +133,6 @@ def test_eval_results_has_row_with_fixed_fields_for_each_question(run):
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
 
 
-def test_evaluate_repeated_run_writes_identical_results_except_times(run):
-    one, other = contents(run("one", answers=True).folder), contents(run("two", answers=True).folder)
-    assert one == other and len(one) == 12
-
-
 def test_evaluate_without_llm_measures_retrieval_only_with_given_depth(run):
     done = run(llm="none", depth="4", preset="naive", top_k=2)
     assert "answer_f1" not in done.summary and "char_recall@4" in done.summary and "char_recall@8" not in done.summary
@@ -155,11 +150,17 @@ class Judge:
         return [Completion('{"reason": "so", "score": 4}') for _ in prompts]
 
 
-def test_evaluate_records_judge_marks_judge_name_and_prompt_version(run):
+def test_judged_metrics_need_judge_whose_name_and_prompt_are_recorded(run):
     done = run(metrics="relevance", judge=Judge(), answers=True)
     assert done.summary["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
     assert measured["judge"] == "judge-1" and measured["prompts"]["relevance"].startswith("relevance-")
+    with pytest.raises(ToolkitError, match="--metrics groundedness,relevance needs a judge"):
+        run(name="alone", metrics="groundedness,relevance")
+    notes: list[str] = []
+    without = run(name="without", metrics="relevance,answer_f1", notes=notes)
+    assert any("relevance: left out, because no judge is set" in note for note in notes)
+    assert set(without.summary) == {"answer_f1"}
 
 
 def test_evaluate_reports_all_setting_errors_before_writing_files(run, tmp_path):
@@ -218,24 +219,15 @@ def test_resume_after_kill_asks_only_unanswered_questions(run, server, tmp_path,
 
 
 def test_resume_of_pipeline_run_gives_same_results(run, tmp_path):
-    whole = run("whole")
+    whole = run("whole", answers=True)
     folder = tmp_path / "results" / "cut"
     (folder / "leases").mkdir(parents=True)
     shutil.copy(whole.folder / "config.json", folder)
     lines = (whole.folder / "leases" / "journal.jsonl").read_bytes().split(b"\n")
     assert b'"text"' not in lines[0]  # passages are kept by their place
     (folder / "leases" / "journal.jsonl").write_bytes(b"\n".join(lines[:4]) + b"\n" + lines[4][:50])
-    run("cut", resume=True)
-    assert contents(folder) == contents(whole.folder)
-
-
-def test_resume_without_name_finds_newest_unfinished_run(run, tmp_path):
-    run("done")
-    run("stopped")
-    (tmp_path / "results" / "stopped" / "summary.json").unlink()
-    assert run(None, resume=True).folder.name == "stopped"
-    with pytest.raises(BundleError, match="no unfinished run with these settings"):
-        run(None, resume=True)
+    run("cut", answers=True, resume=True)
+    assert contents(folder) == contents(whole.folder) and len(contents(folder)) == 12
 
 
 def test_resume_after_stop_while_drawing_report_asks_no_questions(run, server):
@@ -245,6 +237,7 @@ def test_resume_after_stop_while_drawing_report_asks_no_questions(run, server):
         (folder / "report").mkdir()
         raise KeyboardInterrupt
 
+    run("done", **told)
     with pytest.raises(KeyboardInterrupt):
         run("half", **told, draw=stop)
     server.bodies.clear()
@@ -323,16 +316,6 @@ def test_resume_asks_failed_questions_again(run, server):
     assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
 
 
-def test_server_passages_are_located_and_scored(run, server):
-    server.reply = lambda question: chat("x [1]", ["governed by the law of Norway", "nowhere to be found, this"])
-    done = run(target_url=server.url)
-    row = rows_of(done.folder / "leases" / "eval_results.jsonl")[0]
-    found, lost = row["reply"]["passages"]
-    assert found["filename"] == "alder.txt" and found["span"] and lost["filename"] is None
-    assert row["scores"]["document_hit@1"] == 1 and row["scores"]["char_precision@1"] == 1
-    assert row["reply"]["citations"] == [1]
-
-
 def test_evaluate_writes_no_secrets_to_results_folder(run, server, monkeypatch, tmp_path):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     url = server.url.replace("//", "//user:planted-4f9a1c77b2e64d50@") + "?code=planted-4f9a1c77b2e64d50"
@@ -355,19 +338,19 @@ def test_eval_results_file_works_as_predictions_target(run):
 # ---------------------------------------------------------------- settings
 
 
-def test_read_config_file_reads_toml_and_notes_path_without_bundle(tmp_path, bundle):
+def test_read_config_file_reads_toml_and_rejects_path_without_bundle(tmp_path, bundle):
     (tmp_path / "c.json").write_text('{"testdata_path": "ground_truth_cpr.csv"}')
-    assert "is not a bundle" in read_config_file(tmp_path / "c.json")[1][0]
+    with pytest.raises(ToolkitError, match="testdata_path 'ground_truth_cpr.csv' is not a bundle's folder"):
+        read_config_file(tmp_path / "c.json")
     (tmp_path / "c.toml").write_text(f'testdata_path = "{bundle}"\npreset = "naive"\nk = 3\n[where]\nparty = "a"\n')
-    settings = parse_settings(read_config_file(tmp_path / "c.toml")[0])
+    settings = parse_settings(read_config_file(tmp_path / "c.toml"))
     assert settings.dataset_paths == (str(bundle),) and settings.config.k == 3 and settings.where == {"party": ("a",)}
 
 
 @pytest.mark.parametrize("name", ["legal", "cpr", "practice_directions", "court_guides"])
 def test_shipped_configs_parse_without_notes(name):
-    read, notes = read_config_file(ROOT / "configs" / f"{name}.json")
-    settings = parse_settings(read)
-    assert notes == [] and "statute_citation_accuracy" in settings.metrics
+    settings = parse_settings(read_config_file(ROOT / "configs" / f"{name}.json"))
+    assert "statute_citation_accuracy" in settings.metrics
     assert bool(settings.where) == (name != "legal")
 
 
@@ -378,19 +361,12 @@ def test_shipped_configs_parse_without_notes(name):
         ({"where": ["clause"]}, "not NAME=VALUE"),
         ({"run_name": "../x"}, "run_name"),
         ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
-        ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
         (
             {"target_url": "http://x", "target_colour": "red"},
             "target_colour: not a setting of the target http; its settings",
         ),
-        (
-            {"target": "predictions:x.json", "target_url": "http://x"},
-            "target_url: not a setting of the target predictions",
-        ),
-        ({"max_failures": 2}, "max_failures"),
         ({"sample_seed": 1}, "sample_seed has no effect without limit"),
         ({"target_key": "VARIABLE"}, "target_key: only for a server: --target-url"),
-        ({"threshold": "high"}, "^settings: threshold"),
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],
 )
@@ -452,16 +428,6 @@ def test_repeat_counts_question_failing_once_as_failure_and_averages_other_repli
     assert summarise_run(read_tables(done.folder)) == done.summary
 
 
-def test_judged_metrics_are_skipped_without_judge_and_rejected_when_alone(run):
-    with pytest.raises(ToolkitError, match="--metrics groundedness,relevance needs a judge"):
-        run(name="alone", metrics="groundedness,relevance")
-    notes: list[str] = []
-    done = run(metrics="relevance,answer_f1", notes=notes)
-    assert any("relevance: left out, because no judge is set" in note for note in notes)
-    summary = json.loads((done.folder / "summary.json").read_text(encoding="utf-8"))
-    assert "answer_f1" in json.dumps(summary) and "relevance" not in json.dumps(summary)
-
-
 # ---------------------------------------------------------------- runs from elsewhere
 
 
@@ -471,7 +437,6 @@ def test_judged_metrics_are_skipped_without_judge_and_rejected_when_alone(run):
         ("answer_length", 1e308, "scores.answer_length: Input should be less than or equal to"),
         ("answer_length", float("nan"), "scores.answer_length: Input should be a finite number"),
         ("recall@10", 0.5, "recall@10: is in the rows and not in the summary"),
-        ("recall@10", 2.0, "recall@10: is in the rows and not in the summary|recall@10 is 2 for"),
     ],
 )
 def test_run_folder_rejects_changed_scores(run, name, value, message):

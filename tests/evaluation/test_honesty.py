@@ -9,7 +9,6 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.scoring import list_left_to_ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.viewer.results import main as results
 from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ours, ragas, write_file
@@ -249,10 +248,3 @@ def test_http_target_template_fills_history_and_session(server, tmp_path):
         "neither {history} nor {session}: questions are asked without earlier turns" in note
         for note in deaf.probe(dataset, dataset.cases)
     )
-
-
-def test_list_left_to_ask_repeats_whole_conversation_after_failed_turn(tmp_path):
-    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
-    first, second = (case.id for case in dataset.cases)
-    assert [case.id for case in list_left_to_ask(dataset, {first: False, second: True})] == [first, second]
-    assert list_left_to_ask(dataset, {first: False, second: False}) == []

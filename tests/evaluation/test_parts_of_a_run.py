@@ -13,22 +13,17 @@ import pytest
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.journal import Journal
+from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
 from exhibit.evaluation.metrics import Options
-from exhibit.evaluation.records import format_reply, list_passages_read, read_tables
-from exhibit.evaluation.scoring import (
-    Failures,
-    Scoring,
-    list_left_to_ask,
-    measure_rounds,
-    to_probe,
-)
+from exhibit.evaluation.records import format_reply, list_passages_read
+from exhibit.evaluation.scoring import score_rounds
 from exhibit.evaluation.settings import main as settings_command
 from exhibit.evaluation.settings import (
     parse_settings,
 )
 from exhibit.evaluation.targets import TargetOptions, ask_all
 from exhibit.evidence import Span
+from exhibit.hub import pull
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import Outcome, RunPassage, RunQuestion, RunReply
 from exhibit.storage.http import HttpError
@@ -57,10 +52,9 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
         ({}, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
         (dict.fromkeys(range(1, 7), False), [], []),
         ({1: True, 2: False, 3: False, 4: False, 5: False}, [6, 1], [6]),
-        ({1: False, 2: False, 3: False, 4: True, 5: False, 6: False}, [3, 4], [3]),
         ({1: False, 2: False, 3: False, 5: False, 6: False}, [3, 4], [3, 4]),
+        ({1: False, 2: False, 3: False, 4: True, 5: False, 6: False}, [3, 4], [3]),
         ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [1], [2, 3, 4, 5, 6]),
-        (dict.fromkeys(range(1, 7), True), [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
     ],
 )
 def test_list_left_to_ask_puts_unanswered_before_failed_and_repeats_whole_conversations(failed, left, tried):
@@ -72,48 +66,57 @@ def test_list_left_to_ask_puts_unanswered_before_failed_and_repeats_whole_conver
 def test_list_left_to_ask_and_to_probe_skip_refused_questions():
     some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
     assert [one.id for one in to_probe(some, {})] == [one.id for one in list_left_to_ask(some, {})] == [2, 3, 5, 6]
-    complete = dict.fromkeys([2, 3, 5, 6], False)
-    assert to_probe(some, complete) == [] and list_left_to_ask(some, complete) == [], "nor its conversation again"
+    assert list_left_to_ask(some, dict.fromkeys([2, 3, 5, 6], False)) == [], "nor its conversation again"
 
 
 def test_journal_reads_back_replies_and_rejects_changed_or_damaged_data(tmp_path):
     passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
-    question = case(1)
-    for texts, kept in ((True, "The rent"), (False, "THE RENT")):
-        path = tmp_path / f"{texts}.jsonl"
-        journal = Journal(path, {"a.txt": "THE RENT IS DUE"}.get, texts=texts)
-        assert list(journal.scan({})) == []
-        assert journal.add(question, Reply("yes", passages)) == 0
-        second = journal.add(case(2), Reply(error="down"))
-        assert [one.text for one in journal.read(0).passages] == [kept, "no place"]
-        assert [(one.id, one.at, one.failed) for one in journal.scan({1: "q1", 2: "q2"})] == [
-            (1, 0, False), (2, second, True)
-        ]  # fmt: skip
-        with path.open("ab") as file:
-            file.write(b'{"id": 3')
-        assert len(list(journal.scan({1: "q1", 2: "q2"}))) == 2 and path.read_bytes().endswith(b"}\n"), "cut away"
+    replies = (Reply("yes", passages), Reply(error="down"))
+    texts = {"a.txt": "THE RENT IS DUE"}
+    documents = SimpleNamespace(place=lambda passage, gold: passage, get=lambda name: None)
+    some = SimpleNamespace(name="d", cases=(case(1), case(2)), refused={}, documents=documents)
+    for exact, kept in ((False, "The rent"), (True, "THE RENT")):
+        place, asked = tmp_path / str(exact), []
+
+        def ask(dataset, cases, asked=asked):
+            asked += [one.id for one in cases]
+            return ((position, replies[one.id - 1]) for position, one in enumerate(cases))
+
+        target = SimpleNamespace(exact=exact, ask=ask, text=texts.get)
+        first, second = Journal(place, some, target).ask()
+        assert [one.text for one in first.reply.passages] == [kept, "no place"] and second.reply.error == "down"
+        path = place / "journal.jsonl"
+        whole = path.read_bytes()
+        for cut in range(len(whole), 0, -7):
+            path.write_bytes(whole[:cut])
+            assert list(Journal(place, some, target).failed) == [1, 2][: whole[:cut].count(b"\n")]
+            assert path.read_bytes() == whole[: whole.rfind(b"\n", 0, cut) + 1]
+        path.write_bytes(whole)
+        Journal(place, some, target, 0).ask()
+        assert asked == [1, 2, 2], "the failed question is asked again"
+        changed = SimpleNamespace(**{**vars(some), "cases": (case(1), replace(case(2), question="other"))})
         with pytest.raises(BundleError, match="has a reply to 2, but the dataset has changed"):
-            list(journal.scan({1: "q1", 2: "other"}))
-    gone = Journal(tmp_path / "False.jsonl", lambda name: None, texts=False)
+            Journal(place, changed, target)
+    texts.clear()
     with pytest.raises(BundleError, match="a.txt is no longer in the corpus; start a new run"):
-        gone.read(0)
-    (tmp_path / "bad.jsonl").write_bytes(b"{\n")
+        list(Journal(place, some, target))
+    path.write_bytes(b"{\n")
     with pytest.raises(BundleError, match="damaged"):
-        list(Journal(tmp_path / "bad.jsonl", lambda name: None, texts=True).scan({}))
+        Journal(place, some, target)
 
 
-def test_measure_rounds_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
+def test_score_rounds_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
     def scored(*replies):
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
         notes = []
-        done = measure_rounds(tmp_path / "x", few, [told], Scoring(Options(), (), "t"))
+        done = score_rounds(tmp_path / "x", few, [told], Options())
         return done, done.table(notes.append), notes
 
     done, table, notes = scored(Reply("Norway."), Reply(error="down"))
     assert notes == ["leases: no reply has passages, so retrieval is not measured"] and done.name == "leases"
     assert list(table.values["document_hit@1"]) == [None, None] and table.values["answer_f1"][0] is not None
-    assert done.failures == Failures(2, 1, "down")
+    assert (list(table.failed), done.first_error) == ([0, 1], "down")
     _, table, notes = scored(Reply("Norway.", (Passage("x", "cedar.txt"),)), Reply("x"))
     assert notes == [] and table.values["document_hit@1"][0] == 0.0
     _, table, notes = scored(Reply(error="a"), Reply(error="b"))
@@ -145,7 +148,7 @@ def test_settings_command_prints_matching_settings_by_group(capsys):
     assert settings_command(["chunk_size"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
-    assert "the most characters of a chunk (a whole number; default 500)" in told
+    assert "the most characters of a chunk (integer; default 500)" in told
     assert settings_command(["nothing-like-that"]) == 1 and "no setting matches" in capsys.readouterr().err
     assert settings_command(["retries", "--json"]) == 0 and "retries" in {
         one["name"] for one in json.loads(capsys.readouterr().out)
@@ -155,33 +158,21 @@ def test_settings_command_prints_matching_settings_by_group(capsys):
 # ---------------------------------------------------------------- datasets
 
 
-@pytest.mark.parametrize(
-    ("label", "turns"),
-    [
-        (None, []),
-        ("[not json", []),
-        ('[{"content": "a"}, "b"]', [("user", "a")]),
-        (
-            [{"role": "assistant", "content": "x"}, {"content": "y"}, {"content": 3}, 7],
-            [("assistant", "x"), ("user", "y")],
-        ),
-        (7, []),
-    ],
-)
-def test_read_history_skips_invalid_turns(label, turns):
-    assert [tuple(turn) for turn in read_history(label)] == turns
+def test_read_history_skips_invalid_turns():
+    turns = [{"role": "assistant", "content": "x"}, {"content": "y"}, {"content": 3}, 7]
+    for label, read in ((None, []), ("[not json", []), (turns, [("assistant", "x"), ("user", "y")])):
+        assert [tuple(turn) for turn in read_history(label)] == read
 
 
-def test_find_datasets_names_fetched_folder_after_its_address(tmp_path):
+def test_find_datasets_names_fetched_folder_after_its_address(tmp_path, monkeypatch):
     folder = tmp_path / "abc123"
     folder.mkdir()
-    folders, notes, problems = find_datasets([folder], {str(folder): "hf://owner/leases@abc123"})
-    assert (folders, notes, problems) == ({"leases": folder}, [], [])
-    assert find_datasets([]) == (
-        {},
-        [],
-        ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"],
-    )
+    fetched = SimpleNamespace(folder=folder, address="hf://owner/leases@abc123")
+    monkeypatch.setattr(pull, "fetch", lambda *_, **__: fetched)
+    notes, problems = [], []
+    assert find_datasets(["hf://owner/leases@v1"], notes, problems) == {"leases": (folder, fetched.address)}
+    assert notes == problems == [] and find_datasets([], notes, problems) == {}
+    assert problems == ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"]
 
 
 # ---------------------------------------------------------------- rows and means
@@ -205,18 +196,6 @@ def test_list_passages_read_uses_context_or_selected_count(texts, reply, read):
     assert [one.text for one in list_passages_read(row)] == read
 
 
-# ---------------------------------------------------------------- a run that is resumed, its options and its notes
-
-
-def told(dataset, tmp_path, **more):
-    given = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
-    return parse_settings({**given, "run_name": "r", "report_cases": 0, "threads": 1, "limit": 2, **more})
-
-
-def answered(question):
-    return {"answer": "Norway.", "passages": [{"filename": "alder.txt", "text": "the law of Norway"}]}
-
-
 # ---------------------------------------------------------------- what is written of a question
 
 
@@ -227,7 +206,8 @@ def test_eval_results_stores_text_of_first_ten_passages_and_given_file_and_page(
     def answer(question):
         return {"answer": "Not found in provided documents.", "passages": odd}
 
-    done = evaluate(told(dataset, tmp_path, limit=1), parts={"function": answer})
+    given = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out", "limit": 1}
+    done = evaluate(parse_settings({**given, "run_name": "r", "report_cases": 0}), parts={"function": answer})
     [row] = rows_of(done.folder / "leases" / "eval_results.jsonl")
     passages = row["reply"]["passages"]
     assert [("text" in one) for one in passages] == [True] * 10 + [False] * 9 and row["reply"]["refused"] is True
@@ -242,25 +222,6 @@ def test_format_reply_stores_text_of_later_context_passages():
     passages = tuple(Passage(f"words {n}", "alder.txt") for n in range(14))
     fields = format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
     assert [("text" in one) for one in fields["passages"]] == [True] * 10 + [False, False, True, False]
-
-
-def test_evaluate_writes_empty_predictions_and_minus_1_when_all_questions_fail(dataset, tmp_path):
-    down = {"on": False}
-
-    def answer(question):
-        if down["on"]:
-            raise RuntimeError("down")
-        down["on"] = True
-        return answered(question)
-
-    done = evaluate(told(dataset, tmp_path, metrics="answer_length", legacy_minus_one=True), parts={"function": answer})
-    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
-    assert [row["scores"]["answer_length"] for row in rows] == [-1.0, -1.0] and done.failures == Failures(
-        2, 2, "RuntimeError: down"
-    )
-    assert json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8")) == []
-    [table] = read_tables(done.folder)
-    assert list(table.values["answer_length"]) == [None, None] and list(table.failed) == [1, 1]
 
 
 def test_load_datasets_matches_gold_file_names_in_other_spellings(tmp_path):

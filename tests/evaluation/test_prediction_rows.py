@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.datasets import Selection, check_files, check_questions, load_datasets, read_grades
+from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.datasets import Selection, load_datasets, read_grades
 from exhibit.evaluation.placement import Documents, touches
 from exhibit.evaluation.provenance import commit_of
 from exhibit.evaluation.records import kinds_of
@@ -21,7 +21,6 @@ from exhibit.evaluation.targets.predictions import open as open_predictions
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.bundle import open_bundle
 from tests.rag.bundles import write_bundle
 
 
@@ -227,26 +226,17 @@ def test_touches_requires_shared_character():
     ]  # fmt: skip
 
 
-def test_check_questions_refuses_gold_beyond_document_end_and_missing_files(tmp_path):
-    bundle = open_bundle(write_bundle(tmp_path / "leases"))
-    files = check_files(bundle, bundle.files, allow_changed=False)
-    assert sorted(files.used) == sorted(bundle.files) and files.stray == files.changed == ()
-    name = sorted(bundle.files)[0]
-    documents = Documents(bundle.files)
-    size = len(documents.get(name).text)
-
-    def refused(case):
-        return check_questions(bundle, files, {case.id: case.ends}, documents, Selection())
-
-    fine = Case(1, "?", "", gold=(GoldPassage(name, "x", ((Span(0, size),),)),))
-    assert refused(fine) == ({}, ())
-    beyond, notes = refused(Case(1, "?", "", gold=(GoldPassage(name, "x", ((Span(0, size + 1),),)),)))
-    assert (
-        beyond[1].startswith(f"{name}: the gold ends at character {size + 1}, but the document has {size}")
-        and "1 questions fail: their gold is beyond" in notes[0]
-    )
-    lost, notes = refused(Case(2, "?", "", filename="other.pdf"))
-    assert lost[2] == "other.pdf: not in corpus/" and "1 of 1 questions fail" in notes[0]
+def test_load_datasets_refuses_question_with_gold_beyond_document_end(tmp_path):
+    bundle = write_bundle(tmp_path / "leases")
+    lines = [json.loads(text) for text in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    size = len((bundle / "corpus" / lines[0]["filename"]).read_text(encoding="utf-8"))
+    for end, refused in ((size, False), (size + 1, True)):
+        lines[0]["spans"] = [[0, end]]
+        (bundle / "gold.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+        [dataset], warnings = load_datasets([bundle], Selection())
+        assert list(dataset.refused) == [0] * refused and len(warnings) == refused
+    assert dataset.refused[0] == "alder.txt: shorter than the offsets of the gold; convert the bundle again"
+    assert "1 of 9 questions fail: the gold is in 1 files that are shorter than" in warnings[0]
 
 
 # ---------------------------------------------------------------- labels and commits
@@ -267,13 +257,13 @@ def line(id, filename, **labels):
 
 def test_read_grades_uses_best_of_several_grades_and_rejects_invalid_grades():
     grades = read_grades(
-        [line(1, "a", grade=2), line(1, "a", grade=4), line(1, "b", grade=0, grades='{"b": 3, "c": 1}'),
+        [line(1, "a", grade=2), line(1, "a", grade=4), line(1, "b", grade=0), line(1, "b", grades='{"b": 3, "c": 1}'),
          line(2, "d", grade=5), line(2, "e", grade=True)],
         where="x",
     )  # fmt: skip
     assert grades == {1: {"a": 4, "b": 3, "c": 1}}
     for bad in ("[1]", "{", '{"a": 5}', '{"a": -1}', '{"a": true}'):
-        with pytest.raises(BundleError, match="row 1: labels.grades must be a JSON object"):
+        with pytest.raises(BundleError, match="x: row 1: labels.grades: "):
             read_grades([line(1, "a", grades=bad)], where="x")
 
 

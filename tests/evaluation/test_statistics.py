@@ -50,16 +50,13 @@ def test_estimate_excludes_none_values_and_counts_errors():
     assert (found.mean, found.n, found.errors) == (0.5, 3, 1)
     low, high = found.ci95
     assert 0 <= low < 0.5 < high <= 1
+    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5), "one document"
 
 
 def test_estimate_as_json_has_mean_count_errors_interval_and_deviation():
     found = estimate(table([1.0, 1.0, 1.0])).as_json()
     assert json.loads(json.dumps(found)) == {"mean": 1.0, "n": 3, "errors": 0, "ci95": [1.0, 1.0], "std": 0.0}
     assert Estimate(None, 0, 2).as_json() == {"mean": None, "n": 0, "errors": 2, "ci95": [None, None]}
-
-
-def test_estimate_has_no_interval_for_single_document():
-    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5)
 
 
 def test_bootstrap_draws_rows_of_same_document_together():
@@ -109,17 +106,13 @@ def test_estimate_is_independent_of_row_order_and_within_0_to_1(rows, chance):
 LABELS = [{"benchmark": "maud"}] * 4 + [{"benchmark": "cuad"}] * 2
 
 
-def test_estimate_with_groups_is_mean_of_group_means():
+def test_estimate_with_groups_is_mean_of_group_means_with_documents_drawn_within_groups():
     values = [1.0, 1.0, 1.0, 0.0, 0.0, None]
     assert estimate(table(values, labels=LABELS)).mean == 0.6
     assert estimate(table(values, labels=LABELS, groups="benchmark")).mean == (0.75 + 0.0) / 2
-
-
-def test_bootstrap_draws_documents_within_their_group():
-    """If each group is constant in itself, the interval has no width, even if the groups differ."""
-    found = estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS, groups="benchmark"))
-    assert found.ci95 == (0.5, 0.5)
-    assert estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS)).ci95 != (0.5, 0.5)
+    constant = [1.0] * 4 + [0.0] * 2
+    assert estimate(table(constant, labels=LABELS, groups="benchmark")).ci95 == (0.5, 0.5)
+    assert estimate(table(constant, labels=LABELS)).ci95 != (0.5, 0.5)
 
 
 def test_summarise_run_is_mean_over_datasets():
@@ -175,25 +168,19 @@ def test_compare_pairs_rows_by_id():
     assert (found.first, found.second, found.mean, found.n) == (0.25, 1.0, 0.75, 2)
 
 
-def test_compare_detects_small_steady_gain_despite_overlapping_intervals():
+def test_compare_detects_small_steady_gain_and_no_change_in_noise_or_equal_runs():
     chance = random.Random(1)
-    before = [chance.random() for _ in range(60)]
+    before, noise = ([chance.random() for _ in range(60)] for _ in range(2))
     after = [value + 0.02 + chance.uniform(-0.02, 0.02) for value in before]
     one, other = estimate(table(before)), estimate(table(after))
     assert one.ci95[1] > other.ci95[0]
     found = difference(table(before), table(after))
     assert found.beyond_chance and found.ci95[0] > 0
     assert difference(table(after), table(before)).ci95 == pytest.approx((-found.ci95[1], -found.ci95[0]), abs=2e-3)
-
-
-def test_compare_finds_no_change_in_noise_or_equal_runs():
-    chance = random.Random(2)
-    before, after = ([chance.random() for _ in range(60)] for _ in range(2))
-    assert not difference(table(before), table(after)).beyond_chance
-    assert difference(table(before), table(before)) == Difference(
-        compute_mean(before), compute_mean(before), 60, (0.0, 0.0), 1.0
-    )
-    assert not difference(table(before), table(before)).beyond_chance
+    assert not difference(table(before), table(noise)).beyond_chance
+    same = difference(table(before), table(before))
+    assert same == Difference(compute_mean(before), compute_mean(before), 60, (0.0, 0.0), 1.0)
+    assert not same.beyond_chance
 
 
 def test_compare_uses_only_datasets_and_questions_in_both_runs():
@@ -216,17 +203,21 @@ def test_bootstrap_interval_is_reproducible_with_fixed_seed():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
-def test_of_repeats_averages_questions_and_computes_spread_of_means():
-    first, second, third = (table(values) for values in ([1.0, None], [0.0, 1.0], [0.5, None]))
+def test_of_repeats_averages_questions_sums_failures_and_computes_spread_of_means():
+    columns, failed = ([1.0, None], [0.0, 1.0], [0.5, None]), ([0, 1], [0, 0], [1, 1])
+    first, second, third = (table(values, failed=bad) for values, bad in zip(columns, failed, strict=True))
     assert Table.of_repeats([first]) is first
     joined = Table.of_repeats([first, second, third])
     assert joined.values == {"recall@10": [0.5, 1.0]} and len(joined.repeats) == 3
+    assert (joined.failed, joined.errors) == ([1, 2], 2)
     found = estimate(joined)
     assert (found.mean, found.repeats, found.n) == (0.75, 3, 2)
     assert found.spread == pytest.approx(0.28867513459481287), "of 1, 0.5 and 0.5"
     assert found.as_json()["repeats"] == 3 and "repeats" not in estimate(first).as_json()
-    assert estimate(Table.of_repeats([first, table([None, None])])).spread is None, "one mean has no spread"
+    assert estimate(Table.of_repeats([first, table([None, None], failed=[0, 0])])).spread is None, "one mean"
     assert joined.only([1]).repeats[1] == {"recall@10": [1.0]}
+    once = estimate(joined, table([1.0], name="asked once"))
+    assert (once.repeats, once.spread) == (1, None), "a run was repeated as often as each of its datasets"
 
 
 def test_count_overlap_counts_questions_asked_in_both_runs():
@@ -236,13 +227,3 @@ def test_count_overlap_counts_questions_asked_in_both_runs():
     assert (found.asked, found.failed_before, found.failed_after, found.answered) == (3, 1, 0, 2)
     assert (found.only_before, found.only_after) == (2, 1)
     assert count_overlap(after, before).failed_after == 1 and count_overlap(after, before).answered == 2
-
-
-def test_of_repeats_sums_failures_and_computes_spread_of_two_rounds():
-    first, second = table([1.0, None], failed=[0, 1]), table([None, 0.0], failed=[1, 1])
-    joined = Table.of_repeats([first, second])
-    assert (joined.failed, joined.errors) == ([1, 2], 2)
-    told = estimate(joined).as_json()
-    assert (told["errors"], told["repeats"], told["spread"]) == (2, 2, pytest.approx(0.5**0.5))
-    once = estimate(joined, table([1.0], name="asked once"))
-    assert (once.repeats, once.spread) == (1, None), "a run was repeated as often as each of its datasets"

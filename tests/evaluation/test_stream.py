@@ -5,14 +5,12 @@ from __future__ import annotations
 import gc
 import json
 import sys
-import weakref
 
 import pytest
 
 from exhibit.evaluation import scoring, targets
-from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
@@ -84,9 +82,9 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
     for times in (15, many):
         counts = []
 
-        def counting(self, times, told, counts=counts, add=scoring.Scored.add):
+        def counting(self, times, counts=counts, add=scoring.Scored.add):
             counts.append(alive())
-            return add(self, times, told)
+            return add(self, times)
 
         with monkeypatch.context() as patched:
             patched.setattr(scoring.Scored, "add", counting)
@@ -108,30 +106,3 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
         most[times] = max(counts)
         assert summarise_run(read_tables(run.folder)) == run.summary
     assert 0 < most[many] <= most[15] <= 2 * repeat * BATCH * PASSAGES
-
-
-def test_journal_add_does_not_hold_replies_in_memory(tmp_path):
-    kept = []
-    out = Journal(tmp_path / "j", str, texts=True)
-    for number in range(30):
-        reply = Reply(f"answer {number}", (Passage("words", "a.txt"),))
-        kept.append(weakref.ref(reply))
-        out.add(Case(number, "?", ""), reply)
-    del reply
-    assert not any(one() for one in kept)
-    places = {one.id: one.at for one in out.scan(dict.fromkeys(range(30), "?"))}
-    assert [out.read(places[number]).answer for number in (29, 0, 7)] == ["answer 29", "answer 0", "answer 7"]
-
-
-def test_journal_scan_keeps_whole_lines_after_cut_at_any_byte(tmp_path):
-    path = tmp_path / "j"
-    whole = Journal(path, str, texts=True)
-    for number in range(3):
-        whole.add(Case(number, "?", ""), Reply("x", error="broken" if number == 1 else ""))
-    lines = path.read_bytes()
-    for cut in range(len(lines) + 1):
-        path.write_bytes(lines[:cut])
-        kept = list(whole.scan(dict.fromkeys(range(3), "?")))
-        assert [one.id for one in kept] == list(range(lines[:cut].count(b"\n")))
-        assert path.read_bytes() == lines[: lines.rfind(b"\n", 0, cut) + 1]
-    assert [one.failed for one in kept] == [False, True, False]

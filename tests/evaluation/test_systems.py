@@ -10,8 +10,8 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation import systems
@@ -64,7 +64,7 @@ def test_system_targets_score_1_with_gold_answers_despite_failing_requests(imita
         target = opened(name, system.url, more=streamed)
         notes = target.probe(dataset, dataset.cases)
         system.faults = (None, 503, None, None, None, None, half, None, None, None, None, "break", None, None, 429)
-        cases = list(ask(tmp_path / "run", dataset, target))
+        cases = list(Journal(tmp_path / "run", dataset, target).ask())
     assert len(cases) == 9 and not [case.reply.error for case in cases if case.reply.error]
     assert system.answers > 10, "some were asked again"
     answers = name != "azure index"

@@ -33,9 +33,7 @@ LEGAL = ["statute_citation_accuracy", "legal_terminology_accuracy", "citation_fo
 CONFIGS = {
     "evaluate_config.json": [*JUDGED, *MEASURED],
     "evaluate_config_legal.json": [*JUDGED, *MEASURED, *LEGAL, "case_law_citation_accuracy"],
-    "evaluate_config_cpr.json": [*MEASURED, *LEGAL],
     "evaluate_config_pd.json": [*MEASURED, *LEGAL],
-    "evaluate_config_court_guides.json": [*MEASURED, *LEGAL, "case_law_citation_accuracy"],
 }
 
 
@@ -93,17 +91,12 @@ def test_legal_framework_config_runs_unchanged(evals, tmp_path, capsys, name):
     summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
     assert set(summary) >= {metric for metric in CONFIGS[name] if metric not in JUDGED and "case_law" not in metric}
     assert ("groundedness, relevance: left out" in err) == ("gpt_relevance" in CONFIGS[name])
+    if "statute_citation_accuracy" in CONFIGS[name]:
+        # the first truth names Part 36 and rule 36.5, and 36.5 gives both; the second another direction; the third none
+        assert [row["scores"]["statute_citation_accuracy"] for row in rows] == [1.0, 0.0, 0.0]
+        assert rows[0]["scores"]["precedent_matching"] == 1.0
     sent = [asked.body for asked in system.asked if asked.body]
     assert sent and all(body["context"]["overrides"]["semantic_ranker"] is True for body in sent)
-
-
-def test_legal_framework_config_gives_hand_counted_metrics(evals, tmp_path):
-    folder, _ = evals
-    assert evaluate_rag.main(["--config", str(folder / "evaluate_config_legal.json"), "--run-name", "r"]) == 0
-    rows = rows_of(tmp_path / "results" / "legal-domain" / "r" / "ground_truth_cpr" / "eval_results.jsonl")
-    # the first truth names Part 36 and rule 36.5, and 36.5 gives both; the second another direction; the third none
-    assert [row["scores"]["statute_citation_accuracy"] for row in rows] == [1.0, 0.0, 0.0]
-    assert rows[0]["scores"]["precedent_matching"] == 1.0
 
 
 def test_legal_framework_command_line_options_are_accepted(evals, tmp_path):
@@ -121,21 +114,10 @@ def test_builtin_target_rejects_testdata_without_documents(evals, capsys):
     assert "no readable file in corpus/" in capsys.readouterr().err
 
 
-def test_write_testdata_reuses_folder_only_for_same_file_content(evals):
-    folder, _ = evals
-    path = folder / "ground_truth_cpr.jsonl"
-    first = write_testdata(path)
-    assert write_testdata(path) == first and first.name == "ground_truth_cpr"
-    path.write_text(path.read_text(encoding="utf-8") + '{"question": "Why?", "truth": "So."}\n', encoding="utf-8")
-    second = write_testdata(path)
-    assert second != first and len(json.loads((second / "train.json").read_text(encoding="utf-8"))) == 4
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         ('{"question": "Why?"}\n', "line 1: 'question' and 'truth' must be"),
-        ('{"question": "Why?", "truth": " "}\n', "line 1: 'question' and 'truth' must be"),
         ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: 'question' and 'truth' must be"),
         ("\n", "has no questions"),
     ],

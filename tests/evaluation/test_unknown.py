@@ -269,7 +269,7 @@ def append(path, text=" "):
 def test_load_datasets_checks_files_against_bundle_json(converted, tmp_path):
     bundle = converted("cuad")
     for name in ("gold.jsonl", "train.json"):
-        with pytest.raises(ToolkitError, match=rf"{name}: not the file that bundle.json records"):
+        with pytest.raises(ToolkitError, match=rf"1 files differ from bundle.json \({name}\)"):
             stale(bundle, tmp_path, name, lambda copy, name=name: append(copy / name, "\n"))
     [dataset], warnings = stale(bundle, tmp_path, "stray", lambda copy: (copy / "corpus" / "stray.txt").write_text("x"))
     assert "stray.txt" not in dataset.files and "1 files that bundle.json lacks (stray.txt) are left out" in warnings[0]

@@ -6,22 +6,16 @@ import pytest
 
 from exhibit.evaluation.bands import Bands, Bound, Scale, read_scale
 from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.compare import is_worse
 from exhibit.evaluation.missing import Evidence, notes_on
 from exhibit.evaluation.outcomes import find_cited
-from exhibit.evaluation.statistics import Difference, Estimate
+from exhibit.evaluation.statistics import Estimate
 from exhibit.evaluation.text_tables import format_cell
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 
-NLI = ("Contradiction", "Entailment", "NotMentioned")
-
 
 def answered(answer: str | None, *passages: Passage, question: str = "?", truth: str = "", **fields) -> Case:
     return Case(0, question, truth, reply=Reply(answer, passages=tuple(passages)), **fields)
-
-
-# ---------------------------------------------------------------- choices
 
 
 # ---------------------------------------------------------------- what is lacking
@@ -92,10 +86,3 @@ def test_format_cell_shows_mean_interval_counts_and_band():
     )
     whole = Estimate(0.9, 7, errors=2, ci95=(0.8, 1.0), std=0.1)
     assert format_cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
-
-
-def test_is_worse_requires_drop_beyond_chance():
-    worse = Difference(0.7, 0.5, 9, (-0.3, -0.1))
-    assert is_worse("answer_f1", worse)
-    for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
-        assert not is_worse("answer_f1", other)

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("evaluate datasets_out/leasse", "datasets_out/leasse: no such folder; did you mean datasets_out/leases?"),
         (
             "evaluate datasets_out/leases/train.json",
-            "datasets_out/leases/train.json: a file of a bundle; name the folder: datasets_out/leases",
+            "datasets_out/leases/train.json: a file; name the bundle's folder, such as datasets_out/leases",
         ),
         ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),
         ("evaluate datasets_out/leases --set chunk_size=abc", "settings: chunk_size: Input should be a valid integer"),

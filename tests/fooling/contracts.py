@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import find_outcome
-from exhibit.evaluation.scoring import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 
 Reply = tuple[str | None, Sequence[dict[str, Any]]]
@@ -185,7 +185,7 @@ class Evaluation:
 
         self._runs += 1
         target = open_target("function", TargetOptions(function=answer, threads=1))
-        cases = list(ask(self._folder / f"run-{self._runs}", replace(self.dataset, cases=chosen), target))
+        cases = list(Journal(self._folder / f"run-{self._runs}", replace(self.dataset, cases=chosen), target).ask())
         assert not any(case.reply.error for case in cases), [case.reply.error for case in cases]
         columns = measure(cases, names=RETRIEVAL)
         figures: dict[str, Figures] = {}
