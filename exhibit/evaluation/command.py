@@ -195,7 +195,7 @@ def _make_parser() -> command.Parser:
     add("--by", metavar="LABEL", help="add a table by a label of the questions, such as category")
     # the flags of the third seed
     add("--all", dest="by", action="store_const", const="source_type", help=argparse.SUPPRESS)
-    kind = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
+    kind: dict[str, Any] = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
     add("--source-type", help=argparse.SUPPRESS, **kind)
     analysis = "analyse a finished run; without RUN: count the questions"
     add("--analyze", nargs="?", const="", metavar="RUN", help=analysis)

@@ -509,7 +509,7 @@ def write_testdata(path: Path) -> Path:
         rows.append({"id": id, "question": question, "answer": truth, "is_impossible": False, "contexts": []})
         kept = own.keys() - {"question", *_TRUTHS}
         labels = {name: own[name] for name in own if name in kept and isinstance(own[name], str | int | float)}
-        nowhere = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
+        nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
         gold += json.dumps({"id": id, "context": None, "filename": None, **nowhere, "labels": labels}) + "\n"
     if not rows:
         raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')

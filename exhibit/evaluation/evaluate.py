@@ -104,8 +104,10 @@ def evaluate(
             write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started=started))
             scored = [run.evaluate_dataset(folder, dataset) for dataset in run.datasets]
             tables = [one.table(say) for one in scored]
-            if not settings.metrics:
-                tables = _drop_empty(tables)
+            if not settings.metrics:  # leave out the metrics that apply to no question
+                columns = [pair for table in tables for pair in table.values.items()]
+                known = {name for name, column in columns if any(value is not None for value in column)}
+                tables = [table.with_metrics(known) for table in tables]
             for table, one in zip(tables, scored, strict=True):
                 one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
             summary = summarise_run(tables)
@@ -142,8 +144,9 @@ class _Evaluation:
                 problems.append(f"delete_collection: the target {target.name} keeps no documents; remove this setting")
         with _collect(problems):
             self.datasets, warnings = load_datasets(settings.dataset_paths, settings.selection, limits=settings.limits)
-            files = [settings.parsed, settings.chunks]
-            self._files = {d.name: FileDocuments.read(d, *files, say) for d in self.datasets if any(files)}
+            parsed, chunks = settings.parsed, settings.chunks
+            having = self.datasets if parsed or chunks else []
+            self._files = {dataset.name: FileDocuments.read(dataset, parsed, chunks, say) for dataset in having}
         if problems:
             raise ToolkitError("\n".join(dict.fromkeys(problems)))
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
@@ -333,9 +336,3 @@ class CitedLaw:
     def contains(self, reference: Reference) -> bool:
         """Return whether a legal reference, such as `section 5`, occurs in any document of the dataset."""
         return self._known.contains(reference)
-
-
-def _drop_empty(tables: list[Table]) -> list[Table]:
-    """Return the tables without the metrics that apply to no question of the run."""
-    kept = {name for table in tables for name, column in table.values.items() if any(v is not None for v in column)}
-    return [table.with_metrics(kept) for table in tables]

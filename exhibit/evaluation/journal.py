@@ -74,16 +74,17 @@ class Journal:
 
     def __iter__(self) -> Iterator[Case]:
         """Yield the cases with their replies, in order, reading one at a time."""
-        place = self._dataset.documents.place
         for case in self._dataset.cases:
             if case.id in self._dataset.refused:
                 reply = Reply(error=self._dataset.refused[case.id])
             elif self._target.exact:
                 reply = _change_passages(self._read(self._offsets[case.id]), self._restore_text)
             else:
-                reply = self._read(self._offsets[case.id])
-                reply = _change_passages(reply, lambda passage, gold=case.gold: place(passage, gold))
+                reply = self._locate(self._read(self._offsets[case.id]), case)
             yield replace(case, reply=reply)
+
+    def _locate(self, reply: Reply, case: Case) -> Reply:
+        return _change_passages(reply, lambda passage: self._dataset.documents.place(passage, case.gold))
 
     def _read(self, at: int) -> Reply:
         with self._path.open("rb") as file:

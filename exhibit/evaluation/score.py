@@ -92,7 +92,8 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         if not any(one.text and one.text.strip() for one in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with; correct the gold file")
         waiting[test.query].append(golds)
-    cases, unknown = [], []
+    cases: list[Case] = []
+    unknown: list[str] = []
     for one in predicted:
         if golds_of_query := waiting[one.query]:
             reply = Reply(passages=tuple(map(Passage, one.retrieved_passages)))

@@ -62,8 +62,9 @@ class Table:
             return [column[row] for row in rows] if column else []
 
         values, *repeats = ({name: pick(one) for name, one in each.items()} for each in (self.values, *self.repeats))
-        columns = ("ids", "documents", "failed", "labels", "contents", "outcomes")
-        return replace(self, values=values, repeats=repeats, **{name: pick(getattr(self, name)) for name in columns})
+        names = ("ids", "documents", "failed", "labels", "contents", "outcomes")
+        columns: dict[str, Any] = {name: pick(getattr(self, name)) for name in names}
+        return replace(self, values=values, repeats=repeats, **columns)
 
     def with_metrics(self, names: Container[str]) -> "Table":
         """Return a table with only these metrics."""

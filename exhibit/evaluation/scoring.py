@@ -149,25 +149,15 @@ class Scored:
         records.write_json(self._place / SUMMARY, records.make_summary_json(means))
 
 
-def table_of(
-    cases: Sequence[Case],
-    values: Mapping[str, Values],
-    *,
-    name: str = "",
-    groups: str | None = None,
-    failed: Sequence[int] | None = None,
-    outcomes: Sequence[Outcome] = (),
-) -> Table:
-    """Return a table with the values of metrics for a list of cases."""
+def table_of(cases: Sequence[Case], values: Mapping[str, Values], **fields: Any) -> Table:
+    """Return a table with the values of metrics for a list of cases; `fields` are further fields of the table."""
+    failed = [int(bool(case.reply.error)) for case in cases]
     return Table(
-        name=name,
         ids=[case.id for case in cases],
         documents=[case.document for case in cases],
-        values=values,
-        failed=[int(bool(case.reply.error)) for case in cases] if failed is None else failed,
         labels=[case.labels for case in cases],
-        groups=groups,
-        outcomes=outcomes,
+        values=values,
+        **{"name": "", "failed": failed, **fields},
     )
 
 
