@@ -180,7 +180,8 @@ def load_datasets(
             digests, changed = _check_files(bundle, files, selection, warnings, problems)
             sources[name] = _Source(bundle, questions, files, digests, changed, folders[name].origin)
     if not sources:
-        problems += [*left_out, *_explain_labels(bundles.values(), selection)]
+        selected = any(choose_questions(bundle, selection) for bundle in bundles.values())
+        problems += left_out if selected or not selection.where else [_explain_labels(bundles.values(), selection)]
     if problems:
         raise BundleError("\n".join(problems))
     warnings += [f"{reason}; left out" for reason in left_out]
@@ -188,16 +189,16 @@ def load_datasets(
     return datasets, [*warnings, *find_lone_variants({one.name: one.cases[0].labels for one in datasets})]
 
 
-def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> list[str]:
+def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> str:
     """Return the values of the labels by which no question was selected."""
     labels = [row for bundle in bundles for row in bundle.labels.values()]
-    lines = []
+    known, meant = [], ""
     for label, wanted in selection.where.items():
         values = sorted({str(row[label]) for row in labels if label in row})
-        near = [value for value in values if value.casefold() == wanted[0].casefold()]
-        meant = f" (did you mean --where {label}={near[0]}?)" if near else ""
-        lines.append(f"--where {label}{meant}: the values are {', '.join(values[:12]) or 'none: no such label'}")
-    return lines
+        known.append(f"{label}: {', '.join(values[:12]) or 'no such label'}")
+        if near := [value for value in values if value.casefold() == wanted[0].casefold()]:
+            meant = f" (did you mean --where {label}={near[0]}?)"
+    return f"no question has the labels of --where{meant}; the values are {'; '.join(known)}"
 
 
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
