@@ -1,4 +1,4 @@
-"""Results in the forms of other places: a model's repository on the Hub, and the database Every Eval Ever."""
+"""Results in other forms: for a model's repository on the Hub, for the database Every Eval Ever, and for ragas."""
 
 import json
 import re
@@ -11,10 +11,12 @@ import yaml
 
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import describe_result
+from exhibit.evaluation.records import list_passages_read
 from exhibit.evaluation.runs import RunResults
 from exhibit.hub.shelves import QUESTIONS_TASK
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Estimate, Outcome, RunQuestion
+from exhibit.schemas.run_folder import RunFolder
 
 SCHEMA_VERSION = "0.2.2"
 """The version of Every Eval Ever's schema whose fields are written."""
@@ -145,3 +147,24 @@ def _describe_sample(row: RunQuestion) -> dict[str, Any]:
         "error": row.reply.error or None,
         "metadata": {"outcome": str(row.outcome), "lost_at": str(row.lost_at or "")},
     }
+
+
+# ---------------------------------------------------------------- ragas
+
+
+def ragas_dataset(folder: str | Path) -> Any:
+    """Return the questions of a run that have a reply as an `EvaluationDataset`, for `ragas.evaluate`."""
+    from ragas import EvaluationDataset  # an optional dependency, needed only here
+
+    samples = [
+        {
+            "user_input": row.question,
+            "response": row.reply.answer or "",
+            "retrieved_contexts": [passage.text for passage in list_passages_read(row)],
+            "reference": row.truth,
+            "reference_contexts": [gold.text for gold in row.gold if gold.text],
+        }
+        for row in RunFolder(folder).rows
+        if not row.reply.error
+    ]
+    return EvaluationDataset.from_list(samples)

@@ -23,10 +23,6 @@ from exhibit.storage.locations import fetch_file
 
 _UPLOAD_SECONDS = 600.0
 """For one file: systems that parse it before they answer take minutes for a long one."""
-_READY_SECONDS = 3600.0
-"""Until the server lists all uploaded files."""
-_MAX_PAUSE_SECONDS = 5.0
-"""The longest pause between two requests for the list of documents."""
 _REFUSED = (401, 403, 407)  # HTTP: not authorised
 
 
@@ -131,7 +127,8 @@ class Collection:
                     with fetch_file(dataset.files[names[name]]) as path:
                         if fault := self._upload(path, name):
                             refused[name] = fault
-                files = self._wait([name for name in names if name not in refused])
+                if (files := self._retry(self.listed)) is None:  # without a list, uploaded files count as ready
+                    files = set(names) - refused.keys()
         absent = "not among the system's documents"
         aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
         if aside and len(aside) == len(names):
@@ -163,16 +160,6 @@ class Collection:
                 raise
             return str(error)
         return str(search(step.error, reply) or "") if step.error else ""
-
-    def _wait(self, names: Sequence[str]) -> set[str]:
-        """Request the list until it has every file, or the time is up; return the files that it has."""
-        deadline, pause = Deadline(_READY_SECONDS), 0.1
-        while True:
-            files: set[str] | None = self._retry(self.listed)
-            if files is None or files.issuperset(names) or pause > deadline.left:
-                return set(names) if files is None else files  # without a list, uploaded files count as ready
-            time.sleep(pause)
-            pause = min(_MAX_PAUSE_SECONDS, 2 * pause)
 
 
 @contextmanager

@@ -139,8 +139,8 @@ def test_predictions_reject_two_rows_for_same_question(predictions, dataset):
 
 def test_predictions_reject_file_of_expected_answers(predictions, dataset):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
-    with pytest.raises(ToolkitError, match="questions with expected answers"):
-        predictions(truths)
+    with pytest.raises(ToolkitError, match="with the expected answers"):
+        predictions(truths).probe(dataset, dataset.cases)
     copied = predictions([{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths])
     answerable = [case for case in dataset.cases if case.gold]
     with pytest.raises(ToolkitError, match="with the expected answers"):

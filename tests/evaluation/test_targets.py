@@ -233,7 +233,7 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
     with pytest.raises(ToolkitError, match="the environment has no variable NO_SUCH"):
         http(header={"X": "NO_SUCH"})
     monkeypatch.setenv("THEIR_TOKEN", f"{SECRET}\n")
-    with pytest.raises(ToolkitError, match="THEIR_TOKEN is not printable ASCII and cannot be sent") as caught:
+    with pytest.raises(ToolkitError, match="THEIR_TOKEN is not printable ASCII") as caught:
         http(header={"X": "THEIR_TOKEN"})
     assert SECRET not in str(caught.value)
 

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,28 +107,25 @@ class Builtin:
     def _build(self, dataset: Dataset, folder: Path) -> Ingestion:
         paths = [path for _, path in sorted(dataset.files.items())]
         report = self._pipeline.index(paths, folder, force=True, sha256=self._sha256)
+        speed = report.pages / report.seconds if report.seconds and report.pages else None
         return Ingestion(
-            files=len(paths),
-            pages=report.pages,
-            pages_per_second=report.pages / report.seconds if report.seconds and report.pages else None,
-            chunks=report.chunks,
-            seconds=report.seconds,
-            set_aside=[_strip_folders(reason, dataset) for reason in report.set_aside],
-        )
+            files=len(paths), pages=report.pages, pages_per_second=speed, chunks=report.chunks, seconds=report.seconds,
+            set_aside=_strip_folders(report.set_aside, dataset),
+        )  # fmt: skip
 
     def _reuse(self, dataset: Dataset, folder: Path) -> Ingestion:
         """Return the ingestion record of an existing index, after another try at the documents that it lacks."""
         self._pipeline.open(folder)
         index = open_index(folder, self._options.config)
         missing = [name for name in sorted(dataset.files) if name not in index]
-        reasons = [f"{name}: not in the index" for name in missing]
+        aside = [f"{name}: not in the index" for name in missing]
         if missing and self._options.ingest != "never":
             # a document may have been skipped because of a lower limit or a busy machine
             report = self._pipeline.add(*(dataset.files[name] for name in missing))
-            reasons = [_strip_folders(reason, dataset) for reason in report.set_aside]
+            aside = _strip_folders(report.set_aside, dataset)
             index = open_index(folder, self._options.config)
         pages = sum(entry.pages or 0 for entry in index.documents)
-        return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=reasons)
+        return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=aside)
 
     def text(self, filename: str) -> str | None:
         """Return a document's text from the index, so that no document is read twice."""
@@ -244,9 +241,8 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return rewrite_citations(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
-def _strip_folders(reason: str, dataset: Dataset) -> str:
-    """Return why a document was skipped, with its file name instead of its path on this machine."""
-    for name, path in dataset.files.items():
-        if str(path) in reason:
-            return reason.replace(str(path), name)
-    return reason
+def _strip_folders(reasons: Iterable[str], dataset: Dataset) -> list[str]:
+    """Return why documents were skipped, with their file names instead of their paths on this machine."""
+    names = {str(path): name for name, path in dataset.files.items()}
+    found = [(reason, next((path for path in names if path in reason), "")) for reason in reasons]
+    return [reason.replace(path, names[path]) if path else reason for reason, path in found]

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
@@ -44,7 +44,7 @@ from exhibit.evaluation.templates import (
 from exhibit.evaluation.uploads import Collection, DocumentInterface
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.bundle import read_text
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml
 from exhibit.storage.http import (
     STREAMED,
@@ -85,11 +85,17 @@ class Ask(_Part):
     body: Any = None
 
 
+def _check_variable(name: str) -> str:
+    if name and not re.fullmatch(r"EXHIBIT_TARGET_[A-Z0-9_]+", name):
+        raise ValueError("a target file may use only variables named EXHIBIT_TARGET_…; or --set target_key=VARIABLE")
+    return name
+
+
 class System(_Part):
     """The content of a server's TOML file."""
 
     url: str = ""
-    key: Annotated[str, Field(pattern=r"^(EXHIBIT_TARGET_[A-Z0-9_]+)?$")] = ""
+    key: Annotated[str, AfterValidator(_check_variable)] = ""
     """The environment variable with the server's key, where `target_key` names none; never another service's key."""
     key_header: str = "Authorization: Bearer {key}"
     settings: dict[str, TargetSetting] = {}
@@ -105,23 +111,14 @@ def read_system(wanted: str) -> System:
     path = SYSTEMS / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
     try:
         return System.model_validate(parse_toml(read_text(path).removeprefix("\ufeff"), where=path))
-    except BundleError as error:
-        raise ToolkitError(f"{error}; the systems are {', '.join(list_systems())}") from error
     except ValidationError as error:
-        faults = format_faults(error, most=5)
-        if any(fault["loc"] == ("key",) for fault in error.errors()):
-            faults += (
-                "; a target file may use only variables named EXHIBIT_TARGET_…; to allow another one, add "
-                "--set target_key=VARIABLE"
-            )
-        raise ToolkitError(f"{path}: {faults}") from error
+        raise ToolkitError(f"{path}: {format_faults(error, most=5)}") from error
 
 
 def _parse_pairs(value: Any) -> Any:
-    pairs = [value] if isinstance(value, str) else value
-    return (
-        pairs if isinstance(pairs, Mapping) else dict(parse_pair(one, example="Authorization=TOKEN") for one in pairs)
-    )
+    if isinstance(value, Mapping):
+        return value
+    return dict(parse_pair(pair, example="X-Key=MY_KEY") for pair in ([value] if isinstance(value, str) else value))
 
 
 class ServerSettings(BaseModel):
@@ -162,15 +159,12 @@ def settings_of(wanted: str) -> type[ServerSettings]:
 
 def _read_headers(variables: Mapping[str, str]) -> dict[str, str]:
     """Return HTTP headers with values from environment variables; an error names variables, never their values."""
-    missing = sorted(variable for variable in variables.values() if variable not in os.environ)
-    if missing:
-        raise ToolkitError(
-            f"target_header: the environment has no variable {', '.join(missing)}; set it before the run"
-        )
-    values = {name: os.environ[variable] for name, variable in variables.items()}
-    odd = sorted(variables[name] for name, value in values.items() if not (value.isprintable() and value.isascii()))
-    if odd:
-        raise ToolkitError(f"target_header: the value of {', '.join(odd)} is not printable ASCII and cannot be sent")
+    values = {name: os.environ.get(variable, "") for name, variable in variables.items()}
+    for name, value in values.items():
+        if not value:
+            raise ToolkitError(f"target_header: the environment has no variable {variables[name]}; set it")
+        if not (value.isprintable() and value.isascii()):
+            raise ToolkitError(f"target_header: the value of {variables[name]} is not printable ASCII")
     return values
 
 
@@ -211,8 +205,8 @@ class Server:
         self._bodies: list[Any] = [system.ask.body] if known else []
         """The request body; empty while it is unknown, several while they are tried."""
         self._probed = self._marks_end = False
-        self._answers: bool | None = None
-        """Whether the server answers, or only retrieves; None until a reply has shown it."""
+        if not system.ingest and (options.delete_collection or options.ingest in ("auto", "fresh")):
+            raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
 
     # ---------------------------------------------------------------- one question
 
@@ -238,8 +232,7 @@ class Server:
         self._marks_end |= parts.ended is True
         if parts.ended is False and self._marks_end:
             raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
-        only_passages = parts.passages and not self._answers and not self.paths.answer
-        if parts.answer is None and self.paths.answer != ("",) and not only_passages:
+        if parts.answer is None and self.paths.answer != ("",) and (self.paths.answer or not parts.passages):
             asked = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
             raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(parts.raw)}")
         return parts
@@ -283,13 +276,8 @@ class Server:
         if self._probed:
             return []
         self._probed = True
-        uploads = self._options.ingest in ("auto", "fresh")
-        if not uploads and not self._options.delete_collection:
-            return self._ask_some(dataset, cases)
-        documents = self.documents(dataset)
+        documents = self.documents(dataset) if self._options.ingest in ("auto", "fresh") else None
         if documents is None:
-            raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
-        if not uploads:
             return self._ask_some(dataset, cases)
         try:
             documents.listed(Deadline(self._options.timeout, flag="--timeout"))
@@ -322,7 +310,6 @@ class Server:
         if body and not has_turns and any(map(_is_turn, cases)):
             notes.append("the request has neither {history} nor {session}: questions are asked without earlier turns")
         best = next((parts for parts in answered if parts.passages), answered[-1])
-        self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:
             notes.append(replies.describe_parts(best.raw))
         if best.answer is None:
@@ -386,10 +373,11 @@ class Server:
         """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
         if self.paths.passages == ("",):
             return []
+        form = replies.describe(parts.raw)
         if not parts.passages:
-            form = replies.describe(parts.raw)
-            if self.values.get("response_context_jmespath") and parts.passages is None and self.paths.passages:
-                raise ToolkitError(f"{self.name}: no passages at {self.paths.passages[0]} in the reply: {form}")
+            if self.values.get("response_context_jmespath") and parts.passages is None:
+                path = self.values["response_context_jmespath"]
+                raise ToolkitError(f"{self.name}: no passages at {path} in the reply: {form}")
             return [f"the reply has no passages ({form}): metrics that need passages cannot be measured"]
         try:
             passages = replies.read_passages(parts.passages, names=names)
@@ -397,11 +385,10 @@ class Server:
             return []  # each question reports this itself
         if any(passage.text.strip() or passage.span for passage in passages):
             return []
-        keys = replies.describe(parts.passages[0] if isinstance(parts.passages, list) else parts.passages)
-        if not any(passage.filename and names(passage.filename) for passage in passages):
-            fault = f"passages without text, of the form {keys}: name their fields in a target file (docs/targets.md)"
-            raise ToolkitError(f"{self.name}: Sent: {_shorten(self._bodies[0])}. Came back: {fault}")
-        return [f"the passages have file names but no text ({keys}): only document metrics are measured"]
+        if any(passage.filename and names(passage.filename) for passage in passages):
+            return [f"the passages have file names but no text ({form}): only document metrics are measured"]
+        fault = f"passages without text, of the form {form}: name their fields in a target file (docs/targets.md)"
+        raise ToolkitError(f"{self.name}: Sent: {_shorten(self._bodies[0])}. Came back: {fault}")
 
     # ---------------------------------------------------------------- documents
 

@@ -116,13 +116,8 @@ class Predictions:
 
 
 def _check_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Raise an error if no row is a reply, if two are for one id, or if they are questions with expected answers."""
-    known = [parts for row in rows if (parts := replies.find_parts(row)).answer or parts.passages]
-    ours = {"passages", "retrieved_passages", "reply", "generated_answer", "response"}
-    if known and all("is_impossible" in parts.raw and not ours & parts.raw.keys() for parts in known):
-        raise ToolkitError(
-            f"{path}: contains questions with expected answers (a train.json); give a file with the system's replies"
-        )
+    """Raise an error if no row is a reply, or if two are for one id."""
+    known = any((parts := replies.find_parts(row)).answer or parts.passages for row in rows)
     if not known and not any(row.get("error") for row in rows):
         raise ToolkitError(
             f"{path}: not recognised as replies: {replies.describe(rows[0]) if rows else 'no rows'}; a row must be "
