@@ -11,7 +11,7 @@ import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.viewer.results import main as results
-from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ours, ragas, write_file
+from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ragas, write_file
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import row, rows_of, write_bundle
 
@@ -119,12 +119,6 @@ def test_predictions_never_use_expected_answer_column_as_reply(start, dataset, t
         code, _, err, folder = start("--target", f"predictions:{path}", name=f"run{number}")
         assert code == 0 and summary(folder)["answer_f1"]["mean"] == 0
         assert f"{truth}" in err and "is the expected answer: not read" in err
-
-
-def test_predictions_accept_question_fields_in_rows(dataset, tmp_path):
-    rows = [{**ours(case), "is_impossible": case.is_impossible} for case in dataset.cases]
-    target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
-    assert not any(reply.error for _, reply in target.ask(dataset, dataset.cases))
 
 
 # ---------------------------------------------------------------- what is not told is not zero

@@ -189,11 +189,6 @@ def test_http_target_probe_error_shows_request_reply_and_remedy(dataset, serve, 
         ask(f"{system.url}/ask", dataset, settings, retries=0)
 
 
-def test_http_target_reports_unreachable_server(dataset):
-    with pytest.raises(ToolkitError, match="no server answers at .* Is the server running"):
-        ask("http://127.0.0.1:9/ask", dataset)
-
-
 # ---------------------------------------------------------------- replies
 
 CLAUSE = {"text": RENT, "filename": "lease.pdf"}
@@ -434,7 +429,8 @@ def test_http_target_sends_key_and_hides_key_in_errors_and_settings(dataset, mon
             ask(f"{system.url}/ask", dataset, {"key": "MY_KEY"})
         assert system.asked[0].headers["Authorization"] == "Bearer planted-secret-1234"
     assert "planted" not in str(error.value)
-    with pytest.raises(ToolkitError, match="the environment has no variable NO_SUCH_KEY"):
-        open_target("http", TargetOptions(), {"url": "http://x/ask", "key": "NO_SUCH_KEY"})
+    assert (
+        open_target("http", TargetOptions(), {"url": "http://me:pass@host/ask?code=1"}).name == "http:http://host/ask"
+    )
     shown = hide_secrets({"url": "http://me:pass@host/ask?key=abc", "api_key": "abcd", "header": {"X-Key": "MY_KEY"}})
     assert shown["url"] == "http://host/ask" and "abcd" not in str(shown) and shown["header"] == {"X-Key": "MY_KEY"}

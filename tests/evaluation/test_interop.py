@@ -13,9 +13,9 @@ import pytest
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.result_exports import ragas_dataset
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.metrics.parity import make_squad_prediction, split_squad_words
+from exhibit.evaluation.result_exports import ragas_dataset
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import BundleError

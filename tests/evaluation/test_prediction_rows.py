@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.replies import read_reply
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_rows
-from exhibit.evaluation.targets.predictions import open as open_predictions
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
@@ -85,11 +83,6 @@ def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, wor
         read_rows(written(tmp_path / name, content))
 
 
-def test_predictions_target_requires_file():
-    with pytest.raises(ToolkitError, match="needs a file: --target predictions:FILE"):
-        open_predictions(None, TargetOptions())
-
-
 def test_id_of_and_question_of_return_none_for_unusable_values():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
@@ -123,35 +116,35 @@ def test_predictions_match_rows_by_id_then_question(predictions, dataset):
     assert len(target.probe(dataset, dataset.cases[:2])) == 1
 
 
-def test_predictions_reject_file_for_other_bundle(predictions, dataset):
-    long = replace(dataset.cases[0], question="q" * 90)
-    with pytest.raises(ToolkitError, match=r"no row answers .* question 0 \(q{80}\); is the file for another"):
-        predictions([{"id": "none", "answer": "a"}]).probe(dataset, [long])
+TRUTHS = ("id", "question", "answer", "contexts")
 
 
-def test_predictions_reject_two_rows_for_same_question(predictions, dataset):
-    with pytest.raises(ToolkitError, match="rows 1 and 3 are both for 'x'"):
-        predictions([{"id": id, "answer": "a"} for id in "xyx"])
-    question = dataset.cases[0].question
-    with pytest.raises(ToolkitError, match="a question occurs twice"):
-        predictions([{"question": question, "answer": answer} for answer in "ab"]).probe(dataset, dataset.cases)
-
-
-def test_predictions_reject_file_of_expected_answers(predictions, dataset):
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": id, "answer": "a"} for id in "xyx"], "rows 1 and 3 are both for 'x'"),
+        ([{"id": 1, "odd": 3}], "not recognised as replies: {id: number"),
+        ([{"id": 1, "truth": "t", "is_impossible": False}], "not recognised as replies: {id: number"),
+        ([{"id": "none", "answer": "a"}], r"no row answers .* question 0 \(.{1,80}\); is the file for another"),
+        ("one question twice", "a question occurs twice"),
+        ("train.json", "contains the questions of leases with the expected answers"),
+        ("columns of train.json", "contains the questions of leases with the expected answers"),
+    ],
+)
+def test_predictions_reject_rows_that_are_no_replies_to_the_questions(predictions, dataset, rows, message):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
-    with pytest.raises(ToolkitError, match="with the expected answers"):
-        predictions(truths).probe(dataset, dataset.cases)
-    copied = predictions([{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths])
-    answerable = [case for case in dataset.cases if case.gold]
-    with pytest.raises(ToolkitError, match="with the expected answers"):
-        copied.probe(dataset, answerable[:3])
-    assert copied.probe(dataset, answerable[:2]), "two may be right by chance"
+    rows = {
+        "one question twice": [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"],
+        "train.json": truths,
+        "columns of train.json": [{key: row[key] for key in TRUTHS} for row in truths],
+    }.get(str(rows), rows)
+    with pytest.raises(ToolkitError, match=message):
+        predictions(rows).probe(dataset, [case for case in dataset.cases if case.gold])
 
 
-@pytest.mark.parametrize("rows", [[{"id": 1, "odd": 3}], [{"id": 1, "truth": "t", "is_impossible": False}]])
-def test_predictions_reject_rows_without_reply_fields(predictions, rows):
-    with pytest.raises(ToolkitError, match="not recognised as replies: {id: number"):
-        predictions(rows)
+def test_predictions_accept_two_expected_answers_that_may_be_right_by_chance(predictions, dataset):
+    truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
+    assert predictions(truths).probe(dataset, [case for case in dataset.cases if case.gold][:2])
 
 
 def test_predictions_probe_notes_which_fields_are_read(predictions, dataset):

@@ -231,8 +231,13 @@ def test_evaluate_rag_uploads_corpus_asks_questions_and_deletes_collection(imita
         ("openai", {"collection": "vs_1"}, "target_model"),
         ("azure-search", {"index": "x"}, "'' is not an address"),
         ("http", {}, "'' is not an address; an example is http://localhost:8000/ask"),
+        ("http", {"url": "ftp://x"}, "is not an address"),
+        ("http", {"url": "localhost:1/ask"}, "is not an address"),
+        ("http", {"url": "http://[::1"}, "is not an address"),
+        ("http", {"response_answer_jmespath": "a["}, r"target_response_answer_jmespath: .*'a\[' is not JMESPath"),
+        ("http", {"key": "NO_SUCH_KEY", "url": "http://x"}, "the environment has no variable NO_SUCH_KEY"),
     ],
 )
-def test_open_target_names_missing_setting(target, settings, message):
+def test_open_target_names_missing_or_invalid_setting(target, settings, message):
     with pytest.raises(ToolkitError, match=message):
         open_target(target, TargetOptions(), settings)

@@ -238,15 +238,6 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
     assert SECRET not in str(caught.value)
 
 
-def test_http_target_rejects_invalid_address_and_jmespath(http):
-    for url in ("", "ftp://x", "localhost:1/ask", "http://[::1"):
-        with pytest.raises(ToolkitError, match="is not an address"):
-            http(url=url)
-    with pytest.raises(ToolkitError, match="target_response_answer_jmespath: .*'a\\[' is not JMESPath"):
-        http(response_answer_jmespath="a[")
-    assert http(url="http://me:pass@host/ask?code=1").name == "http:http://host/ask"
-
-
 # ---------------------------------------------------------------- passages and their places
 
 
