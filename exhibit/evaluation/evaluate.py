@@ -146,7 +146,7 @@ class _Evaluation:
             self.datasets, warnings = load_datasets(settings.dataset_paths, settings.selection, limits=settings.limits)
             parsed, chunks = settings.parsed, settings.chunks
             having = self.datasets if parsed or chunks else []
-            self._files = {dataset.name: FileDocuments.read(dataset, parsed, chunks, say) for dataset in having}
+            self._files = {dataset.name: FileDocuments(dataset, parsed, chunks, say) for dataset in having}
         if problems:
             raise ToolkitError("\n".join(dict.fromkeys(problems)))
         idle = [name for name in settings.pipeline if not name.startswith("price_")]

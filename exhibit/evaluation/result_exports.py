@@ -72,7 +72,7 @@ def _write_every_eval_ever(run: RunResults, name: str, out: Path, model: str, re
     created = str(int(datetime.now(UTC).timestamp()))
     details = {"sha256": run.data_version(name)}
     details |= {"revision": repository["revision"]} if "revision" in repository else {}
-    source = {"dataset_name": name, "source_type": "other", "additional_details": details}
+    source: dict[str, Any] = {"dataset_name": name, "source_type": "other", "additional_details": details}
     if repository:
         source |= {"source_type": "hf_dataset", "hf_repo": repository["id"], "hf_split": "train"}
         source |= {"samples_number": len(run.tables[name].ids)}

@@ -16,7 +16,7 @@ from exhibit.converters.tables.records import read_records
 from exhibit.engine import track
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.placement import golds_of
+from exhibit.evaluation.placement import Documents, golds_of
 from exhibit.evaluation.replies import FileNamer, ReplyError, read_passages
 from exhibit.evaluation.stages import InChunks, InText, find_in_chunks, find_in_text
 from exhibit.evidence import Document, Page, Span
@@ -51,64 +51,64 @@ class TargetDocuments:
 
 
 class FileDocuments:
-    """The texts and chunks that a system wrote to files."""
+    """The texts and chunks that a system wrote to a folder of parsed texts, a file of chunks, or both."""
 
-    def __init__(self, dataset: Dataset, texts: Mapping[str, Document], chunks: Sequence[Passage] | None) -> None:
+    def __init__(self, dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]) -> None:
         cases = [case for case in dataset.cases if not case.is_impossible]
         golds = dict.fromkeys(gold for case in cases for gold in golds_of(case) if gold.located)
+        texts: dict[str, Document] = {}
         in_text: dict[GoldPassage, InText | None] = dict.fromkeys(golds)
-        for gold in track(list(golds), total=len(golds), label="gold in the text", unit="gold") if texts else ():
-            document, parsed = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
-            if document is not None and parsed is not None:
-                in_text[gold] = find_in_text(gold, document, parsed)
+        if folder:
+            texts, left_out = read_parsed_folder(folder, dataset.documents.named)
+            if missing := sorted({gold.filename for gold in golds if gold.filename} - set(texts)):
+                named = _list_names(missing)
+                say(f"{dataset.name}: {folder} has no text of {named}: the loss of their gold is unknown")
+            if left_out:
+                say(f"{dataset.name}: not read in {folder}: {_list_names(left_out)}")
+            for gold in track(list(golds), total=len(golds), label="gold in the text", unit="gold"):
+                document, parsed = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
+                if document is not None and parsed is not None:
+                    in_text[gold] = find_in_text(gold, document, parsed)
         self._found: dict[GoldPassage, Found] = {gold: (text, None) for gold, text in in_text.items()}
-        self.unplaced = 0
-        """The number of chunks that were not located in the documents."""
-        if chunks is None:
+        if not file:
             return
         documents = dataset.documents.with_texts(texts)
-        by_file: dict[str, list[Place]] = {}
-        for chunk in track(chunks, total=len(chunks), label="chunks", unit="chunk"):
-            placed = documents.place(replace(chunk, told_page=None))
-            if placed.source is None or not placed.spans:
-                self.unplaced += 1
-                continue
-            stated = placed.spans == (chunk.span,)
-            for filename in (placed.filename,) if placed.filename else placed.also_in:
-                spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
-                by_file.setdefault(filename, []).append(spans)
+        chunks = _place_chunks(file, dataset, documents, say)
         for gold, text in in_text.items():
             filename = gold.filename or ""
             document = documents.get(filename)
             if document is not None:
                 places = gold.places if filename not in texts else text.places if text else ()
-                self._found[gold] = text, find_in_chunks(places, by_file.get(filename, []), document.text)
+                self._found[gold] = text, find_in_chunks(places, chunks.get(filename, []), document.text)
 
     def find(self, gold: GoldPassage) -> Found:
         """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain."""
         return self._found.get(gold, (None, None))
 
-    @classmethod
-    def read(
-        cls, dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
-    ) -> "FileDocuments":
-        """Read a folder of parsed texts, a file of chunks, or both."""
-        texts, left_out = read_parsed_folder(folder, dataset.documents.named) if folder else ({}, [])
-        chunks = read_chunks(file, dataset.documents.named) if file else None
-        documents = cls(dataset, texts, chunks)
-        missing = sorted({gold.filename for gold in documents._found if gold.filename} - set(texts)) if folder else []
-        if missing:
-            say(f"{dataset.name}: {folder} has no text of {_list_names(missing)}: the loss of their gold is unknown")
-        if left_out:
-            say(f"{dataset.name}: not read in {folder}: {_list_names(left_out)}")
-        if chunks is not None and documents.unplaced == len(chunks):
-            raise SourceError(
-                f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
-            )
-        if documents.unplaced:
-            counted = f"{documents.unplaced} of {len(chunks or ())} chunks of {file}"
-            say(f"{dataset.name}: {counted} were not located in its documents")
-        return documents
+
+def _place_chunks(
+    file: Path, dataset: Dataset, documents: Documents, say: Callable[[str], None]
+) -> dict[str, list[Place]]:
+    """Return the places of the chunks in a file by document; a note counts the chunks that have none."""
+    chunks = read_chunks(file, dataset.documents.named)
+    by_file: dict[str, list[Place]] = {}
+    unplaced = 0
+    for chunk in track(chunks, total=len(chunks), label="chunks", unit="chunk"):
+        placed = documents.place(replace(chunk, told_page=None))
+        if placed.source is None or not placed.spans:
+            unplaced += 1
+            continue
+        stated = placed.spans == (chunk.span,)
+        for filename in (placed.filename,) if placed.filename else placed.also_in:
+            spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
+            by_file.setdefault(filename, []).append(spans)
+    if not by_file:
+        raise SourceError(
+            f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
+        )
+    if unplaced:
+        say(f"{dataset.name}: {unplaced} of {len(chunks)} chunks of {file} were not located in its documents")
+    return by_file
 
 
 def _list_names(names: Sequence[str]) -> str:

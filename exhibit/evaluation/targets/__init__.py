@@ -2,16 +2,9 @@
 
 A target is a server (`http`, with TOML files for known systems beside it, or `--target my-system.toml`), the built-in
 pipeline, a Python function, or a file of predictions. A module of your own is a target when it is an entry point of
-the group `exhibit.targets` with
-
-    class MySettings(BaseModel): ...        # its settings beyond `TargetOptions`; optional
-    SETTINGS = MySettings
-
-    def open(argument: str | None, options: TargetOptions, settings: MySettings) -> Target: ...
-
-A field `url` of the settings is then `--set target_url=URL`. Without SETTINGS, a target is opened as `open(argument,
-options)`; `argument` is the part after the colon in `--target NAME:ARGUMENT`. `probe`, `ingest` and `ask` are called in
-this order for each dataset. Optional are `forget`, which deletes the documents that `ingest` uploaded, and
+the group `exhibit.targets` with `open(argument, options) -> Target`, or `open(argument, options, settings)` where the
+module's `SETTINGS` is the pydantic model of its own settings (docs/extending.md). `probe`, `ingest` and `ask` are
+called in this order for each dataset. Optional are `forget`, which deletes the documents that `ingest` uploaded, and
 `text(filename)` and `chunks(filename)`, which return a document's text and the spans of its chunks.
 """
 
@@ -42,6 +35,8 @@ from exhibit.storage.http import Deadline, HttpError, Retries
 
 SYSTEMS = Path(__file__).parent
 """The folder with a TOML file for each known server."""
+_HTTP = f"{__name__}.http"
+"""The module of all servers, whose settings depend on the server's TOML file."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +144,7 @@ def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | 
     """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` are the target's own settings."""
     settings = read_target_settings(wanted, given or {})
     module, name, argument = _load_target(wanted)
-    if hasattr(module, "Server"):
+    if module.__name__ == _HTTP:
         return cast(Target, module.Server(name, argument, options, settings))
     return cast(Target, module.open(argument, options, *([] if settings is None else [settings])))
 
@@ -157,7 +152,7 @@ def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | 
 def find_settings_model(wanted: str) -> type[BaseModel] | None:
     """Return the model of a target's own settings; None if it has none."""
     module, name, _ = _load_target(wanted)
-    model = module.settings_of(name) if hasattr(module, "Server") else getattr(module, "SETTINGS", None)
+    model = module.settings_of(name) if module.__name__ == _HTTP else getattr(module, "SETTINGS", None)
     return cast("type[BaseModel] | None", model)
 
 

@@ -53,8 +53,6 @@ class Predictions:
         self.name = f"predictions:{path.name}"
         self._path, self._options = path, options
         self._rows: Sequence[Row] = self._read()
-        self._matched: dict[str, dict[int | str, int]] = {}
-        """By dataset and the id of a question, the number of its row."""
 
     def _read(self) -> Sequence[Row]:
         rows = read_rows(self._path)
@@ -62,10 +60,8 @@ class Predictions:
         return rows
 
     def match(self, dataset: Dataset) -> dict[int | str, int]:
-        """Return the number of the row of each question that has one."""
-        if dataset.name not in self._matched:
-            self._matched[dataset.name] = match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
-        return self._matched[dataset.name]
+        """Return the number of the row of each question that has one, by the question's id."""
+        return match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the file is read, and on the number of questions without a row.
