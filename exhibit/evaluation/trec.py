@@ -1,6 +1,5 @@
 """The rankings of a run in TREC's format, for `ir_measures`, `ranx` and `trec_eval`."""
 
-from functools import lru_cache
 from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case
@@ -25,7 +24,6 @@ def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
     return "".join(run), "".join(judged)
 
 
-@lru_cache(maxsize=1 << 12)
 def _name(text: str) -> str:
     """Return a percent-encoded name, which has no spaces: spaces separate the columns of TREC's files."""
     return quote(text, safe="")
