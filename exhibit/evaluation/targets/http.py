@@ -204,7 +204,8 @@ class Server:
         known = system.ask.body is not None or self._method == "GET"
         self._bodies: list[Any] = [system.ask.body] if known else []
         """The request body; empty while it is unknown, several while they are tried."""
-        self._probed = self._marks_end = False
+        self._probed = self._marks_end = self._answers = False
+        """Whether the server was probed, and whether a reply has shown an end mark of a stream and an answer."""
         if not system.ingest and (options.delete_collection or options.ingest in ("auto", "fresh")):
             raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
 
@@ -232,7 +233,8 @@ class Server:
         self._marks_end |= parts.ended is True
         if parts.ended is False and self._marks_end:
             raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
-        if parts.answer is None and self.paths.answer != ("",) and (self.paths.answer or not parts.passages):
+        only_passages = parts.passages and not self._answers and not self.paths.answer
+        if parts.answer is None and self.paths.answer != ("",) and not only_passages:
             asked = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
             raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(parts.raw)}")
         return parts
@@ -310,6 +312,7 @@ class Server:
         if body and not has_turns and any(map(_is_turn, cases)):
             notes.append("the request has neither {history} nor {session}: questions are asked without earlier turns")
         best = next((parts for parts in answered if parts.passages), answered[-1])
+        self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:
             notes.append(replies.describe_parts(best.raw))
         if best.answer is None:
