@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from PIL import Image
 
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
-from exhibit.hub.tables import make_gold_records
+from exhibit.hub.tables import make_gold_table
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import BundleFolder as Contents
@@ -115,8 +114,8 @@ class Bundle:
             return list(_QUESTION), [{**row, "contexts": list(row["contexts"])} for row in rows]
         if what == "gold":
             labels = {f"label_{name}": name for line in gold for name in line.labels}
-            lines = json.loads(json.dumps(list(make_gold_records(gold))))  # with lists for tuples
-            named = [{column: line["labels"].get(name) for column, name in labels.items()} for line in lines]
+            lines = make_gold_table(gold).to_pylist()
+            named = [{column: line["labels"][name] for column, name in labels.items()} for line in lines]
             fields = [{name: line[name] for name in _GOLD} for line in lines]
             return [*_GOLD, *labels], [one | other for one, other in zip(fields, named, strict=True)]
         if what == "documents":

@@ -5,9 +5,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from PIL import Image, ImageChops, ImageOps
@@ -16,12 +16,10 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub.tables import PARQUET, HubConfig, find_size_category, format_head, write_tables
+from exhibit.hub.tables import PARQUET, HubConfig, format_head, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Licence, Row
-
-__all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "write_card"]
 
 
 @dataclass(frozen=True)
@@ -96,32 +94,6 @@ def render_card(
     if text.sample and not bundle.options.get("licence"):
         bundle = bundle.model_copy(update={"licence": PROJECT_LICENCE, "citation": ""})
     passages = sum(bundle.counts.located.values())
-    template = _make_environment().get_template("card.md.j2")
-    return template.render(
-        head=format_head(
-            bundle, configs, languages=languages, tags=text.tags, annotations=text.annotations, derived=text.derived
-        ),
-        bundle=bundle,
-        counts=bundle.counts,
-        passages=passages,
-        located=passages - bundle.counts.located.get("absent", 0),
-        pages=sum(document.pages or 0 for document in bundle.documents),
-        characters=sum(document.characters for document in bundle.documents),
-        hows=HOWS,
-        configs={config.name: config for config in configs},
-        example=example,
-        row=_format_json(_shorten_row(example.row)) if example else "",
-        line=json.dumps(_shorten_gold(example.line), ensure_ascii=False) if example and example.line else "",
-        picture=PICTURE,
-        text=text,
-        command=_format_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
-        citation=_format_citation(bundle),
-    )
-
-
-@cache
-def _make_environment() -> Environment:
-    """Return the Jinja environment for the card's template."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -137,7 +109,26 @@ def _make_environment() -> Environment:
         "link": link,
         "number": "{:,}".format,
     }
-    return environment
+    return environment.get_template("card.md.j2").render(
+        head=format_head(
+            bundle, configs, languages=languages, tags=text.tags, annotations=text.annotations, derived=text.derived
+        ),
+        bundle=bundle,
+        counts=bundle.counts,
+        passages=passages,
+        located=passages - bundle.counts.located.get("absent", 0),
+        pages=sum(document.pages or 0 for document in bundle.documents),
+        characters=sum(document.characters for document in bundle.documents),
+        hows=HOWS,
+        configs={config.name: config for config in configs},
+        example=example,
+        row=_format_row(example.row) if example else "",
+        line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example and example.line else "",
+        picture=PICTURE,
+        text=text,
+        command=_format_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
+        citation=_format_citation(bundle),
+    )
 
 
 # ---------------------------------------------------------------- Markdown
@@ -174,10 +165,6 @@ def link(text: str, address: str) -> str:
 # ---------------------------------------------------------------- parts of the card
 
 
-def _format_json(record: object) -> str:
-    return json.dumps(record, ensure_ascii=False, indent=2)
-
-
 def _format_command(bundle: BundleInfo, command: str) -> str:
     """Return the command that makes this bundle again."""
     flags = []
@@ -203,26 +190,22 @@ def _format_citation(bundle: BundleInfo) -> str:
     )
 
 
-def _shorten_row(row: Row, most: int = 300) -> dict[str, object]:
-    record = row.model_dump()
-    record["answer"] = _cut(row.answer, most)
-    record["contexts"] = [
-        {name: _cut(value, most) for name, value in context.model_dump(exclude_none=True).items()}
-        for context in row.contexts[:2]
-    ]
-    return record
+def _format_row(row: Row) -> str:
+    record = row.model_dump(exclude_none=True)
+    return json.dumps(_cut_texts({**record, "contexts": record["contexts"][:2]}), ensure_ascii=False, indent=2)
 
 
-def _shorten_gold(line: Gold, most: int = 300) -> dict[str, object]:
-    labels = {name: _cut(value, most) if isinstance(value, str) else value for name, value in line.labels.items()}
-    return {**line.model_dump(), "labels": labels}
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most] + " …"
+def _cut_texts(value: Any) -> Any:
+    """Return a row or a line of gold with each long text cut."""
+    if isinstance(value, dict):
+        return {name: _cut_texts(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_cut_texts(part) for part in value]
+    return f"{value[:_CUT]} …" if isinstance(value, str) and len(value) > _CUT else value
 
 
 PICTURE = "page.png"
+_CUT = 300  # most characters of a text in the card's example
 _READABLE = 300  # most characters of a passage that a reader can read at a glance
 _SCALE = 1.3  # pixels per point
 

@@ -1,14 +1,13 @@
 """Downloads a published bundle from the Hugging Face Hub and checks it; the result is byte for byte the original.
 
     exhibit pull me/cuad-rag --out datasets_out/cuad
-    exhibit pull me/cuad-rag --revision v1 --out datasets_out/cuad --force
+    exhibit pull me/cuad-rag@v1 --out datasets_out/cuad --force
     exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
     python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1                   # without a folder of its own
 
 Downloads go through the Hub's own cache, so an interrupted download continues where it stopped.
 """
 
-import argparse
 import contextlib
 import glob
 import re
@@ -67,36 +66,31 @@ def parse_address(text: str) -> tuple[str, str | None]:
 def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
     """Download a bundle into the Hub's cache and check it; without a connection, the cached bundle is used."""
     api = connect(repo_id)
-    path = _download_info(api, repo_id, revision)
-    info = _read_published_info(repo_id, path)
+    info, commit = _download_info(api, repo_id, revision)
     # whole folders: one pattern per file would take quadratic time
     patterns = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
     try:
         with explain_errors(f"downloading {repo_id}; run the command again, downloaded files are kept"):
-            commit, wanted = path.parent.name, [INFO, CARD, *patterns]
+            wanted = [INFO, CARD, *patterns]
             folder = Path(api.snapshot_download(repo_id, repo_type=KIND, revision=commit, allow_patterns=wanted))
     except ValueError as error:  # a name that leads out of its folder
         raise BundleError(f"{repo_id}: its files cannot be downloaded: {' '.join(str(error).split())[:300]}") from error
     return PulledBundle(folder, repo_id, info, _verify(repo_id, folder, info))
 
 
-def _download_info(api: HfApi, repo_id: str, revision: str | None) -> Path:
-    """Download bundle.json; its folder's name is the commit."""
+def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[BundleInfo, str]:
+    """Download bundle.json; return its content, and the commit."""
     with explain_errors(f"fetching {repo_id}"):
         try:
-            return Path(api.hf_hub_download(repo_id, INFO, repo_type=KIND, revision=revision))
+            path = Path(api.hf_hub_download(repo_id, INFO, repo_type=KIND, revision=revision))
+            return read_info(path), path.parent.name
         except LocalEntryNotFoundError:
             raise
         except EntryNotFoundError as error:
             advice = f"it has no {INFO}; load it with datasets.load_dataset"
             raise BundleError(f"{repo_id} is not a bundle: {advice}") from error
-
-
-def _read_published_info(repo_id: str, path: Path) -> BundleInfo:
-    try:
-        return read_info(path)
-    except BundleError as error:
-        raise BundleError(f"{repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
+        except BundleError as error:
+            raise BundleError(f"{repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
 
 
 def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
@@ -119,7 +113,7 @@ def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
         listed = "\n".join(f"  {line}" for line in sorted(wrong)[:10])
         raise BundleError(
             f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong:\n{listed}\npublish it "
-            "again from its folder, or choose an earlier --revision"
+            "again from its folder, or choose an earlier revision with @REVISION"
         )
     return original or b""
 
@@ -127,26 +121,20 @@ def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
 # ---------------------------------------------------------------- the command
 
 
-def run(options: argparse.Namespace) -> Path:
-    """Download the bundle into its folder and return the folder; print its path and a summary."""
-    repo_id, revision = parse_address(options.repo)
-    if revision and options.revision:
-        raise ToolkitError(f"two revisions, {revision} and {options.revision}; give only one")
-    out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
-    revision = revision or options.revision
-    if (out / INFO).is_file() and not options.force:
-        published = _read_published_info(repo_id, _download_info(connect(repo_id), repo_id, revision))
+def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
+    """Download the bundle into a folder; print its path and a summary."""
+    if (out / INFO).is_file() and not force:
+        published, _ = _download_info(connect(repo_id), repo_id, revision)
         if read_info(out / INFO) == published and not validate(out):
             print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
-            return out
-    check_free(out, force=options.force)
+            return
+    check_free(out, force=force)
     fetched = fetch(repo_id, revision=revision)
-    with replace_folder(out, force=options.force) as folder:
+    with replace_folder(out, force=force) as folder:
         _copy(fetched, folder)
     counts = fetched.info.counts
     print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; all checksums match")
     print(f"from {fetched.address}")
-    return out
 
 
 def _copy(fetched: PulledBundle, folder: Path) -> None:
@@ -167,12 +155,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser("exhibit pull", __doc__)
     parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub; hf:// is allowed")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the bundle's folder (default: datasets_out/NAME)")
-    parser.add_argument("--revision", metavar="NAME", help="a branch, a tag or a commit (default: main)")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")
     add_json(parser)
     options = parser.parse_args(argv)
+    repo_id, revision = parse_address(options.repo)
+    out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-        out = run(options)
+        pull(repo_id, revision, out, force=options.force)
     if options.json:
         print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
     return 0

@@ -6,11 +6,11 @@ in JSON from the working folder. The tables therefore contain the PDFs once more
 there, so that the Hub's storage recognises the same bytes and stores them only once.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ _LANGUAGE_CHARS = 4000  # characters of a document whose language is detected
 _LANGUAGE_SHARE = 0.1  # a language of fewer documents is not named: it may be a wrong guess
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_PDF_FEATURE = {"huggingface": json.dumps({"info": {"features": {"pdf": {"_type": "Pdf"}}}})}
+"""Schema metadata that tells `datasets` to open the column `pdf` as PDFs; it infers the other columns' types."""
 _TEXT, _NUMBER = pa.string(), pa.int64()
 _SPANS = pa.list_(pa.list_(_NUMBER))
 _CONTEXTS = pa.list_(pa.struct([("filename", _TEXT), ("text", _TEXT)]))
@@ -52,10 +54,6 @@ class HubConfig:
 
     name: str
     path: str
-    features: list[dict[str, Any]]
-    rows: int
-    bytes: int
-    """The size of the rows in memory, in bytes."""
     pdf: bool = False
 
 
@@ -72,56 +70,40 @@ def write_tables(
     (folder / PARQUET).mkdir()
     configs = []
     if rows:
-        configs.append(write_parquet(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
-        configs.append(write_parquet(folder, "gold", make_gold_schema(gold), make_gold_records(gold)))
+        questions = pa.Table.from_pylist([row.model_dump() for row in rows], schema=QUESTIONS)
+        for name, table in (("questions", questions), ("gold", make_gold_table(gold))):
+            path = f"{PARQUET}/{name}.parquet"
+            pq.write_table(table, folder / path, compression="zstd")
+            configs.append(HubConfig(name, path))
     corpus, languages = _write_corpus(bundle, folder, engine, texts)
     return [*configs, corpus], languages
 
 
-def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
-    """Write records as the Parquet file `name`; return its entry for the YAML header of the dataset card."""
-    path = f"{PARQUET}/{name}.parquet"
-    # a thousand rows at a time: Python objects take ten times the memory of a table
-    parts = [schema.empty_table()]
-    rest = iter(records)
-    while some := list(islice(rest, 1000)):
-        parts.append(pa.Table.from_pylist(some, schema=schema))
-    table = pa.concat_tables(parts).combine_chunks()
-    pq.write_table(table, folder / path, compression="zstd")
-    return HubConfig(name, path, describe_features(schema), len(table), table.nbytes)
-
-
-# ---------------------------------------------------------------- gold
-
-
-def make_gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
-    """Return the Arrow schema of the gold table."""
-    kinds: dict[str, set[type]] = {}
-    for line in gold:
-        for name, value in line.labels.items():
-            kinds.setdefault(name, set()).update(() if value is None else (type(value),))
-    labels = pa.struct([(name, _label_type(kind)) for name, kind in kinds.items()])
-    # Parquet cannot store a struct without fields
-    return pa.schema({**columns, "labels": labels} if kinds else columns)
-
-
-def _label_type(kinds: set[type]) -> Any:
-    if kinds == {bool}:
-        return pa.bool_()
-    if kinds == {int}:
-        return pa.int64()
-    return pa.float64() if kinds in ({float}, {int, float}) else pa.string()
-
-
-def make_gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of gold as records that match `make_gold_schema`."""
-    labels = make_gold_schema(gold, {}).types[:1]
-    texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
-    for line in gold:
-        shown = {
-            name: str(value) if name in texts and value is not None else value for name, value in line.labels.items()
+def make_gold_table(gold: Sequence[Gold]) -> Any:
+    """Return the gold as a table; a label has one type: that of its values, or text where they differ."""
+    names = list(dict.fromkeys(name for line in gold for name in line.labels))
+    fields = [(name, _infer_type([line.labels.get(name) for line in gold])) for name in names]
+    texts = {name for name, kind in fields if kind == _TEXT}
+    records = [
+        {
+            **line.model_dump(),
+            "labels": {
+                name: str(value) if name in texts and value is not None else value
+                for name, value in line.labels.items()
+            },
         }
-        yield {**line.model_dump(), "labels": shown}
+        for line in gold
+    ]
+    # Parquet cannot store a struct without fields
+    return pa.Table.from_pylist(records, schema=pa.schema({**GOLD, "labels": pa.struct(fields)} if fields else GOLD))
+
+
+def _infer_type(values: list[Any]) -> Any:
+    try:
+        kind = pa.infer_type(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return _TEXT
+    return _TEXT if kind == pa.null() else kind
 
 
 # ---------------------------------------------------------------- corpus
@@ -129,24 +111,21 @@ def make_gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 
 def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> tuple[HubConfig, list[str]]:
     files = [folder / CORPUS / document.filename for document in bundle.documents]
-    has_pdf = any(_is_pdf(file) for file in files)
-    schema = pa.schema({**_CORPUS, "pdf": _PDF} if has_pdf else _CORPUS)
+    is_pdf = [b"%PDF-" in read_start(file, 1024) for file in files]
+    schema = pa.schema({**_CORPUS, "pdf": _PDF}, metadata=_PDF_FEATURE) if any(is_pdf) else pa.schema(_CORPUS)
     languages: Counter[str] = Counter()
 
     def make_records() -> Iterator[dict[str, Any]]:
         tracked = track(_read_texts(files, engine, texts), total=len(files), label="tables")
-        for document, file, text in zip(bundle.documents, files, tracked, strict=True):
+        for document, file, pdf, text in zip(bundle.documents, files, is_pdf, tracked, strict=True):
             if text.strip():
                 languages[language_of(text[:_LANGUAGE_CHARS])] += 1
-            record = {**document.model_dump(), "licence": bundle.licence.name, "text": text}
-            if has_pdf:
-                record["pdf"] = {"bytes": file.read_bytes(), "path": file.name} if _is_pdf(file) else None
-            yield record
+            content = {"bytes": file.read_bytes(), "path": file.name} if pdf else None
+            yield {**document.model_dump(), "licence": bundle.licence.name, "text": text, "pdf": content}
 
-    size = _write_shards(folder / PARQUET, schema, make_records())
+    _write_shards(folder / PARQUET, schema, make_records())
     shown = [language for language, count in languages.most_common() if count >= _LANGUAGE_SHARE * len(files)]
-    path = f"{PARQUET}/corpus-*.parquet"
-    return HubConfig("corpus", path, describe_features(schema), len(files), size, has_pdf), shown
+    return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", any(is_pdf)), shown
 
 
 def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
@@ -158,68 +137,30 @@ def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> It
 
 
 def _read_text(file: Path) -> str:
-    return read_document(file).text.encode("utf-8", "replace").decode("utf-8")
+    return _without_surrogates(read_document(file).text)
 
 
-def _is_pdf(file: Path) -> bool:
-    return b"%PDF-" in read_start(file, 1024)
-
-
-def _write_shards(folder: Path, schema: Any, records: Iterable[dict[str, Any]]) -> int:
-    """Write documents into row groups and files of limited size; return their size in memory, in bytes."""
+def _write_shards(folder: Path, schema: Any, records: Iterable[dict[str, Any]]) -> None:
+    """Write documents into row groups and files of limited size."""
     columns = [name for name in schema.names if name not in {"pdf", "text"}]
     # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
     compression = {**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"}
     how = {"compression": compression, "use_dictionary": columns, "write_statistics": columns}
-    total = written = number = 0
-    writer: Any = None
-    for group, size in _group_by_size(records):
-        if writer is None or written >= _SHARD_BYTES:
-            if writer is not None:
-                writer.close()
-            path = folder / f"corpus-{number:05}.parquet"
-            writer, number, written = pq.ParquetWriter(path, schema, **how), number + 1, 0
-        table = pa.Table.from_pylist(group, schema=schema)
-        writer.write_table(table)
-        total, written = total + table.nbytes, written + size
-    writer.close()
-    return total
-
-
-def _group_by_size(records: Iterable[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Yield the records in groups with their sizes; one empty group if there are no records."""
     group: list[dict[str, Any]] = []
-    size = groups = 0
+    number = written = size = 0
+    writer = pq.ParquetWriter(folder / "corpus-00000.parquet", schema, **how)
     for record in records:
-        group.append(record)
-        size += len(record["text"]) + len((record.get("pdf") or {}).get("bytes", b""))
         if size >= _GROUP_BYTES:
-            yield group, size
-            group, size, groups = [], 0, groups + 1
-    if group or not groups:
-        yield group, size
-
-
-# ---------------------------------------------------------------- features
-
-
-def describe_features(schema: Any) -> list[dict[str, Any]]:
-    """Return the columns of an Arrow schema in the form that the YAML header of a dataset card declares."""
-    return [{"name": field.name, **_describe_feature(field.type)} for field in schema]
-
-
-def _describe_feature(kind: Any) -> dict[str, Any]:
-    if kind == _PDF:
-        return {"dtype": "pdf"}
-    if pa.types.is_struct(kind):
-        return {"struct": describe_features(kind)}
-    if not pa.types.is_list(kind):
-        return {"dtype": str(kind).replace("double", "float64")}
-    item = kind.value_type
-    if pa.types.is_struct(item):
-        return {"list": describe_features(item)}
-    inner = _describe_feature(item)
-    return {"list": inner.get("dtype", inner)}
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+            group, written, size = [], written + size, 0
+        if written >= _SHARD_BYTES:
+            writer.close()
+            number, written = number + 1, 0
+            writer = pq.ParquetWriter(folder / f"corpus-{number:05}.parquet", schema, **how)
+        group.append(record)
+        size += len(record["text"]) + len((record["pdf"] or {}).get("bytes", b""))
+    writer.write_table(pa.Table.from_pylist(group, schema=schema))
+    writer.close()
 
 
 # ---------------------------------------------------------------- the card's YAML header
@@ -261,14 +202,6 @@ def format_head(
                 "data_files": [{"split": "train", "path": config.path}],
             }
             for index, config in enumerate(configs)
-        ],
-        dataset_info=[
-            {
-                "config_name": config.name,
-                "features": config.features,
-                "splits": [{"name": "train", "num_bytes": config.bytes, "num_examples": config.rows}],
-            }
-            for config in configs
         ],
     )
     return f"{data.to_yaml()}\n"

@@ -14,8 +14,8 @@ from exhibit.conversion import main as convert_main
 from exhibit.evidence import read_document
 from exhibit.hub.export import format_names, main
 from exhibit.hub.exports import Cut
-from exhibit.hub.exports.beir_passages import score_chunks, tile
 from exhibit.hub.exports.legalbenchrag import merge_cuts
+from exhibit.hub.exports.mteb import score_chunks, tile
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from exhibit.storage.bundle import open_bundle
@@ -84,14 +84,14 @@ def qrels(folder: Path) -> list[list[str]]:
 
 
 def test_export_formats_are_all_listed_and_reproducible(small, tmp_path):
-    assert set(format_names()) == {"beir", "beir_passages", "legalbenchrag", "mteb", "questions", "squad", "text"}
-    for name in ("beir", "beir_passages", "legalbenchrag", "mteb", "squad"):
+    assert set(format_names()) == {"beir", "legalbenchrag", "mteb", "questions", "squad", "text"}
+    for name in ("beir", "legalbenchrag", "mteb", "squad"):
         assert files_of(export(small, name, tmp_path / "a" / name)) == files_of(
             export(small, name, tmp_path / "b" / name)
         )
 
 
-@pytest.mark.parametrize("name", ["squad", "legalbenchrag", "beir_passages"])
+@pytest.mark.parametrize("name", ["squad", "legalbenchrag", "mteb"])
 def test_export_reads_markdown_and_cp1252_text_with_gold_offsets(name, tmp_path):
     """Markdown is rendered, and a text that is not UTF-8 is decoded: offsets refer to the reader's text."""
     files = {"lease.md": b"# Lease\n\nThe **rent** is *due* in May.\n", "fee.txt": "Gebühr: fünf\n".encode("cp1252")}
@@ -111,8 +111,9 @@ def test_export_reads_markdown_and_cp1252_text_with_gold_offsets(name, tmp_path)
         tests = json.loads((out / "benchmarks" / "in.json").read_text(encoding="utf-8"))["tests"]
         found = {test["query"][:-1]: test["snippets"][0]["answer"] for test in tests}
     else:
-        corpus = {one["_id"]: one["text"] for one in jsonl(out / "corpus.jsonl")}
-        assert all(quotes[query] in corpus[chunk] for (_, chunk, _), query in zip(qrels(out)[1:], quotes, strict=True))
+        corpus = {one["id"]: one["text"] for one in jsonl(out / "corpus.jsonl")}
+        rows = jsonl(out / "qrels.jsonl")
+        assert all(quotes[query] in corpus[row["corpus-id"]] for row, query in zip(rows, quotes, strict=True))
         return
     assert found == quotes
 

@@ -40,11 +40,14 @@ def publish_to(folder: Path, *flags: str, repo: str = REPO) -> int:
 
 
 def test_publish_sends_bundle_in_single_commit_and_pull_returns_same_bytes(connected, bundle, tmp_path, capsys):
-    assert publish_to(bundle, "--tag", "v1", "--message", "First") == 0
+    assert publish_to(bundle, "--tag", "v1") == 0
     out = capsys.readouterr().out
     assert f'load_dataset("{REPO}", split="train", revision="v1")' in out
     repo = connected.repos[REPO]
-    assert [commit.title for commit in repo.commits.values()] == ["initial commit", "First"] and not repo.private
+    assert [commit.title for commit in repo.commits.values()] == [
+        "initial commit",
+        "Publish charters",
+    ] and not repo.private
     assert b'load_dataset("me/charters", split="train")' in connected.files(REPO)["README.md"]
     assert pull.main([f"{REPO}@v1", "--out", str(tmp_path / "back")]) == 0
     assert files_of(tmp_path / "back") == files_of(bundle)
@@ -94,13 +97,12 @@ def test_publish_removes_documents_that_are_gone_and_keeps_other_files(connected
     assert f"removed   {PLAN}" in capsys.readouterr().out
 
 
-def test_publish_to_branch_and_pull_request_leaves_main(connected, bundle, tmp_path, capsys):
+def test_publish_to_pull_request_leaves_main(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle) == 0
     later = write(tmp_path / "later", names=("borealis.txt",))
-    assert publish_to(later, "--revision", "next") == 0 and publish_to(later, "--create-pr") == 0
+    assert publish_to(later, "--create-pr") == 0
     assert f"{connected.url}/datasets/{REPO}/discussions/1" in capsys.readouterr().out
-    for revision in ("next", "refs/pr/1"):
-        assert "corpus/borealis.txt" in connected.files(REPO, revision)
+    assert "corpus/borealis.txt" in connected.files(REPO, "refs/pr/1")
     assert PLAN in connected.files(REPO)
     assert publish_to(later, "--create-pr", repo="me/missing") == 1
     with pytest.raises(SystemExit):
@@ -243,8 +245,7 @@ def test_pull_chooses_revision_and_default_folder(connected, published, tmp_path
     assert pull.main([f"hf://{REPO}@v1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"bundle": "datasets_out/charters", "repo": f"hf://{REPO}@v1"}
     assert files_of(Path("datasets_out/charters")) == files_of(published)
-    assert pull.main([REPO, "--revision", "main", "--out", "new"]) == 0 and files_of(Path("new")) == files_of(later)
-    assert pull.main([f"{REPO}@v1", "--revision", "main"]) == 1 and "two revisions" in capsys.readouterr().err
+    assert pull.main([REPO, "--out", "new"]) == 0 and files_of(Path("new")) == files_of(later)
 
 
 def test_pull_replaces_a_folder_only_with_force(published, tmp_path, capsys):

@@ -1,6 +1,5 @@
 """Export formats: one module each, with the format's name and a function `write(export, folder)`."""
 
-import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -98,31 +97,3 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Write records as JSON Lines, one at a time."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
-def write_queries(export: Export, folder: Path) -> None:
-    """Write the questions in BEIR's format, with the expected answers as metadata."""
-    write_lines(
-        folder / "queries.jsonl",
-        (
-            {
-                "_id": str(question.id),
-                "text": question.question,
-                "metadata": {"answer": question.answer, "is_impossible": question.is_impossible},
-            }
-            for question in export.bundle.questions
-        ),
-    )
-
-
-def write_qrels(export: Export, folder: Path, relevant: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the relevant documents or passages of each query in BEIR's format."""
-    (folder / "qrels").mkdir()
-    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
-        # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
-        table = csv.writer(out, delimiter="\t", lineterminator="\n")
-        table.writerow(["query-id", "corpus-id", "score"])
-        for query, scores in relevant.items():
-            table.writerows([query, name, score] for name, score in scores.items())
-            if not scores:
-                export.note("query without a relevant text", query)

@@ -1,8 +1,9 @@
 """The BEIR format: documents, queries, and the relevant documents of each query."""
 
+import csv
 from pathlib import Path
 
-from exhibit.hub.exports import Export, write_lines, write_qrels, write_queries
+from exhibit.hub.exports import Export, write_lines
 
 
 def write(export: Export, folder: Path) -> None:
@@ -11,11 +12,23 @@ def write(export: Export, folder: Path) -> None:
         {"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in export.documents()
     )
     write_lines(folder / "corpus.jsonl", corpus)
-    write_queries(export, folder)
-    relevant = {
-        str(question.id): {
-            context.filename: 1 for context in question.contexts if context.filename and not question.is_impossible
+    questions = export.bundle.questions
+    queries = (
+        {
+            "_id": str(one.id),
+            "text": one.question,
+            "metadata": {"answer": one.answer, "is_impossible": one.is_impossible},
         }
-        for question in export.bundle.questions
-    }
-    write_qrels(export, folder, relevant)
+        for one in questions
+    )
+    write_lines(folder / "queries.jsonl", queries)
+    (folder / "qrels").mkdir()
+    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
+        # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(["query-id", "corpus-id", "score"])
+        for one in questions:
+            names = [] if one.is_impossible else dict.fromkeys(c.filename for c in one.contexts if c.filename)
+            table.writerows([one.id, name, 1] for name in names)
+            if not names:
+                export.note("query without a relevant text", one.id)

@@ -1,16 +1,27 @@
-"""The MTEB format: corpus, queries and relevance in JSON Lines with a card, and a task that `mteb` runs."""
+"""The MTEB format: corpus, queries and relevance in JSON Lines with a card, and a task that `mteb` runs.
+
+The corpus is cut into chunks of about 1,000 characters. A chunk with at least half of a gold passage is relevant with
+score 2, a chunk with a smaller part with score 1.
+"""
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from exhibit.hub.exports import Export, write_lines
-from exhibit.hub.exports.beir_passages import Chunks, make_corpus, score_chunks
 from exhibit.hub.tables import LICENCES, read_languages
 from exhibit.schemas.bundle import CARD
+from exhibit.schemas.models import Gold
+
+CHUNK_CHARS = 1000
+"""Most characters of a chunk: one or two clauses, about the length that passage retrievers are trained on."""
+_BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, the best first
+
+Chunks = dict[str, list[tuple[int, int]]]
 
 TASK = "task.json"
 _PROGRAM = Path(__file__).parent.parent / "mteb_task.txt"
@@ -31,11 +42,7 @@ _CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qr
 def write(export: Export, folder: Path) -> None:
     """Write a retrieval task; the folder is loaded as it is, or as a dataset repository of the same files."""
     chunks: Chunks = {}
-    passages = make_corpus(export, chunks)
-    write_lines(
-        folder / _CONFIGS["corpus"],
-        ({"id": one["_id"], "title": one["title"], "text": one["text"]} for one in passages),
-    )
+    write_lines(folder / _CONFIGS["corpus"], _make_corpus(export, chunks))
     asked = [question for question in export.bundle.questions if not question.is_impossible]
     write_lines(folder / _CONFIGS["queries"], ({"id": str(one.id), "text": one.question} for one in asked))
     relevant = {str(one.id): score_chunks(export.gold[one.id], chunks) for one in asked}
@@ -52,6 +59,39 @@ def write(export: Export, folder: Path) -> None:
     (folder / TASK).write_text(json.dumps(task, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     (folder / "task.py").write_bytes(_PROGRAM.read_bytes())
     (folder / CARD).write_text(_make_card(export, task), encoding="utf-8")
+
+
+def _make_corpus(export: Export, chunks: Chunks) -> Iterator[dict[str, Any]]:
+    for filename, text in export.documents():
+        chunks[filename] = list(tile(text))
+        for start, end in chunks[filename]:
+            name = f"{filename}#{start}-{end}"
+            yield {"id": name, "title": export.title_of(filename), "text": text[start:end]}
+
+
+def tile(text: str, size: int = CHUNK_CHARS) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of consecutive chunks that cover the text."""
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + size)
+        if end < len(text):
+            breaks = ((text.rfind(mark, start + size // 2, end), mark) for mark in _BREAKS)
+            end = next((at + len(mark) for at, mark in breaks if at >= 0), end)
+        yield start, end
+        start = end
+
+
+def score_chunks(lines: list[Gold], chunks: Chunks) -> dict[str, int]:
+    """Return the relevance of each chunk that overlaps the gold, by chunk name."""
+    scores: dict[str, int] = {}
+    for line in lines:
+        whole = sum(end - start for start, end in line.spans)
+        for start, end in chunks.get(line.filename or "", ()):
+            shared = sum(max(0, min(end, b) - max(start, a)) for a, b in line.spans)
+            if shared:
+                name = f"{line.filename}#{start}-{end}"
+                scores[name] = max(scores.get(name, 0), 2 if 2 * shared >= whole else 1)
+    return scores
 
 
 def _describe_task(export: Export) -> dict[str, Any]:
