@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.law.profile import AGREED, Profile
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.parsing import parse_toml, read_outside
+from exhibit.schemas.parsing import LARGEST_FILE, parse_toml, read_text
 
 SHIPPED = Path(__file__).parent / "playbooks"
 
@@ -78,7 +78,7 @@ class Playbook(_Model):
 def read_playbook(path: Path) -> Playbook:
     """Return a playbook from its file; raise an error that names its first fault."""
     try:
-        content = parse_toml(read_outside(path, error=SourceError), where=path, error=SourceError)
+        content = parse_toml(read_text(path, error=SourceError, most=LARGEST_FILE), where=path, error=SourceError)
         return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
     except ValidationError as error:
         first = error.errors()[0]

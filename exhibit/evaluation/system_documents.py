@@ -22,7 +22,7 @@ from exhibit.evaluation.stages import InChunks, InText, find_in_chunks, find_in_
 from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.place import Place, blank_markup
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.parsing import parse_json, read_outside, read_regular
+from exhibit.schemas.parsing import LARGEST_FILE, parse_json, read_regular, read_text
 from exhibit.storage.atomic import list_files
 
 Found = tuple[InText | None, InChunks | None]
@@ -153,7 +153,7 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
 
 def read_parsed(path: Path, filename: str) -> Document:
     """Return a parsed text as a document, with blanks in place of the markup, and with pages if the file has them."""
-    text = read_outside(path, error=SourceError)
+    text = read_text(path, error=SourceError, most=LARGEST_FILE)
     if path.suffix.lower() == ".json":
         try:
             elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None))

@@ -1,4 +1,4 @@
-"""Finds words of a PDF that are invisible on the page: white on white, tiny, off the page, clipped, or under a box.
+"""Finds words of a PDF that are invisible on the page: without visible ink, tiny, cut off, or under a box.
 
 A program reads hidden words like any others, so users who score a system or prompt a model should know about them.
 Text objects are suspect by their mode, colour, size, clipping path, position, or by something drawn over them. A page
@@ -14,21 +14,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.readers.pdf import open_pdf, read_counted_text, to_page
 
-INVISIBLE = "drawn invisibly"
-TRANSPARENT = "drawn transparently"
-SAME_COLOUR = "in the colour of what is behind them"
+NO_INK = "drawn without visible ink"
 TINY = "smaller than anybody reads"
-OUTSIDE = "outside the page"
-CLIPPED = "cut off by a clipping path"
-COVERED = "under a box"
-UNDER_PICTURE = "under a picture"
+CUT_OFF = "outside the page or a clipping path"
+COVERED = "under a box or a picture"
 
 MIN_HEIGHT = 1.5  # points: the smallest readable print has 4, and a superscript in it about 2.5
 MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and on a screen
@@ -43,6 +38,7 @@ _EDGE = 0.2  # share of a letter's width at each side that may have pixels of it
 _DESCENT = 0.25  # share of a letter's height below the line: what a tight bar leaves of a `p` does not show it
 _FILLED = {pdfium_c.FPDF_TEXTRENDERMODE_FILL, pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP}
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
+_WHITE = (255, 255, 255)
 
 
 class HiddenSpan(NamedTuple):
@@ -87,31 +83,25 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
     return [f"page {number} has {count} hidden words, {why}" for (number, why), count in counts.items()]
 
 
-def _find_on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[HiddenSpan]:
+def _find_on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> Iterator[HiddenSpan]:
     try:
         page = pdf[number - 1]
         drawn = _Drawn(page)
-        if not drawn.suspects:
-            page.close()
-            return []
-        textpage = page.get_textpage()
+        textpage = page.get_textpage() if drawn.suspects else None
     except pdfium.PdfiumError:
-        return []  # the page has no text
-    try:
+        return  # the page has no text
+    if textpage is not None:
         counted = read_counted_text(textpage)
         visible = _Visibility(page, drawn)
-        hidden: list[HiddenSpan] = []
         for part in parts:
             text = counted.text[part.start : part.stop]
             reasons = [
                 None if sign.isspace() else _explain_hidden(visible, textpage, counted.units[part.start + at], sign)
                 for at, sign in enumerate(text)
             ]
-            hidden += _find_runs(text, reasons, start + part.start)
-        return hidden
-    finally:
+            yield from _find_runs(text, reasons, start + part.start)
         textpage.close()
-        page.close()
+    page.close()
 
 
 def _find_runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
@@ -144,12 +134,8 @@ class _Bounds(NamedTuple):
         return self.left <= x <= self.right and self.bottom <= y <= self.top
 
     def holds(self, other: "_Bounds", slack: float = 1.0) -> bool:
-        return (
-            self.left <= other.left + slack
-            and self.right >= other.right - slack
-            and self.bottom <= other.bottom + slack
-            and self.top >= other.top - slack
-        )
+        within = self.left - slack <= other.left and other.right <= self.right + slack
+        return within and self.bottom - slack <= other.bottom and other.top <= self.top + slack
 
     @property
     def thickness(self) -> float:
@@ -165,7 +151,8 @@ class _Text(NamedTuple):
     thing: Any
     bounds: _Bounds | None
     scale: float
-    clip: _Bounds | None
+    window: _Bounds
+    """The part of the page to which the page's edges and the clipping paths limit the text."""
 
 
 class _Shape(NamedTuple):
@@ -180,37 +167,37 @@ class _Drawn:
 
     def __init__(self, page: Any) -> None:
         self.page = _Bounds(*page.get_bbox())
-        self.texts: list[_Text] = []
-        self.shapes: list[_Shape] = []
-        self._order = 0
+        self._texts: list[_Text] = []
+        self._shapes: list[_Shape] = []
         count = pdfium_c.FPDFPage_CountObjects(page)
         self._add((pdfium_c.FPDFPage_GetObject(page, at) for at in range(count)), ())
-        # a thin shape is an underline or the edge of a table
-        self._covers = [shape for shape in self.shapes if shape.is_picture or shape.bounds.thickness >= MIN_HEIGHT]
-        self._edges = np.array([shape.bounds for shape in self._covers], dtype=float).reshape(-1, 4)
-        self.suspects = {_address_of(text.thing): text for text in self.texts if self._is_suspect(text)}
+        self._edges = np.array([shape.bounds for shape in self._shapes], dtype=float).reshape(-1, 4)
+        self.suspects = {_address_of(text.thing): text for text in self._texts if self._is_suspect(text)}
 
     def _add(self, things: Iterator[Any], matrices: "tuple[pdfium.PdfMatrix, ...]") -> None:
         for thing in things:
             kind = pdfium_c.FPDFPageObj_GetType(thing)
             bounds = _convert(_bounds_of(thing), matrices)
-            self._order += 1
+            order = len(self._texts) + len(self._shapes)
             if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
                 scale = math.prod(map(_scale_of, matrices))
-                self.texts.append(_Text(self._order, thing, bounds, scale, _convert(_clip_of(thing), matrices)))
+                window = _convert(_clip_of(thing), matrices) or self.page
+                edges = [pick(a, b) for pick, a, b in zip((max, max, min, min), window, self.page, strict=True)]
+                self._texts.append(_Text(order, thing, bounds, scale, _Bounds(*edges)))
             elif kind == pdfium_c.FPDF_PAGEOBJ_FORM and len(matrices) < MAX_FORM_DEPTH:
                 count = pdfium_c.FPDFFormObj_CountObjects(thing)
                 inner = (pdfium_c.FPDFFormObj_GetObject(thing, at) for at in range(count))
                 self._add(inner, (_matrix_of(thing), *matrices))
-            elif bounds is not None and len(self.shapes) < MAX_SHAPES:
-                if kind == pdfium_c.FPDF_PAGEOBJ_PATH and _is_filled(thing):
-                    self.shapes.append(_Shape(self._order, bounds, _fill_of(thing), False))
-                elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
-                    self.shapes.append(_Shape(self._order, bounds, None, True))
+            elif bounds is not None and len(self._shapes) < MAX_SHAPES:
+                if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
+                    self._shapes.append(_Shape(order, bounds, None, True))
+                # a thin shape is an underline or the edge of a table
+                elif kind == pdfium_c.FPDF_PAGEOBJ_PATH and bounds.thickness >= MIN_HEIGHT and _is_filled(thing):
+                    self._shapes.append(_Shape(order, bounds, _fill_of(thing), False))
 
     def _is_suspect(self, text: _Text) -> bool:
         bounds, thing = text.bounds, text.thing
-        if bounds is None or not self.page.holds(bounds) or (text.clip and not text.clip.holds(bounds)):
+        if bounds is None or not text.window.holds(bounds):
             return True
         if bounds.thickness < SMALL_FONT and _is_small(thing, text.scale):
             return True
@@ -219,7 +206,7 @@ class _Drawn:
         if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in shapes):
             return True
         colour = _fill_of(thing) if mode in _FILLED else (0, 0, 0, 255)
-        if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, (255, 255, 255)):
+        if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, _WHITE):
             return True
         return any(shape.order > text.order or _is_alike(colour, shape.colour) for shape in shapes)
 
@@ -227,7 +214,7 @@ class _Drawn:
         edges = self._edges
         across = (edges[:, 0] < bounds.right) & (bounds.left < edges[:, 2])
         along = (edges[:, 1] < bounds.top) & (bounds.bottom < edges[:, 3])
-        return [self._covers[at] for at in np.flatnonzero(across & along)]
+        return [self._shapes[at] for at in np.flatnonzero(across & along)]
 
 
 class _Visibility:
@@ -235,16 +222,15 @@ class _Visibility:
 
     def __init__(self, page: Any, drawn: _Drawn) -> None:
         self.page, self.drawn = page, drawn
-        width, height = page.get_size()
-        self.scale = min(2.0, MAX_PIXELS / max(width, height, 1.0))
+        self.scale = min(2.0, MAX_PIXELS / max(*page.get_size(), 1.0))
         before = self._render()
         for text in drawn.suspects.values():
             pdfium_c.FPDFPageObj_SetIsActive(text.thing, False)
         self.changed = (np.abs(before - self._render()) >= MIN_CONTRAST).any(axis=2)
 
-    def _render(self) -> npt.NDArray[np.int16]:
+    def _render(self) -> Any:
         bitmap = self.page.render(scale=self.scale)
-        picture: npt.NDArray[np.int16] = bitmap.to_numpy()[:, :, :3].astype(np.int16)
+        picture = bitmap.to_numpy()[:, :, :3].astype(np.int16)
         bitmap.close()
         return picture
 
@@ -262,15 +248,15 @@ def _explain_hidden(visible: _Visibility, textpage: Any, unit: int, sign: str) -
     index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
     thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
     text = visible.drawn.suspects.get(_address_of(thing)) if thing else None
+    box = pdfium_c.FS_RECTF()
     if text is None or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
         return None
-    box = pdfium_c.FS_RECTF()
     if not pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
         return None
     (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))
     bounds = _Bounds(left, bottom, right, top)
     if not visible.drawn.page.has_middle_of(bounds):
-        return OUTSIDE
+        return CUT_OFF
     is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > _TURNED
     if (right - left if is_turned else top - bottom) < MIN_HEIGHT:
         return TINY
@@ -281,20 +267,15 @@ def _explain_hidden(visible: _Visibility, textpage: Any, unit: int, sign: str) -
 def _find_reason(text: _Text, bounds: _Bounds, drawn: _Drawn) -> str | None:
     """Return the reason why a letter without visible pixels is hidden; None if it belongs to the scan of a page."""
     shapes = drawn.find_overlapping(bounds)
-    pictures = [shape for shape in shapes if shape.is_picture]
     if pdfium_c.FPDFTextObj_GetTextRenderMode(text.thing) in _UNSEEN:
-        return None if pictures else INVISIBLE  # invisible text over an image comes from OCR
-    colour = _fill_of(text.thing)
-    if colour is not None and colour[3] < MIN_ALPHA:
-        return TRANSPARENT
-    if text.clip and not text.clip.has_middle_of(bounds):
-        return CLIPPED
+        # invisible text over an image comes from OCR
+        return None if any(shape.is_picture for shape in shapes) else NO_INK
+    if not text.window.has_middle_of(bounds):
+        return CUT_OFF
     later = max((shape for shape in shapes if shape.order > text.order), default=None)
     if later is None:
-        return SAME_COLOUR
-    if not later.is_picture:
-        return COVERED
-    return None if later.bounds.area > SCAN_SHARE * drawn.page.area else UNDER_PICTURE
+        return NO_INK
+    return None if later.is_picture and later.bounds.area > SCAN_SHARE * drawn.page.area else COVERED
 
 
 # ---------------------------------------------------------------- PDFium's objects
@@ -314,10 +295,8 @@ def _scale_of(matrix: "pdfium.PdfMatrix") -> float:
 
 
 def _convert(bounds: _Bounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> _Bounds | None:
-    if bounds is None:
-        return None
     for matrix in matrices:
-        bounds = _Bounds(*matrix.on_rect(*bounds))
+        bounds = bounds and _Bounds(*matrix.on_rect(*bounds))
     return bounds
 
 
@@ -339,10 +318,8 @@ def _clip_of(thing: Any) -> _Bounds | None:
             if pdfium_c.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
                 points.append((x.value, y.value))
         if points:
-            areas.append(np.array([*np.min(points, axis=0), *np.max(points, axis=0)]))
-    if not areas:
-        return None
-    return _Bounds(*np.max(areas, axis=0)[:2], *np.min(areas, axis=0)[2:])
+            areas.append([*np.min(points, axis=0), *np.max(points, axis=0)])
+    return _Bounds(*np.max(areas, axis=0)[:2], *np.min(areas, axis=0)[2:]) if areas else None
 
 
 def _is_filled(path: Any) -> bool:

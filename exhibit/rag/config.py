@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml, read_outside
+from exhibit.schemas.parsing import LARGEST_FILE, parse_toml, read_text
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
@@ -194,7 +194,7 @@ class Config(Search, Ingest):
             raise ToolkitError(
                 f"no preset {name!r}; {meant}there are {', '.join(list_presets())}, or pass a .toml file"
             )
-        settings = parse_toml(read_outside(path), where=path)
+        settings = parse_toml(read_text(path, error=ToolkitError, most=LARGEST_FILE), where=path)
         for key, value in settings.items():
             # a file may come from another person: it must not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:

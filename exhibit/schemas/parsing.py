@@ -7,9 +7,10 @@ import json
 import os
 import stat
 import tomllib
-from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -36,14 +37,23 @@ def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
     return data
 
 
-def read_outside(path: Path, *, error: type[ToolkitError] = ToolkitError, most: int = LARGEST_FILE) -> str:
-    """Return the text of a user's file; raise `error` if it is too large, is not UTF-8, or is not a regular file."""
+@contextmanager
+def explain_read_errors(path: Path, error: type[ToolkitError] = BundleError) -> Iterator[None]:
+    """Raise `error` for a file that cannot be read or is not UTF-8."""
     try:
-        return read_regular(path, most=most).decode("utf-8-sig")
+        yield
+    except FileNotFoundError:
+        raise error(f"{path}: missing") from None
     except OSError as fault:
         raise error(f"{path}: cannot be read: {fault.strerror or fault}") from fault
     except UnicodeDecodeError as fault:
         raise error(f"{path}: not UTF-8 (byte {fault.start}); save it again as UTF-8") from fault
+
+
+def read_text(path: Path, *, error: type[ToolkitError] = BundleError, most: int | None = None) -> str:
+    """Return a file's text, which must be UTF-8, without a byte order mark; line ends stay as they are."""
+    with explain_read_errors(path, error):
+        return read_regular(path, most=most).decode("utf-8-sig")
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:
@@ -60,10 +70,7 @@ def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = 
         raise error(f"{where}: the JSON has a number that is too long") from fault
 
 
-_LARGEST_TOML = 256 << 10
-"""Most characters of a TOML file: our largest file has 8,000, and Python parses a file of this size in about a
-second.
-"""
+_LARGEST_TOML = 256 << 10  # characters of a TOML file: Python parses this many in about a second
 _DEEPEST_KEY = 100  # most parts of a dotted key: parsing time grows with the square of their number
 
 
@@ -100,6 +107,22 @@ def format_faults(error: ValidationError, *, most: int | None = None, under: str
     return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])
 
 
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the non-empty lines of a JSONL file with their line numbers; only one line is in memory at a time."""
+    if path.exists() and not path.is_file():  # opening a pipe would block
+        raise BundleError(f"{path}: not a file")
+    with explain_read_errors(path), path.open("rb") as file:
+        # split bytes: a line ends only at a line feed, not at U+2028, which JSON allows inside strings
+        for number, line in enumerate(file, 1):
+            try:
+                text = line.decode("utf-8").removesuffix("\n")
+            except UnicodeDecodeError as fault:
+                at = file.tell() - len(line) + fault.start
+                raise BundleError(f"{path}: not UTF-8 (byte {at}); save it again as UTF-8") from fault
+            if text:
+                yield number, text
+
+
 Row = TypeVar("Row")
 
 
@@ -110,30 +133,21 @@ class LazyLines(Generic[Row]):
         self.path, self._parse = path, parse
 
     @cached_property
-    def _starts(self) -> array[int]:
-        return self._lines[0]
-
-    @cached_property
-    def _lines(self) -> tuple[array[int], array[int]]:
+    def _lines(self) -> list[tuple[int, int]]:
         """The offset and the line number of each row; blank lines are no rows, but count as lines."""
-        starts, numbers, at = array("Q"), array("Q"), 0
         with self.path.open("rb") as file:
-            # split bytes: a line ends only at a line feed, not at U+2028 and other characters that JSON strings may
-            # contain
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    starts.append(at)
-                    numbers.append(number)
-                at += len(line)
-        return starts, numbers
+            lengths = [len(line) if line.strip() else -len(line) for line in file]
+        starts = accumulate(map(abs, lengths), initial=0)
+        return [(start, at) for at, (start, length) in enumerate(zip(starts, lengths, strict=False), 1) if length > 0]
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._lines)
 
     def __getitem__(self, place: int) -> Row:
+        start, number = self._lines[place]
         with self.path.open("rb") as file:
-            file.seek(self._starts[place])
-            return self._parse(file.readline(), f"{self.path}: line {self._lines[1][place]}")
+            file.seek(start)
+            return self._parse(file.readline(), f"{self.path}: line {number}")
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows in order; only one row is in memory at a time."""

@@ -6,6 +6,7 @@ gold, and questions and documents to exclude, each with a reason; a converter ap
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
-from exhibit.schemas.parsing import format_faults, read_regular
+from exhibit.schemas.parsing import format_faults, read_text
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
@@ -119,14 +120,14 @@ class Review(_Model):
 
 
 class SetAsideDocument(_Model):
-    """A document that a patch (a file of corrections) excludes from a benchmark, with all questions about it."""
+    """A document that a patch excludes from a benchmark, with all questions about it."""
 
     filename: Filename
     reason: NonBlank
 
 
 class SetAsideQuestion(_Model):
-    """A question that a patch (a file of corrections) excludes from a benchmark, with the reason."""
+    """A question that a patch excludes from a benchmark."""
 
     id: Natural
     reason: NonBlank
@@ -172,11 +173,9 @@ class Patch(_Model):
 
 
 def _refuse_twins(what: str, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise ValueError(f"{what} {name} occurs more than once")
-        seen.add(name)
 
 
 def digest_gold(contexts: Iterable[tuple[str | None, str | None]]) -> str:
@@ -209,8 +208,6 @@ def read_patch(path: Path) -> Patch:
 
 def _read(path: Path, model: type[Kind]) -> Kind:
     try:
-        return model.model_validate_json(read_regular(path, most=_LARGEST))
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+        return model.model_validate_json(read_text(path, error=SourceError, most=_LARGEST))
     except ValidationError as error:
         raise SourceError(f"{path}: is not a valid {model.__name__.lower()}: {format_faults(error, most=5)}") from error

@@ -11,9 +11,9 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -30,28 +30,29 @@ _DIGEST = 32  # hexadecimal digits (128 bits): no two questions have the same di
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
-def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
+def _validate(content: str | bytes, where: object, expected: TypeAdapter[Any]) -> Any:
     try:
-        return expected.validate_json(read_text(path), strict=True)
+        return expected.validate_json(content, strict=True)
     except ValidationError as error:
-        raise BundleError(_format_fault(str(path), error)) from error
+        fault = format_faults(error, most=1)
+        raise BundleError(
+            f"{where}: not in the format that evaluate_rag.py writes: {fault}; run the evaluation again"
+        ) from error
 
 
-def _format_fault(where: str, error: ValidationError) -> str:
-    fault = format_faults(error, most=1)
-    return f"{where}: not in the format that evaluate_rag.py writes: {fault}; run the evaluation again"
+def _read(path: Path) -> Any:
+    return _validate(read_text(path), path, files.FILES[path.name])
 
 
 def _read_question(line: bytes, where: str) -> files.RunQuestion:
-    try:
-        return files.QUESTION.validate_json(line, strict=True)
-    except ValidationError as error:
-        raise BundleError(_format_fault(where, error)) from error
+    question: files.RunQuestion = _validate(line, where, files.QUESTION)
+    return question
 
 
-def _describe_row_fault(line: bytes, where: str) -> str:
+def _describe_fault(read: Callable[..., object], *words: object) -> str:
+    """Return the message of the BundleError that reading raises; empty if it succeeds."""
     try:
-        _read_question(line, where)
+        read(*words)
     except BundleError as error:
         return str(error)
     return ""
@@ -118,14 +119,13 @@ class RunFolder:
                 f"{path}: has the format {written}, which this version cannot read (it reads {files.FORMAT}); run "
                 "the evaluation again"
             )
-        config: files.RunConfig = _read(path, files.FILES[files.CONFIG])
+        config: files.RunConfig = _read(path)
         return config
 
     @cached_property
     def provenance(self) -> files.Provenance:
         """The run's provenance; without `provenance.json`, only the time at which the configuration was written."""
-        path = self.folder / files.PROVENANCE
-        known: files.Provenance = _read(path, files.FILES[files.PROVENANCE]) if path.is_file() else files.Provenance()
+        known: files.Provenance = self._read_optional(files.PROVENANCE, files.Provenance())
         if known.started:
             return known
         began = datetime.fromtimestamp((self.folder / files.CONFIG).stat().st_mtime, UTC)
@@ -159,18 +159,18 @@ class RunFolder:
         """
         gold = sorted((one.filename or "", one.text or "", repr(one.places)) for one in row.gold)
         names = sorted({name for name in (row.filename, *(one.filename for one in row.gold)) if name})
-        documents = [(name, self._checksums.get(row.dataset, {}).get(name)) for name in names]
+        documents = [(name, self._checksums.get((row.dataset, name))) for name in names]
         asked = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
         return hashlib.sha256(asked.encode()).hexdigest()[:_DIGEST]
 
     @cached_property
-    def _checksums(self) -> dict[str, dict[str, str | None]]:
+    def _checksums(self) -> dict[tuple[str, str], str | None]:
         """The sha256 of each dataset's documents by file name, which is unique in a bundle."""
         return {
-            dataset: {
-                path.rpartition("/")[2]: sha256 for path, sha256 in known.items() if path.startswith(f"{CORPUS}/")
-            }
+            (dataset, path.rpartition("/")[2]): sha256
             for dataset, known in self.provenance.data.items()
+            for path, sha256 in known.items()
+            if path.startswith(f"{CORPUS}/")
         }
 
     def read_stored_means(self, dataset: str = "") -> files.Means:
@@ -185,22 +185,16 @@ class RunFolder:
         return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
-        """Return how well the confidence of a dataset's answers is calibrated.
-
-        If the run has no `confidence.json` for the dataset, the result has 0 questions.
-        """
+        """Return how well the confidence of a dataset's answers is calibrated; without a file, of 0 questions."""
         return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
-        """Return the counts of missing data, such as missing file names of passages, from a dataset's `evidence.json`.
-
-        If the file does not exist, all counts are 0.
-        """
+        """Return a dataset's counts of missing data, such as missing file names of passages; without a file, all 0."""
         return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
     def _read_optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name
-        content: Content = _read(path, files.FILES[path.name]) if path.is_file() else otherwise
+        content: Content = _read(path) if path.is_file() else otherwise
         return content
 
     @cached_property
@@ -213,22 +207,18 @@ class RunFolder:
 
     def faults(self) -> Iterator[str]:
         """Yield a message for each invalid file or row of the run, and for each metric that no summary has."""
-        faults: list[str] = []
-        for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
-            if path.name in files.FILES:
-                try:
-                    _read(path, files.FILES[path.name])
-                except BundleError as error:
-                    faults.append(str(error))
+        paths = sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")])
+        faults = [_describe_fault(_read, path) for path in paths if path.name in files.FILES]
         for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            faults += filter(None, LazyLines(path, _describe_row_fault))
-            stored = {} if faults else self.read_stored_means(path.parent.name)
-            names = {name: None for row in self.rows_of(path.parent.name) for name in row.scores} if stored else {}
+            faults += LazyLines(path, partial(_describe_fault, _read_question))
+            dataset = path.parent.name
+            stored = {} if any(faults) else self.read_stored_means(dataset)
+            names = dict.fromkeys(name for row in self.rows_of(dataset) for name in row.scores) if stored else ()
             where = path.with_name(files.SUMMARY)
             faults += [
                 f"{where}: {name}: is in the rows and not in the summary" for name in names if name not in stored
             ]
-        yield from faults
+        yield from filter(None, faults)
 
 
 def compare_means(stored: files.Means, given: files.Means) -> list[str]:
@@ -239,9 +229,8 @@ def compare_means(stored: files.Means, given: files.Means) -> list[str]:
     lines = []
     for name, one in stored.items():
         other = given.get(name, files.Estimate(None, 0, one.errors))
-        pairs = {"mean": (one.mean, other.mean), "n": (one.n, other.n), "errors": (one.errors, other.errors)}
-        apart = {what: pair for what, pair in pairs.items() if not _is_near(*pair)}
-        wrong = [f"{what} is {said}, but the rows give {known}" for what, (said, known) in apart.items()]
+        pairs = {field: (getattr(one, field), getattr(other, field)) for field in ("mean", "n", "errors")}
+        wrong = [f"{field} is {a}, but the rows give {b}" for field, (a, b) in pairs.items() if not _is_near(a, b)]
         lines += [f"{name}: {'; '.join(wrong)}"] if wrong else []
     lines += [f"{name}: is in the rows and not in the summary" for name in given if stored and name not in stored]
     return lines

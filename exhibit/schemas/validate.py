@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, numbered_lines, read_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.layout import DRAFTS
+from exhibit.schemas.layout import CARD, CORPUS, DRAFTS, GOLD, INFO, ORIGIN, TRAIN
 from exhibit.schemas.models import BundleInfo, Context, DraftedRow, FileEntry, Gold, Row
+from exhibit.schemas.parsing import numbered_lines, read_text
 
 _ROWS = TypeAdapter(list[Row])
 Result = TypeVar("Result")
+Line = TypeVar("Line", Gold, DraftedRow)
 _SHOWN = 20  # problems of one file that an error lists: they fit one screen
 
 
@@ -41,7 +42,10 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     problems: list[Problem] = []
     names = _check_corpus(root, elsewhere, problems)
     rows = _check_train(root, names, problems)
-    gold = _check_gold(root, problems)
+    count = len(problems)
+    gold = _read_lines(root / GOLD, Gold, problems)
+    if len(problems) > count:
+        gold = None
     if rows is not None and gold is not None:
         problems += _check_agreement(rows, gold)
     _check_drafts(root, names, {row.id for row in rows or ()}, problems)
@@ -57,21 +61,15 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
 
 def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list[Problem]) -> set[str]:
     corpus = root / CORPUS
-    first = {Path(name).name: root / name for name in sorted(elsewhere) if name.startswith(f"{CORPUS}/")}
+    first = {Path(name).name: name for name in sorted(elsewhere) if name.startswith(f"{CORPUS}/")}
     if not corpus.is_dir() and not first:
         problems.append(Problem(f"{CORPUS}/", "", "", "no such folder"))
-        return set()
     for path in sorted(corpus.rglob("*")):
         inside = path.relative_to(root).as_posix()
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
             problems.append(Problem(inside, "", "", "a link that leads out of the bundle"))
-            continue
-        if not path.is_file():
-            continue
-        if path.name in first:
-            other = first[path.name].relative_to(root).as_posix()
-            problems.append(Problem(inside, "", "", f"same basename as {other}"))
-        first.setdefault(path.name, path)
+        elif path.is_file() and first.setdefault(path.name, inside) != inside:
+            problems.append(Problem(inside, "", "", f"same basename as {first[path.name]}"))
     return set(first)
 
 
@@ -82,8 +80,21 @@ def _read(path: Path, parse: Callable[[], Result], problems: list[Problem], row:
     except BundleError as error:
         problems.append(Problem(path.name, "", "", str(error).removeprefix(f"{path}: ")))
     except ValidationError as error:
-        problems += _from_pydantic(path.name, error, row)
+        for fault in error.errors():
+            location: list[Any] = list(fault["loc"])
+            where = f"row {location.pop(0)}" if not row and location and isinstance(location[0], int) else row
+            message = fault["msg"].removeprefix("Value error, ")
+            problems.append(Problem(path.name, where, ".".join(map(str, location)), message))
     return None
+
+
+def _read_lines(path: Path, model: type[Line], problems: list[Problem]) -> dict[int, Line] | None:
+    """Return the valid lines of a JSONL file by their numbers; None if the file cannot be read."""
+    lines = _read(path, lambda: list(numbered_lines(path)), problems)
+    if lines is None:
+        return None
+    parsed = {n: _read(path, partial(model.model_validate_json, text), problems, f"line {n}") for n, text in lines}
+    return {number: line for number, line in parsed.items() if line is not None}
 
 
 def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[Row] | None:
@@ -91,30 +102,15 @@ def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[R
     rows = _read(path, lambda: _ROWS.validate_json(read_text(path)), problems)
     seen: dict[int, int] = {}
     for index, row in enumerate(rows or ()):
-        if row.id in seen:
+        if seen.setdefault(row.id, index) != index:
             message = f"{row.id} is also the id of row {seen[row.id]}"
             problems.append(Problem(TRAIN, f"row {index}", "id", message))
-        seen.setdefault(row.id, index)
         for position, context in enumerate(row.contexts):
             if context.filename not in names:
                 where = f"contexts.{position}.filename"
                 message = f"no file {context.filename!r} under {CORPUS}/"
                 problems.append(Problem(TRAIN, f"row {index} (id {row.id})", where, message))
     return rows
-
-
-def _check_gold(root: Path, problems: list[Problem]) -> dict[int, Gold] | None:
-    """Return the lines of gold.jsonl by their line numbers; None if one of them has problems."""
-    path = root / GOLD
-    lines = _read(path, lambda: list(numbered_lines(path)), problems)
-    if lines is None:
-        return None
-    gold = {
-        number: _read(path, partial(Gold.model_validate_json, line), problems, f"line {number}")
-        for number, line in lines
-    }
-    sound = {number: line for number, line in gold.items() if line is not None}
-    return sound if len(sound) == len(gold) else None
 
 
 def read_drafts(root: Path, names: Collection[str], taken: Collection[int]) -> list[DraftedRow]:
@@ -129,25 +125,17 @@ def read_drafts(root: Path, names: Collection[str], taken: Collection[int]) -> l
 def _check_drafts(
     root: Path, names: Collection[str], taken: Collection[int], problems: list[Problem]
 ) -> list[DraftedRow]:
-    path = root / DRAFTS
-    lines = _read(path, lambda: list(numbered_lines(path)), problems) if os.path.lexists(path) else None
-    drafts: list[DraftedRow] = []
+    drafts = _read_lines(root / DRAFTS, DraftedRow, problems) if os.path.lexists(root / DRAFTS) else None
     seen = set(taken)
-    for number, line in lines or ():
-        draft = _read(path, partial(DraftedRow.model_validate_json, line), problems, f"line {number}")
-        if draft is None:
-            continue
-        if draft.id in seen:
-            problems.append(Problem(DRAFTS, f"line {number}", "id", f"{draft.id} is also the id of another question"))
-        files = {context.filename for context in draft.contexts} | {gold.filename for gold in draft.gold}
-        for name in sorted(name for name in files if name is not None and name not in names):
-            problems.append(Problem(DRAFTS, f"line {number}", "filename", f"no file {name!r} under {CORPUS}/"))
+    for number, draft in (drafts or {}).items():
+        faults = [("id", f"{draft.id} is also the id of another question")] if draft.id in seen else []
+        files = {context.filename for context in draft.contexts} | {gold.filename or "" for gold in draft.gold}
+        faults += [("filename", f"no file {name!r} under {CORPUS}/") for name in sorted(files - {"", *names})]
         for fault in _check_agreement([draft], dict(enumerate(draft.gold))):
-            message = f"{fault.field}: {fault.message}".replace(TRAIN, "the row")
-            problems.append(Problem(DRAFTS, f"line {number}", "gold", message))
+            faults.append(("gold", f"{fault.field}: {fault.message}".replace(TRAIN, "the row")))
+        problems += [Problem(DRAFTS, f"line {number}", field, message) for field, message in faults]
         seen.add(draft.id)
-        drafts.append(draft)
-    return drafts
+    return list((drafts or {}).values())
 
 
 def _check_agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[Problem]:
@@ -218,16 +206,6 @@ def _check_counts(
             recorded = info.counts.located.get(how, 0)
             if recorded != located[how]:
                 yield Problem(INFO, "counts", f"located.{how}", f"{recorded}, but gold.jsonl has {located[how]}")
-
-
-def _from_pydantic(file: str, error: ValidationError, row: str = "") -> Iterator[Problem]:
-    for item in error.errors():
-        location: list[Any] = list(item["loc"])
-        where = row
-        if not row and location and isinstance(location[0], int):
-            where = f"row {location.pop(0)}"
-        message = item["msg"].removeprefix("Value error, ")
-        yield Problem(file, where, ".".join(map(str, location)), message)
 
 
 def sha256_of(path: Path) -> str:

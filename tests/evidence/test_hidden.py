@@ -8,18 +8,7 @@ import pypdfium2.raw as pdfium_c
 import pytest
 
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.hidden import (
-    CLIPPED,
-    COVERED,
-    INVISIBLE,
-    OUTSIDE,
-    SAME_COLOUR,
-    TINY,
-    TRANSPARENT,
-    UNDER_PICTURE,
-    blank_hidden,
-    find_hidden_spans,
-)
+from exhibit.evidence.hidden import COVERED, CUT_OFF, NO_INK, TINY, blank_hidden, find_hidden_spans
 from tests.evidence.files import drawn_pdf
 
 SEEN = "BT 0 g /F 11 Tf 60 700 Td (The rent is due monthly.) Tj ET"
@@ -39,22 +28,22 @@ def hidden(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (f"{SEEN} BT 1 1 1 rg /F 11 Tf {LINE}", SAME_COLOUR),
-        (f"{SEEN} BT 0.97 g /F 11 Tf {LINE}", SAME_COLOUR),
-        (f"0.2 0.3 0.4 rg 50 640 200 30 re f {SEEN} BT 0.2 0.3 0.4 rg /F 11 Tf {LINE}", SAME_COLOUR),
+        (f"{SEEN} BT 1 1 1 rg /F 11 Tf {LINE}", NO_INK),
+        (f"{SEEN} BT 0.97 g /F 11 Tf {LINE}", NO_INK),
+        (f"0.2 0.3 0.4 rg 50 640 200 30 re f {SEEN} BT 0.2 0.3 0.4 rg /F 11 Tf {LINE}", NO_INK),
         (f"{SEEN} BT 0 g /F 0.5 Tf {LINE}", TINY),
         (f"{SEEN} BT 0 g /F 100 Tf 0.005 0 0 0.005 60 650 Tm ({WORDS}) Tj ET", TINY),
         (f"{SEEN} BT 0 g /F 1 Tf 0 0.5 -0.5 0 60 500 Tm ({WORDS}) Tj ET", TINY),
-        (f"{SEEN} BT 0 g /F 11 Tf 60 -400 Td ({WORDS}) Tj ET", OUTSIDE),
-        (f"{SEEN} BT 0 g /F 11 Tf 3000 650 Td ({WORDS}) Tj ET", OUTSIDE),
-        (f"{SEEN} BT 3 Tr /F 11 Tf {LINE}", INVISIBLE),
-        (f"{SEEN} q /Faint gs BT 0 g /F 11 Tf {LINE} Q", TRANSPARENT),
+        (f"{SEEN} BT 0 g /F 11 Tf 60 -400 Td ({WORDS}) Tj ET", CUT_OFF),
+        (f"{SEEN} BT 0 g /F 11 Tf 3000 650 Td ({WORDS}) Tj ET", CUT_OFF),
+        (f"{SEEN} BT 3 Tr /F 11 Tf {LINE}", NO_INK),
+        (f"{SEEN} q /Faint gs BT 0 g /F 11 Tf {LINE} Q", NO_INK),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 250 30 re f", COVERED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 1 g 50 640 250 30 re f", COVERED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 58 648 200 11 re f", COVERED),  # a tight redaction bar
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 m 300 640 l 50 690 l h f", COVERED),
-        (f"{SEEN} q 0 0 50 50 re W n BT 0 g /F 11 Tf {LINE} Q", CLIPPED),
-        (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", UNDER_PICTURE),
+        (f"{SEEN} q 0 0 50 50 re W n BT 0 g /F 11 Tf {LINE} Q", CUT_OFF),
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", COVERED),
     ],
 )
 def test_find_hidden_spans_finds_invisible_words_with_the_reason(tmp_path, content, why):
@@ -128,9 +117,9 @@ def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
     (tmp_path / "squad.json").write_text(json.dumps(record), encoding="utf-8")
     bundle = convert("squad", "--source", tmp_path / "squad.json", "--documents", folder, "--engine", "serial")
     gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [line["labels"].get("hidden") for line in gold] == [None, SAME_COLOUR]
+    assert [line["labels"].get("hidden") for line in gold] == [None, NO_INK]
     noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
-    assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: question 1: {SAME_COLOUR}"]
+    assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: question 1: {NO_INK}"]
 
 
 def test_blank_hidden_leaves_a_scan_with_invisible_text_layer_unchanged(tmp_path):
@@ -151,7 +140,7 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
     assert len(seen.text) == len(document.text)
     assert seen.text.split() == "The rent is due monthly.".split()
     assert seen.text.index("The rent") == document.text.index("The rent")
-    assert seen.notes == (f"page 1 has 6 hidden words, {SAME_COLOUR}; left out",)
+    assert seen.notes == (f"page 1 has 6 hidden words, {NO_INK}; left out",)
 
 
 def test_find_hidden_spans_examines_letters_only_on_pages_with_suspect_text(tmp_path, monkeypatch):
@@ -170,7 +159,7 @@ def test_find_hidden_spans_examines_letters_only_on_pages_with_suspect_text(tmp_
         ("/Form Do", None),
         ("q 0.02 0 0 0.02 60 300 cm /Form Do Q", TINY),
         ("q 50 0 0 50 -2900 -32000 cm /Form Do Q", None),
-        ("q 1 0 0 1 2000 0 cm /Form Do Q", OUTSIDE),
+        ("q 1 0 0 1 2000 0 cm /Form Do Q", CUT_OFF),
     ],
 )
 def test_find_hidden_spans_examines_words_of_a_form_as_drawn_on_the_page(tmp_path, drawn, why):

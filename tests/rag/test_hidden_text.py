@@ -34,7 +34,7 @@ def test_index_leaves_hidden_words_out_of_chunks_and_notes_them_in_report(indexe
     [found] = pipeline.search(["Which word does the lease answer with: zyxgate?"])
     assert found.ranked and all("zyxgate" not in hit.text for hit in found.ranked)
     assert "zyxgate" not in (pipeline.text("lease.pdf") or "")
-    assert report.notes == ("lease.pdf: page 1 has 9 hidden words, in the colour of what is behind them; left out",)
+    assert report.notes == ("lease.pdf: page 1 has 9 hidden words, drawn without visible ink; left out",)
     start = found.ranked[0].text.index("rent")
     hit = found.ranked[0]
     assert (pipeline.text("lease.pdf") or "")[hit.chunk.span.start + start :].startswith("rent")

@@ -40,7 +40,7 @@ def test_read_questions_accepts_a_byte_order_mark(tmp_path):
     [
         ({"tests": []}, "must be a JSON array of objects"),
         ("[1, 2", "not JSON"),
-        ([3], "row 0: Input should be a valid dictionary"),
+        ([3], "row 0: Input should be a dictionary"),
         ([{"question": "a?"}], "row 0: answer: Field required"),
         ([{"question": " ", "answer": "A"}], "row 0: question"),
         ([{"id": 1.5, "question": "a?", "answer": "A"}], "row 0: id"),

@@ -103,7 +103,7 @@ def test_read_patch_and_read_review_report_an_invalid_file(tmp_path, monkeypatch
     path.write_text("[", encoding="utf-8")
     with pytest.raises(SourceError, match=r"is not a valid patch: all of it: Invalid JSON"):
         read_patch(path)
-    with pytest.raises(SourceError, match=r"none\.json: cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"none\.json: missing"):
         read_patch(tmp_path / "none.json")
     monkeypatch.setattr(review_module, "_LARGEST", 20)
     path.write_bytes(b" " * 21)

@@ -419,7 +419,7 @@ def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsy
         assert message in capsys.readouterr().err
     two.write_text("{")
     assert main(["read", str(two), "--run", str(folder)]) == 1 and "is not a valid review" in capsys.readouterr().err
-    assert main(["read", str(tmp_path / "none.json")]) == 1 and "cannot be read" in capsys.readouterr().err
+    assert main(["read", str(tmp_path / "none.json")]) == 1 and "missing" in capsys.readouterr().err
     assert main(["read", str(one)]) == 1 and "--run" in capsys.readouterr().err
 
 
