@@ -70,11 +70,6 @@ def _call_reader(path: Path, *names: str) -> Any:
         return next((getattr(reader, name)(path) for name in names if hasattr(reader, name)), None)
 
 
-def has_attachments(path: Location) -> bool:
-    """Return whether a file's format can have attachments, as mails can."""
-    return hasattr(_import_readers().get(ending_of(path)), "attachments")
-
-
 def is_readable(path: Location) -> bool:
     """Return whether there is a reader for the file's suffix or, without a suffix, for its content."""
     return ending_of(path) in _import_readers()
@@ -147,7 +142,7 @@ def read_within(path: Location, limits: Limits | None = None) -> Document:
 
 
 def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
-    """Return the rectangles of each span, line by line, as `pdf.boxes` does, computed in a worker."""
+    """Return the rectangles of each span, line by line, as `pdf.find_boxes` does, computed in a worker."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetch_file(document.path) as here:
@@ -202,7 +197,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
     """Yield files; each mail is followed by its attachments, which are written to a temporary folder."""
     for file in files:
         yield file
-        if not has_attachments(file.path):
+        if not hasattr(_import_readers().get(ending_of(file.path)), "attachments"):
             continue
         try:
             inside = run_in_worker(read_attachments, file.path)
@@ -217,20 +212,17 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
             while plain.casefold() in taken:
                 plain = f"{number} {plain}"
             taken.add(plain.casefold())
-            inner = NamedFile(room / _join_names(file.path, plain), f"{file.name}/{plain}", (plain, name))
-            if depth >= _MAX_DEPTH or number > _MAX_ATTACHMENTS:
+            ending = Path(plain).suffix
+            # leave room for `.pdf` at its end
+            joined = fit_name(f"{file.path.name} - {plain.removesuffix(ending)}", f"{ending}.pdf").removesuffix(".pdf")
+            inner = NamedFile(room / joined, f"{file.name}/{plain}", (plain, name))
+            if depth < _MAX_DEPTH and number <= _MAX_ATTACHMENTS:
+                inner.path.write_bytes(data)
+                yield from with_attachments([inner], depth + 1)
+            else:
                 why = f"in a mail that {depth} others enclose" if depth >= _MAX_DEPTH else "too many attachments"
                 (room / f"{number}{UNREAD}").touch()
                 yield inner._replace(path=room / f"{number}{UNREAD}", name=f"{inner.name}: {why}; not read")
-                continue
-            inner.path.write_bytes(data)
-            yield from with_attachments([inner], depth + 1)
-
-
-def _join_names(mail: Path, plain: str) -> str:
-    """Return the file name of an attachment: `MAIL - ATTACHMENT`, with room for `.pdf` at its end."""
-    ending = Path(plain).suffix
-    return fit_name(f"{mail.name} - {plain.removesuffix(ending)}", f"{ending}.pdf").removesuffix(".pdf")
 
 
 def make_safe_name(name: str) -> str:

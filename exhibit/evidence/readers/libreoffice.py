@@ -18,9 +18,9 @@ KIND = "office file that needs LibreOffice"
 STARTS_A_PROGRAM = True  # libreOffice needs much memory even for a small file: only the item's own limits apply to it
 
 _TARGETS = {
-    **dict.fromkeys((".doc", ".dot", ".wpd", ".wps", ".odt", ".ott", ".rtf"), "docx"),
+    **dict.fromkeys((".doc", ".wpd", ".odt", ".rtf"), "docx"),
     **dict.fromkeys((".xls", ".ods"), "xlsx"),
-    **dict.fromkeys((".ppt", ".pptx", ".pptm", ".ppsx", ".odp"), "html"),
+    **dict.fromkeys((".ppt", ".pptx", ".odp"), "html"),
 }
 _READERS = {"docx": word.page, "xlsx": excel.page}
 SUFFIXES = tuple(_TARGETS)
@@ -73,18 +73,15 @@ def convert_file(path: Path, ending: str, folder: Path, program: str) -> Path:
     source = folder / f"document{path.suffix.lower()}"
     shutil.copyfile(path, source)
     flags = ["--headless", "--norestore", f"-env:UserInstallation={profile.as_uri()}", "--convert-to", ending]
+    command = [program, *flags, "--outdir", str(folder / "out"), str(source)]
     try:
-        done = run_program(
-            [program, *flags, "--outdir", str(folder / "out"), str(source)],
-            seconds=_SECONDS,
-            environment={**os.environ, "HOME": str(folder)},
-        )
+        done = run_program(command, seconds=_SECONDS, environment={**os.environ, "HOME": str(folder)})
     except subprocess.TimeoutExpired as error:
         raise DocumentError(f"{path}: LibreOffice did not finish within {_SECONDS} s; is the file damaged?") from error
     except OSError as error:
         raise DocumentError(f"{path}: {program} does not start: {error.strerror}; install LibreOffice again") from error
     target = folder / "out" / f"document.{ending}"
     if not target.is_file():
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-        raise DocumentError(f"{path}: LibreOffice cannot convert this file{f' ({said[-1][:120]})' if said else ''}")
+        lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        raise DocumentError(f"{path}: LibreOffice cannot convert this file{f' ({lines[-1][:120]})' if lines else ''}")
     return target

@@ -12,9 +12,11 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
@@ -29,6 +31,7 @@ KIND = "PDF"
 MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes much memory
 
 _MOST_PIXELS = 50_000_000  # of one image: the largest standard paper, A0, has 18 million at the report's scale
+_FINE = 100  # PDFium converts coordinates to whole device units: hundredths of a point
 _MOST_PAGES = 50_000  # a file may claim millions, and each takes time; the longest law books have some thousands
 
 
@@ -138,18 +141,11 @@ def to_user_space(path: Location, number: int, points: Sequence[tuple[float, flo
     with open_pdf(path) as pdf:
         page = _open_page(pdf, path, number)
         width, height = page.get_size()
-        fine = 100  # PDFium takes whole device units: use hundredths of a point
-        size = round(width * fine), round(height * fine)
-        # compute the matrix from three points two page sizes apart, so that rounding does not matter
-        corners = [(0, 0), (size[0], 0), (0, size[1])]
-        origin, right, down = (_from_device(page, size, corner) for corner in corners)
-        return [
-            (
-                origin[0] + (right[0] - origin[0]) * x / width + (down[0] - origin[0]) * y / height,
-                origin[1] + (right[1] - origin[1]) * x / width + (down[1] - origin[1]) * y / height,
-            )
-            for x, y in points
-        ]
+        size = round(width * _FINE), round(height * _FINE)
+        # compute the matrix from three corners of the page, so that rounding does not matter
+        origin, right, down = (_from_device(page, size, at) for at in ((0, 0), (size[0], 0), (0, size[1])))
+        frame = np.array([np.subtract(right, origin) / width, np.subtract(down, origin) / height])
+        return [(float(x), float(y)) for x, y in np.array(points) @ frame + np.array(origin)]
 
 
 def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> tuple[float, float]:
@@ -186,10 +182,7 @@ def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
 
 def _read_raw_text(textpage: Any) -> str:
     """Return the text of a page as PDFium reports it, before it is cleaned."""
-    if not textpage.count_chars():
-        return ""
-    text: str = textpage.get_text_range(errors="replace")
-    return text
+    return str(textpage.get_text_range(errors="replace")) if textpage.count_chars() else ""
 
 
 def clean_text(text: str) -> str:
@@ -253,18 +246,12 @@ class _Counted(NamedTuple):
 def read_counted_text(textpage: Any) -> _Counted:
     """Return a page's cleaned text, and the index of each of its characters in PDFium's own text."""
     raw = _read_raw_text(textpage)
-    # each CR LF became one LF, and PDFium counts UTF-16 units: count both in one pass
-    units = [0]
-    position = 0
-    unit = 0
-    while position < len(raw):
-        step = 2 if raw.startswith("\r\n", position) else 1
-        unit += step + (ord(raw[position]) > 0xFFFF)
-        position += step
-        units.append(unit)
-    return _Counted(clean_text(raw), units)
+    # each CR LF became one LF, and PDFium counts UTF-16 units
+    widths = [len(match[0].encode("utf-16-le")) // 2 for match in _CHARACTER.finditer(raw)]
+    return _Counted(clean_text(raw), list(accumulate(widths, initial=0)))
 
 
+_CHARACTER = re.compile(r"\r\n|.", re.DOTALL)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
 _BOLD = 600  # the font weight from which a font is semibold; regular is 400
 
@@ -273,9 +260,7 @@ def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> 
     """Return PDFium's character indices for a range of a page's cleaned text; empty if PDFium has none."""
     if end > len(counted.text):
         return range(0)  # words from OCR, which have no characters in the PDF
-    # white space at the end of a span would add an empty rectangle
-    while end > start and counted.text[end - 1].isspace():
-        end -= 1
+    end = start + len(counted.text[start:end].rstrip())  # white space at the end would add an empty rectangle
     if end <= start:
         return range(0)
     first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[start])
@@ -286,9 +271,8 @@ def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
     """Convert a point from PDF coordinates to distances from the left and the top of the displayed page."""
     width, height = page.get_size()
-    fine = 100  # PDFium returns whole device units: ask for hundredths of a point
     column, row = ctypes.c_int(), ctypes.c_int()
     pdfium_c.FPDF_PageToDevice(
-        page, 0, 0, round(width * fine), round(height * fine), 0, x, y, ctypes.byref(column), ctypes.byref(row)
+        page, 0, 0, round(width * _FINE), round(height * _FINE), 0, x, y, ctypes.byref(column), ctypes.byref(row)
     )
-    return column.value / fine, row.value / fine
+    return column.value / _FINE, row.value / _FINE

@@ -53,7 +53,7 @@ def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]
     return [posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/") for target in named]
 
 
-def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
+def _find_part(archive: zipfile.ZipFile, main: str, kind: str) -> str:
     """Return the path of an XML file inside a Word document, by its kind: `word/styles.xml` for `styles`."""
     return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
@@ -62,12 +62,12 @@ def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes
     """Return changed parts of a Word file, by name, and the number of tracked changes in them."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
-    numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
+    numbering, styles = (_find_part(archive, main, kind) for kind in ("numbering", "styles"))
     lists = read_numbering(parse_part(archive, numbering), parse_part(archive, styles))
     # remove the lists: otherwise mammoth would number the paragraphs a second time, in its own way
     parts = {numbering: _NO_LISTS}
     changes = 0
-    for name in (main, *(_part_of(archive, main, kind) for kind in _NOTES)):
+    for name in (main, *(_find_part(archive, main, kind) for kind in _NOTES)):
         root = parse_part(archive, name)
         if root is not None:
             changes += accept_changes(root)
@@ -122,7 +122,7 @@ def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
 
 
 def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
-    root = parse_part(archive, _part_of(archive, main, "comments"))
+    root = parse_part(archive, _find_part(archive, main, "comments"))
     if root is None:
         return []
     accept_changes(root)
@@ -144,35 +144,30 @@ _MARKS = ("rPrChange", "pPrChange", "sectPrChange", "tblPrChange", "trPrChange",
 
 def accept_changes(root: Any) -> int:
     """Accept every tracked change in a part of a Word file; return how many there were."""
-    count = 0
     _join_paragraphs(root)
-    for row in list(root.iter(f"{W}tr")):
-        if row.find(f"{W}trPr/{W}del") is not None:
-            row.getparent().remove(row)
-            count += 1
-    for name in (*_GONE, *_MARKS):
-        for element in list(root.iter(f"{W}{name}")):
-            parent = element.getparent()
-            if parent is not None:
-                count += name in _GONE
-                parent.remove(element)
-    for name in _KEPT:
-        for element in list(root.iter(f"{W}{name}")):
-            for child in list(element):
-                element.addprevious(child)  # one by one: looking up each position would take quadratic time
-            element.getparent().remove(element)
-            count += 1
+    rows = [row for row in root.iter(f"{W}tr") if row.find(f"{W}trPr/{W}del") is not None]
+    for row in rows:
+        row.getparent().remove(row)
+    count = len(rows)
+    for element in list(root.iter(*(f"{W}{name}" for name in (*_GONE, *_MARKS)))):
+        parent = element.getparent()
+        if parent is not None:
+            count += element.tag.removeprefix(W) in _GONE
+            parent.remove(element)
+    for element in list(root.iter(*(f"{W}{name}" for name in _KEPT))):
+        for child in list(element):
+            element.addprevious(child)  # one by one: looking up each position would take quadratic time
+        element.getparent().remove(element)
+        count += 1
     return count
 
 
 def _join_paragraphs(root: Any) -> None:
     """Merge each paragraph with the next paragraph if a tracked change deleted the paragraph mark between them."""
     for struck in list(root.iter(f"{W}p")):
-        if struck.find(f"{W}pPr/{W}rPr/{W}del") is None:
-            continue
         following = struck.getnext()
-        if following is None or following.tag != f"{W}p":
-            continue
-        start = 1 if following.find(f"{W}pPr") is not None else 0
-        following[start:start] = [child for child in struck if child.tag != f"{W}pPr"]
-        struck.getparent().remove(struck)
+        deleted = struck.find(f"{W}pPr/{W}rPr/{W}del") is not None
+        if deleted and following is not None and following.tag == f"{W}p":
+            start = 1 if following.find(f"{W}pPr") is not None else 0
+            following[start:start] = [child for child in struck if child.tag != f"{W}pPr"]
+            struck.getparent().remove(struck)
