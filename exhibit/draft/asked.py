@@ -6,8 +6,7 @@ answer. Each result has a confidence.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -103,10 +102,7 @@ class Asker:
     embedder: Embedder
     reader: SpanReader
     reranker: Reranker
-
-    @cached_property
-    def _questions(self) -> dict[str, Vectors]:
-        return {}
+    _questions: dict[tuple[str, ...], Vectors] = field(default_factory=dict)
 
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
         """Return a draft for each question of a playbook: the question about this document, with proposed gold."""
@@ -200,10 +196,9 @@ class Asker:
         return round(self.reader.confidence([reading.score for reading in self.reader.read(question, passages)]), 3)
 
     def _embed(self, wordings: tuple[str, ...]) -> Vectors:
-        key = "\n".join(wordings)
-        if key not in self._questions:
-            self._questions[key] = self.embedder.embed(list(wordings), role="query")
-        return self._questions[key]
+        if wordings not in self._questions:
+            self._questions[wordings] = self.embedder.embed(list(wordings), role="query")
+        return self._questions[wordings]
 
 
 def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Span:

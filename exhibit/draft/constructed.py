@@ -14,7 +14,6 @@ from exhibit.law.names import tidy
 from exhibit.law.profile import Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
-from exhibit.law.values import MONTH
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
 MOST = 3  # questions of one kind about one document, so that no document dominates a metric
@@ -22,10 +21,6 @@ MOST = 3  # questions of one kind about one document, so that no document domina
 _DEFINED = re.compile(
     r"[“\"]([A-Z][\w&’'/ -]{1,48}?)[”\"](?:\s*\([^()\n]{1,60}\))?\s+(?:shall\s+)?(?:means?|refers? to)\b"
 )
-_AMOUNT = re.compile(
-    r"(?:US)?[$€£]\s?\d[\d,]*(?:\.\d+)?(?: (?:million|billion))?|(?<![\d,.])\d[\d,.]*+ (?:dollars|euros|pounds)\b"
-)
-_DAY = re.compile(rf"\b{MONTH} \d{{1,2}}, \d{{4}}\b|\b\d{{1,2}} {MONTH} \d{{4}}\b")
 _CITED = re.compile(r"\b(?:Section|Clause|Article|Paragraph|section|clause|paragraph) (\d{1,3}(?:\.\d{1,3}){0,3})\b")
 _NUMBERED = re.compile(
     r"^\W*(?:(?:section|clause|article|paragraph)\s+)?(\d{1,3}(?:\.\d{1,3}){0,3})\.?(?=\s|$)", re.IGNORECASE
@@ -34,8 +29,6 @@ _LABEL = re.compile(
     r"^\W*(?:(?:section|clause|article|part)\s+)?(?:[\divxlc]{1,6}(?:\.\d+)*[.):]*|\(?[a-z]\)|[a-z]\.)\s+",
     re.IGNORECASE,
 )
-_LISTED = 3  # amounts or dates in one sentence, at least, that make it a row of a table, which no question is about
-
 _NO_TERMS = frozenset({"recitals", "signature", "document", "title", "agreement"})
 """Headings about which no question is made."""
 
@@ -61,8 +54,6 @@ WORDINGS = {
         "What are the terms on {name}?",
         "What does the {{title}} provide in the part headed “{name}”?",
     ),
-    "amount": ("What is the sum of {name} for?", "Where does {name} come in, and for what?"),
-    "date": ("What is said to happen on or by {name}?", "What does the date {name} stand for?"),
     "parties": ("Who are the parties?", "Between whom was it made?"),
     "reference": (
         "What does section {name} say, to which another section refers?",
@@ -78,8 +69,6 @@ def construct_questions(document: Document, root: Section, profile: Profile) -> 
     return [
         *_choose_few(_draft_definitions(document.filename, text, spans)),
         *_choose_few(_draft_headings(document.filename, text, root)),
-        *_choose_few(_draft_mentions("amount", _AMOUNT, document.filename, text, spans)),
-        *_choose_few(_draft_mentions("date", _DAY, document.filename, text, spans)),
         *_choose_few(_draft_references(document.filename, text, root)),
         *_draft_parties(document.filename, text, spans, profile),
         *_choose_few(_draft_absent_terms(document.filename, text)),
@@ -124,42 +113,20 @@ def _draft_headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
             yield _draft(filename, "heading", name, (span,))
 
 
-def _draft_mentions(
-    kind: str, pattern: re.Pattern[str], filename: str, text: str, spans: list[Span]
-) -> Iterator[Draft]:
-    """Yield a question for each amount or date that occurs only once, so that one sentence can answer it."""
-    matches = list(pattern.finditer(text))
-    times = Counter(match[0].casefold() for match in matches)
-    for match in matches:
-        span = _find_sentence(spans, match.start())
-        alone = span and len(pattern.findall(text, span.start, span.end)) < _LISTED
-        if span and alone and times[match[0].casefold()] == 1 and _has_good_length(span) and match.end() <= span.end:
-            yield _draft(filename, kind, " ".join(match[0].split()), (span,))
-
-
 def _draft_references(filename: str, text: str, root: Section) -> Iterator[Draft]:
     """Yield a question for each section that another section refers to by its number."""
-    sections: dict[str, list[Section]] = {}
-    for section in root.walk():
-        label = _NUMBERED.match(section.heading)
-        if label:
-            sections.setdefault(label[1], []).append(section)
-    cited = dict.fromkeys(match[1] for match in _CITED.finditer(text))
-    for number in cited:
-        targets = sections.get(number, [])
-        if len(targets) == 1:
-            span = targets[0].span.trim(text)
-            if _has_good_length(span):
-                yield _draft(filename, "reference", number, (span,))
+    numbered = [(label[1], section) for section in root.walk() if (label := _NUMBERED.match(section.heading))]
+    counts = Counter(number for number, _ in numbered)
+    sections = dict(numbered)
+    for number in dict.fromkeys(match[1] for match in _CITED.finditer(text)):
+        if counts[number] == 1 and _has_good_length(span := sections[number].span.trim(text)):
+            yield _draft(filename, "reference", number, (span,))
 
 
 def _draft_parties(filename: str, text: str, spans: list[Span], profile: Profile) -> list[Draft]:
-    if len(profile.parties) < 2:
-        return []
     places = [span for name in profile.parties if (span := _find_sentence(spans, text.find(name)))]
-    unique = tuple(dict.fromkeys(places))
-    whole = len(places) == len(profile.parties) and all(_has_good_length(span) for span in unique)
-    return [_draft(filename, "parties", "parties", unique)] if whole else []
+    whole = len(places) == len(profile.parties) >= 2 and all(map(_has_good_length, places))
+    return [_draft(filename, "parties", "parties", tuple(dict.fromkeys(places)))] if whole else []
 
 
 def _find_sentence(spans: list[Span], at: int) -> Span | None:

@@ -29,9 +29,7 @@ class Draft:
     asks: str
     """The question without the document's name; `{title}` in it stands for that name."""
     kind: str
-    """The source of the question: `playbook`, `definition`, `heading`, `date`, `amount`, `parties`, `reference`,
-    `llm` …
-    """
+    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference` or `llm`."""
     status: Status
     name: str = ""
     """The topic of the question: the name of the playbook's question, the term, the heading."""

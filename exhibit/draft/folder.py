@@ -7,7 +7,7 @@ import json
 import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -68,8 +68,7 @@ INFO = DatasetInfo(
     tags=("legal", "drafted"),
     questions=(
         "Drafted by program: from playbooks, with passages that models of ours found, and from what stands in the "
-        "documents (definitions, headings, dates, amounts, parties, references), where the passage is known by "
-        "construction."
+        "documents (definitions, headings, parties, references), where the passage is known by construction."
     ),
     limits=format_points(
         "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
@@ -83,7 +82,7 @@ IMPOSSIBLE = 1 / 3
 """The greatest share of impossible questions. CUAD, whose experts looked for every clause, has more; but a system that
 refuses everything must not score well.
 """
-VERSION = 9  # raised when the same folder would give other drafts: cached drafts of other versions are not used
+VERSION = 10  # raised when the same folder would give other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -122,7 +121,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     drafted = list(drafter.all(documents))
     titles = _make_titles(drafted)
     rows = [row for one in drafted for row in _make_rows(one, titles[one.filename])]
-    rows += _make_comparisons(drafted, titles)
     rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
@@ -287,11 +285,6 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     return choose_unique_titles(candidates)
 
 
-def _make_quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
-    places = zip(draft.spans, one.words[draft.key], strict=True)
-    return tuple(Quote(one.filename, words, marked=((span.start, span.end),)) for span, words in places)
-
-
 def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
     for draft in one.drafts:
         labels: dict[str, Label] = {
@@ -304,42 +297,12 @@ def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
         yield RawRow(
             id=int(draft.key[:12], 16),
             question=word_question(draft, title),
-            answer=_join_words(one, draft),
-            quotes=_make_quotes(one, draft),
+            answer=" ".join(" ".join(one.words[draft.key]).split()),
+            quotes=tuple(
+                Quote(one.filename, words, marked=((span.start, span.end),))
+                for span, words in zip(draft.spans, one.words[draft.key], strict=True)
+            ),
             filename=one.filename,
             is_impossible=draft.status == "absent",
             labels=labels,
         )
-
-
-def _make_comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
-    """Yield questions that compare two documents: "Compare the X with the Y: what is the notice period?"."""
-    last: dict[str, Drafted] = {}
-    for one in drafted:
-        before = last.get(one.playbook) if one.playbook else None
-        last[one.playbook] = one
-        if before is None:
-            continue
-        sure = {draft.name: draft for draft in before.drafts if draft.kind == "playbook" and draft.status == "sure"}
-        pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
-        # one question for each pair of documents: deterministic, but varied between pairs
-        for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
-            names = [titles[document.filename] for document in (before, one)]
-            answers = [_join_words(before, first), _join_words(one, second)]
-            yield RawRow(
-                id=int(digest(first.key, second.key)[:12], 16),
-                question=f"Compare the {names[0]} with the {names[1]}: {first.asks[0].lower()}{first.asks[1:]}",
-                answer=f"{names[0]}: {answers[0]} {names[1]}: {answers[1]}",
-                quotes=(*_make_quotes(before, first), *_make_quotes(one, second)),
-                filename=before.filename,
-                labels={
-                    "drafted": "comparison",
-                    "draft": "sure",
-                    "asks_for": first.name,
-                    "confidence": round(first.confidence * second.confidence, 3),
-                },
-            )
-
-
-def _join_words(one: Drafted, draft: Draft) -> str:
-    return " ".join(" ".join(one.words[draft.key]).split())

@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import Draft, Label, digest
 from exhibit.draft.playbook import SURE
 from exhibit.evidence import Document, locate
-from exhibit.law.language import list_content_words
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared
@@ -26,7 +25,6 @@ TYPES = {
 _WINDOW = 2400  # characters of a document in one prompt: a page and a half
 _WINDOWS = 3  # parts of one document that the model sees
 _ALIKE = 0.92  # the cosine of two questions from which on they count as one
-_CLOSED = 0.6  # the share of an answer's words in a reply without the document from which it is not needed
 
 _SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
 _PROMPT = """Here is a part of a legal document.{topic}
@@ -39,31 +37,19 @@ Write one question of each of these types:
 {types}
 Each question must be answerable from this text alone, in ordinary words, without saying "this document" or "the text".
 For each give "quotes": the exact words of the text that answer it, copied letter by letter.
-Reply with JSON only: {{"questions": [{{"type": "...", "question": "...", "quotes": ["..."], "answer": "..."}}]}}"""
-_BARE = "Answer in one sentence from what you know in general. Question: {question}"
-_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {
-            "questions": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "type": {"type": "string", "enum": list(TYPES)},
-                        "question": {"type": "string"},
-                        "quotes": {"type": "array", "items": {"type": "string"}},
-                        "answer": {"type": "string"},
-                    },
-                    "required": ["type", "question", "quotes", "answer"],
-                    "additionalProperties": False,
-                },
-            }
-        },
-        "required": ["questions"],
-        "additionalProperties": False,
-    }
-)
+Reply with JSON only: {{"questions": [{{"type": "...", "question": "...", "quotes": ["..."]}}]}}"""
+_QUESTION = {
+    "type": {"type": "string", "enum": list(TYPES)},
+    "question": {"type": "string"},
+    "quotes": {"type": "array", "items": {"type": "string"}},
+}
+
+
+def _close(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+_SCHEMA = json.dumps(_close({"questions": {"type": "array", "items": _close(_QUESTION)}}))
 
 
 @dataclass
@@ -73,10 +59,7 @@ class Generator:
     llm: LLM
     asker: Asker
     topic: str = ""
-
-    def __post_init__(self) -> None:
-        self.dropped: Counter[str] = Counter()
-        self._answers: dict[str, str] = {}
+    dropped: Counter[str] = field(default_factory=Counter)
 
     def draft(self, prepared: Prepared) -> list[Draft]:
         """Return the questions that the model drafts for a document."""
@@ -96,7 +79,7 @@ class Generator:
                 continue
             for item in self._read_items(reply.text):
                 drafts += self._check(item, document, prepared, chunks)
-        return self._mark_answered(self._drop_repeats(drafts))
+        return self._drop_repeats(drafts)
 
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
         """Return the windows of a document's text to show to the model."""
@@ -145,7 +128,6 @@ class Generator:
         found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
         sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
         status = "sure" if sure >= SURE else "unsure"
-        self._answers[name] = str(item.get("answer") or "")
         return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 
     def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
@@ -160,14 +142,3 @@ class Generator:
             else:
                 kept.append(at)
         return [drafts[at] for at in kept]
-
-    def _mark_answered(self, drafts: Sequence[Draft]) -> list[Draft]:
-        """Return the drafts, each with a label that says whether the model can answer it without the document."""
-        asked = [draft for draft in drafts if draft.spans]
-        prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]
-        replies = self.llm.complete(prompts, max_tokens=80, temperature=0.0) if prompts else []
-        for draft, reply in zip(asked, replies, strict=True):
-            words = set(list_content_words(self._answers.get(draft.name, "")))
-            known = len(words & set(list_content_words(reply.text))) / len(words) if words else 0.0
-            draft.labels["closed_book"] = known >= _CLOSED
-        return list(drafts)

@@ -74,27 +74,25 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
     """Return how similar a quote is to the words at a location: the best result of several comparisons."""
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
-    words = "".join(document.text[start:end] for start, end in place)
-    likeness = compute_similarity(pieces, fold(words, loose=True))
+
+    def compare(ranges: Sequence[tuple[int, int]]) -> float:
+        return compute_similarity(pieces, fold("".join(document.text[a:b] for a, b in ranges), loose=True))
+
+    likeness = compare(place)
     if likeness >= MIN_SIMILARITY:
         return likeness
     pages = set(document.pages_of(Span(place[0][0], place[-1][1])))
     heads = [line for line in document.furniture if pages.issuperset(document.pages_of(line))]
-    ranges = sorted([*((first, last) for first, last in place), *heads])
-    with_heads = "".join(document.text[first:last] for first, last in ranges)
-    return max(
-        likeness,
-        compute_similarity(pieces, fold(with_heads, loose=True)),
-        place_pieces(quote, replace(document, text=words, pages=())).share,
-    )
+    words = "".join(document.text[start:end] for start, end in place)
+    pieced = place_pieces(quote, replace(document, text=words, pages=())).share
+    return max(likeness, compare(sorted([*map(tuple, place), *heads])), pieced)
 
 
 def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
     """Yield a fault for each location that does not begin with the heading that the labels state, if they state one."""
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     for place in [line.spans, *line.alternatives]:
-        words = fold(document.text[place[0][0] : place[0][1]], loose=True)
-        if not words.startswith(heading):
+        if not fold(document.text[slice(*place[0])], loose=True).startswith(heading):
             yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
 
 

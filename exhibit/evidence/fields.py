@@ -1,7 +1,6 @@
 """The names that the fields of test sets may have, read from fields.toml."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -35,31 +34,30 @@ def is_named(name: str, field: str) -> bool:
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name that ranks best among the known names of a field; None if no name is known."""
+    """Return the name that ranks best among the known names of a field; None if no name is known.
+
+    Of a dotted path, the longest known end counts: the last part of `metadata.page_number`.
+    """
     ranks = _rank_names(field)
-    chosen: tuple[int, int, int] | None = None
-    best = None
+    ranked = []
     for at, name in enumerate(names):
         path = name.split(".")
-        for depth in range(len(path)):
-            rank = ranks.get(name_key(".".join(path[depth:])))
-            if rank is not None:
-                if chosen is None or (rank, depth, at) < chosen:
-                    chosen, best = (rank, depth, at), name
-                break
-    return best
+        ends = ((name_key(".".join(path[depth:])), depth) for depth in range(len(path)))
+        ranked += [(ranks[key], depth, at, name) for key, depth in ends if key in ranks][:1]
+    return min(ranked)[3] if ranked else None
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields, with the fields of nested objects under dotted paths."""
-    return dict(_flatten(value, inside, depth, ""))
+    """Return an object's fields, with the fields of nested objects under dotted paths.
 
-
-def _flatten(value: Mapping[str, Any], inside: str | None, depth: int, before: str) -> Iterator[tuple[str, Any]]:
+    With `inside`, only objects whose name is known for that field are opened.
+    """
+    fields: dict[str, Any] = {}
     for name, held in value.items():
-        path = f"{before}{name}"
-        opened = inside is None or is_named(re.split(r"[.]", str(name))[-1], inside)
+        opened = inside is None or is_named(str(name).rpartition(".")[2], inside)
         if isinstance(held, Mapping) and held and depth and opened:
-            yield from _flatten(held, inside, depth - 1, f"{path}.")
+            nested = flatten_object(held, inside=inside, depth=depth - 1)
+            fields |= {f"{name}.{path}": part for path, part in nested.items()}
         else:
-            yield path, held
+            fields[str(name)] = held
+    return fields

@@ -8,8 +8,10 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 MAX_LEVELS = 9
 MAX_NUMBER = 9999  # of a clause: with a larger one, a file of a few bytes could print without end
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_ROMAN = {
+    "m": 1000, "cm": 900, "d": 500, "cd": 400, "c": 100, "xc": 90, "l": 50, "xl": 40, "x": 10, "ix": 9, "v": 5, "iv": 4,
+    "i": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,7 @@ def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
     if numbering is None:
         return rules
     abstract = {
-        item.get(f"{W}abstractNumId", ""): {
-            _read_depth(level): _read_level(level) for level in item.iterfind(f"{W}lvl")
-        }
+        item.get(f"{W}abstractNumId", ""): {_read_depth(one): _read_level(one) for one in item.iterfind(f"{W}lvl")}
         for item in numbering.iterfind(f"{W}abstractNum")
     }
     for item in numbering.iterfind(f"{W}num"):
@@ -140,7 +140,7 @@ def format_numeral(number: int, form: str) -> str:
         letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1) if number else ""
     elif form in ("lowerRoman", "upperRoman"):
         letters = ""
-        for value, mark in _ROMAN:
+        for mark, value in _ROMAN.items():
             letters += mark * (number // value)
             number %= value
     else:

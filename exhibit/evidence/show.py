@@ -93,19 +93,16 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
     """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document."""
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
-    if not lines:
-        raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
-    located = [line for line in lines if line.spans]
-    if not located:
-        raise BundleError(
-            f"{root}: row {row} has no located gold: the question is impossible, or its quote was not found"
+    if not any(line.spans for line in lines):
+        why = (
+            "the question is impossible, or its quote was not found" if lines else "there is no such row in gold.jsonl"
         )
-    for name in dict.fromkeys(str(line.filename) for line in located):
-        spans = [Span(*span) for line in located if line.filename == name for span in line.spans]
+        raise BundleError(f"{root}: row {row} has no located gold: {why}")
+    for name in dict.fromkeys(str(line.filename) for line in lines if line.spans):
+        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
         with fetch_file(bundle.files[name]):  # download it once for all steps
             pages = draw_spans(read_within(bundle.files[name]), spans, scale=scale)
-        for page, picture in pages.items():
-            yield DrawnPage(name, page, picture)
+        yield from (DrawnPage(name, page, picture) for page, picture in pages.items())
 
 
 @guarded()

@@ -80,18 +80,6 @@ def test_construct_questions_skips_a_term_defined_twice():
     assert made(inside) == {("definition", "Base Rent"): [inside[18:]]}, "from the term on"
 
 
-@pytest.mark.parametrize(("kind", "one", "others"), [
-    ("amount", "$5", ("$6", "$7")),
-    ("date", "1 May 2021", ("2 May 2021", "May 3, 2021")),
-])  # fmt: skip
-def test_construct_questions_asks_for_amounts_and_dates_in_sentences_with_at_most_2_values(kind, one, others):
-    single, pair = f"It is {one} {LONG}", f"It is {one} or {others[0]} {LONG}"
-    assert made(single) == {(kind, one): [single]}
-    assert made(pair) == {(kind, one): [pair], (kind, others[0]): [pair]}
-    assert made(f"It is {one} or {others[0]} or {others[1]} {LONG}") == {}
-    assert made(f"{single} {single}") == {}, "which of both is meant nobody can say"
-
-
 @pytest.mark.parametrize(
     ("heading", "name"),
     [

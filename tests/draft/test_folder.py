@@ -1,4 +1,4 @@
-"""Drafting on a folder: rows of a bundle, comparisons, titles, the cache, and counts of discarded drafts."""
+"""Drafting on a folder: rows of a bundle, titles, the cache, and counts of discarded drafts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import SourceError, ToolkitError
-from tests.draft.test_draft import CONTRACT
 
 USUAL = {
     "playbook": "", "llm": "none", "topic": "", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
@@ -68,28 +67,7 @@ def test_folder_row_has_id_question_answer_quotes_and_labels_of_its_draft(contra
     assert second.is_impossible and second.answer == "" and second.quotes == ()
 
 
-def test_folder_compares_documents_of_the_same_playbook_once_when_both_are_sure(contracts, monkeypatch):
-    source, *_ = contracts
-    (source / "Cedar.txt").write_text(CONTRACT.format(party="Cedar", law="Chile"), encoding="utf-8")
-    sure = a_draft(), a_draft("fuel", asks="Who pays the Fuel?"), a_draft("ring", "unsure")
-    Written(monkeypatch, sure, (a_draft(sure=0.5012), a_draft("ring")), (a_draft("fuel"), a_draft("rent", kind="llm")))
-    rows = [row for row in read(source)[0].rows if row.labels["drafted"] == "comparison"]
-    first, second = rows
-    assert first.filename == "Alder.txt.pdf" and [q.filename for q in first.quotes] == [
-        "Alder.txt.pdf",
-        "Birch.txt.pdf",
-    ]
-    names = "Supply Agreement between Alder Ltd and Dune plc.", "Supply Agreement between Birch Ltd and Dune plc."
-    assert first.question.casefold() == f"Compare the {names[0]} with the {names[1]}: who pays the Rent?".casefold()
-    assert first.question.endswith(": who pays the Rent?")
-    assert first.answer.casefold() == f"{names[0]}: supply agreement {names[1]}: supply agreement".casefold()
-    assert first.labels == {"drafted": "comparison", "draft": "sure", "asks_for": "rent", "confidence": 0.451}
-    keys = [digest(f"{name}.txt.pdf", "playbook", "rent") for name in ("Alder", "Birch")]
-    assert first.id == int(digest(*keys)[:12], 16)
-    assert second.filename == "Birch.txt.pdf", "with the one before, and for the one of the two that both know"
-
-
-def test_folder_notes_documents_without_playbook_and_does_not_compare_them(contracts, monkeypatch, tmp_path):
+def test_folder_notes_documents_without_playbook(contracts, monkeypatch, tmp_path):
     source = tmp_path / "recipes"
     source.mkdir()
     for name in ("a", "b"):

@@ -36,14 +36,12 @@ class Model:
 
     name = "scripted-llm"
 
-    def __init__(self, *replies: str, bare: str = "I do not know.") -> None:
-        self.replies, self.bare, self.asked = list(replies), bare, []
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.asked = list(replies), []
 
     def complete(self, prompts, *, max_tokens, temperature):
         self.asked += prompts
-        return [
-            Completion(self.bare if prompt.user.startswith("Answer") else self.replies.pop(0)) for prompt in prompts
-        ]
+        return [Completion(self.replies.pop(0)) for _ in prompts]
 
 
 @pytest.fixture
@@ -79,12 +77,6 @@ def test_generator_drops_and_counts_questions_by_reason(prepared):
 def test_generator_counts_a_reply_that_is_not_the_requested_json(reply, prepared):
     drafts, dropped = generate(Model(reply), prepared)
     assert drafts == [] and dropped == {"a reply that is not the JSON that was asked for": 1}
-
-
-@pytest.mark.parametrize(("bare", "known"), [("It is the law of Norway.", True), ("I do not know.", False)])
-def test_generator_labels_a_question_answerable_without_the_document(bare, known, prepared):
-    drafts, _ = generate(Model(json.dumps({"questions": [KEPT]}), bare=bare), prepared)
-    assert drafts[0].labels["closed_book"] is known
 
 
 def test_generator_adds_the_topic_to_the_prompt(prepared):

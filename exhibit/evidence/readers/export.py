@@ -28,19 +28,14 @@ def read(path: Path) -> Document:
 
 
 def _find_texts(data: Any) -> Iterator[str]:
+    if isinstance(data, dict):
+        # an export of chunks has all chunks here, and only the first in its own text field
+        pieces = list(_find_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
+        own = [data[name] for name in _TEXT_FIELDS if isinstance(data.get(name), str)][:1]
+        if pieces or own:
+            yield from pieces or own
+            return
+        data = list(data.values())
     if isinstance(data, list):
         for item in data:
             yield from _find_texts(item)
-    elif isinstance(data, dict):
-        # an export of chunks has all chunks here, and only the first in its own text field
-        pieces = list(_find_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
-        if pieces:
-            yield from pieces
-            return
-        for name in _TEXT_FIELDS:
-            if isinstance(data.get(name), str):
-                yield data[name]
-                return
-        for value in data.values():
-            if isinstance(value, list | dict):
-                yield from _find_texts(value)

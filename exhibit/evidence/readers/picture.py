@@ -2,6 +2,8 @@
 
 import base64
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image, ImageSequence
@@ -19,10 +21,19 @@ _MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more frames
 _MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 
 
+@contextmanager
+def _open_image(path: Path) -> Iterator[Image.Image]:
+    """Open an image; raise if it is damaged, or has too many pixels or pages."""
+    with convert_parser_errors(path, KIND), Image.open(path) as image:
+        if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
+            limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
+            raise DocumentError(f"{path}: the image is too large; the limits are {limits}")
+        yield image
+
+
 def read(path: Path) -> Document:
     """Return an image file as a document that has one page for each frame of the image, and no text."""
-    with convert_parser_errors(path, KIND), Image.open(path) as image:
-        check_size(path, image)
+    with _open_image(path) as image:
         image.load()
         count = getattr(image, "n_frames", 1)
     return Document(path.name, "\n" * (count - 1), tuple(Page(n + 1, Span(n, n), 595, 842) for n in range(count)), path)
@@ -31,18 +42,10 @@ def read(path: Path) -> Document:
 def page(path: Path) -> Printable:
     """Return the images of an image file as HTML to print, each on a page of its own."""
     pictures = []
-    with convert_parser_errors(path, KIND), Image.open(path) as image:
-        check_size(path, image)
+    with _open_image(path) as image:
         for frame in ImageSequence.Iterator(image):
             data = io.BytesIO()
             frame.convert("RGB").save(data, "PNG", compress_level=1)
             words = base64.b64encode(data.getvalue()).decode("ascii")
             pictures.append(f'<img class="scan" src="data:image/png;base64,{words}">')
     return Printable("".join(pictures))
-
-
-def check_size(path: Path, image: Image.Image) -> None:
-    """Raise if an image has too many pixels or pages."""
-    if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
-        limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
-        raise DocumentError(f"{path}: the image is too large; the limits are {limits}")
