@@ -39,18 +39,12 @@ def make_parser() -> argparse.ArgumentParser:
         help="the kind of variation; several are applied one after another, as in figures, or figures+scanned",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
-    parser.add_argument(
-        "--control", type=Path, metavar="FOLDER", help="the folder of the control (default: FOLDER-control)"
-    )
-    parser.add_argument("--no-control", action="store_true", help="write no control")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)"
-    )
-    parser.add_argument(
-        "--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth"
-    )
-    parser.add_argument("--strict", action="store_true", help="stop at the first fault instead of counting it")
-    parser.add_argument("--force", action="store_true", help="replace existing bundles")
+    add = parser.add_argument
+    add("--no-control", action="store_true", help="write no control; else it is in the folder FOLDER-control")
+    add("--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)")
+    add("--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth")
+    add("--strict", action="store_true", help="stop at the first fault instead of counting it")
+    add("--force", action="store_true", help="replace existing bundles")
     add_json(parser)
     add_engine_arguments(parser.add_argument_group("how it runs"))
     add_ocr_arguments(parser)
@@ -64,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     check_engine(options.engine)
     started = time.monotonic()
     out = Path(options.out)
-    control = None if options.no_control else options.control or out.with_name(f"{out.name}-control")
+    control = None if options.no_control else out.with_name(f"{out.name}-control")
     kinds = [name for given in options.kind for name in given.split("+")]
     with apply_limits(read_limits(options)):
         variant, twin = make_variant(options.bundle, kinds, out, control, options)

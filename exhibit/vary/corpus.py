@@ -134,32 +134,30 @@ def _read_rows(bundle: BundleFolder, renamed: Mapping[str, str], tally: Tally) -
             question.id,
             question.question,
             question.answer,
-            tuple(_make_quote(line, renamed) for line in located),
+            tuple(
+                Quote(
+                    renamed[str(line.filename)],
+                    None,
+                    tuple(line.spans),
+                    alternatives=tuple(map(tuple, line.alternatives)),
+                )
+                for line in located
+            ),
             next((renamed.get(line.filename) for line in gold if line.filename), None),
             question.is_impossible,
             {**(gold[0].labels if gold else {}), CONTROL_ROW: question.id},
         )
 
 
-def _make_quote(line: Gold, renamed: Mapping[str, str]) -> Quote:
-    return Quote(
-        renamed[str(line.filename)], None, tuple(line.spans), alternatives=tuple(map(tuple, line.alternatives))
-    )
-
-
 def _with_page_breaks(document: Document) -> str:
     """Return a document's text with a page break in place of the line feed between two pages."""
-    letters = list(document.text)
-    for page in document.pages[1:]:
-        letters[page.span.start - 1] = PAGE_BREAK
-    return "".join(letters)
+    return PAGE_BREAK.join(document.text[slice(*page.span)] for page in document.pages) or document.text
 
 
 def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
     """Return the edits that remove running heads, feet and page numbers, which would be in mid-page."""
     gold = list_gold(rows, document.filename)
-    lines = [line for line in document.furniture if not any(line.start < s.end and s.start < line.end for s in gold)]
-    return [Edit(*line, "") for line in lines]
+    return [Edit(*line, "") for line in document.furniture if not any(line.overlaps(span) for span in gold)]
 
 
 # ---------------------------------------------------------------- edits
@@ -173,13 +171,9 @@ class EditedText:
         for edit, following in pairwise(self.edits):
             if following.start < edit.end:
                 raise ValueError(f"two edits of one text overlap: {edit} and {following}; please report this bug")
-        pieces, at = [], 0
-        for start, end, new in self.edits:
-            pieces += [text[at:start], new]
-            at = end
-        self.text = "".join([*pieces, text[at:]])
-        self._starts = [edit.start for edit in self.edits]
-        self._ends = [edit.end for edit in self.edits]
+        self._starts, self._ends = ([edit[side] for edit in self.edits] for side in (0, 1))
+        kept = zip([0, *self._ends], [*self._starts, len(text)], [*(edit.new for edit in self.edits), ""], strict=True)
+        self.text = "".join(text[start:end] + new for start, end, new in kept)
         self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]
 
     def span(self, span: Span) -> Span | None:
@@ -197,10 +191,6 @@ class EditedText:
     def move(self, place: Spans) -> Spans:
         """Return the spans in the new text for spans of the old text, without those that were deleted."""
         return tuple(moved for span in place if (moved := self.span(Span(*span))))
-
-    def fold_words(self, place: Spans) -> str:
-        """Return the words at some spans of the new text, folded for comparison."""
-        return fold(" ".join(self.text[start:end] for start, end in place), loose=True)
 
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
@@ -224,8 +214,10 @@ def _move_quotes(quotes: Sequence[Quote], changed: Mapping[str, EditedText]) -> 
 def _move_quote(quote: Quote, edited: EditedText | None) -> Quote | None:
     if edited is None:
         return quote
+
+    def fold_words(place: Spans) -> str:
+        return fold(" ".join(edited.text[start:end] for start, end in place), loose=True)
+
     main, *others = map(edited.move, (quote.spans, *quote.alternatives))
-    if not main:
-        return None
-    words = edited.fold_words(main)
-    return replace(quote, spans=main, alternatives=tuple(p for p in others if edited.fold_words(p) == words))
+    alternatives = tuple(place for place in others if fold_words(place) == fold_words(main))
+    return replace(quote, spans=main, alternatives=alternatives) if main else None

@@ -6,7 +6,6 @@ Both are printed in the same way, so that the edits are the only difference betw
 import hashlib
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -71,6 +70,8 @@ def make_variant(
 
 @dataclass(frozen=True)
 class _About:
+    """What a variant and its control have in common."""
+
     bundle: BundleFolder
     kinds: str
     modules: Sequence[KindModule]
@@ -79,9 +80,9 @@ class _About:
     @cached_property
     def checksums(self) -> dict[str, str]:
         """The SHA-256 of the files of the original bundle, by path."""
-        names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
-        own = {name: sha256_of(self.bundle.root / name) for name in names}
-        return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
+        paths = {name: self.bundle.root / name for name in (TRAIN, GOLD, INFO)}
+        paths |= {f"{CORPUS}/{name}": path for name, path in sorted(self.bundle.files.items())}
+        return {name: sha256_of(path) for name, path in paths.items() if path.is_file()}
 
     @cached_property
     def pair(self) -> str:
@@ -95,32 +96,22 @@ class _About:
 
 
 def _write(
-    corpus: TextCorpus,
-    about: _About,
-    kind: str,
-    tally: Tally,
-    out: Path,
-    options: Namespace,
-    shared: SharedDocuments,
+    corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path, options: Namespace, shared: SharedDocuments
 ) -> BundleInfo:
-    given = Namespace(
-        kind=about.kinds, seed=about.seed, others=options.others.name if options.others else None,
-        engine=options.engine, jobs=options.jobs, item_timeout=options.item_timeout, item_memory=options.item_memory,
-        ocr=options.ocr or corpus.scan_seed is not None, ocr_language=options.ocr_language,
-        ocr_engine=options.ocr_engine,
-    )  # fmt: skip
-    with ExitStack() as stack:
-        folder = stack.enter_context(make_scratch_folder())
-        documents = list(corpus.documents.values())
+    others = options.others.name if options.others else None
+    scanned = corpus.scan_seed is not None
+    names = ("engine", "jobs", "item_timeout", "item_memory", "ocr_language", "ocr_engine")
+    how = {name: getattr(options, name) for name in names}
+    given = Namespace(kind=about.kinds, seed=about.seed, others=others, ocr=options.ocr or scanned, **how)
+    documents = list(corpus.documents.values())
+    with make_scratch_folder() as folder:
         if corpus.scan_seed is not None:
-            documents = [
-                write_scan(document, folder, seed=corpus.scan_seed)
-                for document in track(documents, total=len(documents), label="scans")
-            ]
+            tracked = track(documents, total=len(documents), label="scans")
+            documents = [write_scan(document, folder, seed=corpus.scan_seed) for document in tracked]
         info, rows = _make_info(about, kind), _finish_rows(corpus, about, kind)
         benchmark = Benchmark(documents, rows, about.checksums, info=info, by_construction=True)
-        place = stack.enter_context(replace_folder(out, force=options.force))
-        return build(info, benchmark, tally, given, place, shared)
+        with replace_folder(out, force=options.force) as place:
+            return build(info, benchmark, tally, given, place, shared)
 
 
 def _finish_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:

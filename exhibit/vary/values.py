@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from exhibit.converters.core.benchmark import RawDocument, RawRow
 from exhibit.law.language import list_content_words
 from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, write_value
-from exhibit.vary.corpus import Edit, list_gold
+from exhibit.vary.corpus import Edit, EditedText, list_gold
 
 Key = tuple[str, str]
 UNSURE_WORDING = "no rule tells how the sentence reads with another value"
@@ -71,15 +71,9 @@ class ValueChanger:
         self._text = document.text or ""
         sign = 1 if later else self._make_random("sign").choice((1, -1))  # an amendment moves a day to a later one
         self._months = self._make_random("months").choice(_SHIFTS) * sign
+        self._values = _values_of(self._text)
+        self._taken = {value.same for value in self._values}
         self._new: dict[Key, Decimal | str] = {}
-
-    @property
-    def _values(self) -> tuple[Value, ...]:
-        return _values_of(self._text)
-
-    @cached_property
-    def _taken(self) -> set[Key]:
-        return {value.same for value in self._values}
 
     def _make_random(self, *words: object) -> random.Random:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
@@ -87,7 +81,12 @@ class ValueChanger:
     def changes(self) -> ValueChanges:
         """Return the changes of the document's values."""
         result = ValueChanges()
-        wanted = self._choose_wanted(result)
+        wanted: dict[int, set[Key]] = {}
+        for row in self._rows:
+            try:
+                wanted[row.id] = self._find_targets(row)
+            except UnsureError as reason:
+                result.left_out[row.id] = str(reason)
         edits: dict[Key, list[Edit]] = {}
         refused: dict[Key, str] = {}
         for key in sorted({key for keys in wanted.values() for key in keys}):
@@ -108,29 +107,20 @@ class ValueChanger:
         result.edits = sorted({edit for key in used for edit in edits.get(key) or self._edit_dates(key)})
         return result
 
-    def _choose_wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
-        """Return the values to change for each question, by its id; a value is given as kind and normal form."""
-        wanted: dict[int, set[Key]] = {}
-        for row in self._rows:
-            try:
-                wanted[row.id] = self._find_targets(row)
-            except UnsureError as reason:
-                result.left_out[row.id] = str(reason)
-        return wanted
-
     # ------------------------------------------------------------ the values that answer
 
     def _find_targets(self, row: RawRow) -> set[Key]:
-        stated = {value.same for value in find_values(row.answer)}
+        """Return the values to change for a question, each as its kind and normal form."""
+        stated = find_values(row.answer)
         if not stated:
             raise UnsureError(NO_VALUE)
-        held = {(value.same, value.unit) for value in self._find_held(row)}
         # "1 year" may not be the "twelve (12) months" of the gold
-        if not {(value.same, value.unit) for value in find_values(row.answer)} <= held:
+        if not {(v.same, v.unit) for v in stated} <= {(v.same, v.unit) for v in self._find_held(row)}:
             raise UnsureError(DERIVED)
-        if stated & {value.same for value in find_values(row.question)}:
+        keys = {value.same for value in stated}
+        if keys & {value.same for value in find_values(row.question)}:
             raise UnsureError(IN_QUESTION)
-        return stated
+        return keys
 
     def _find_held(self, row: RawRow) -> Iterator[Value]:
         """Yield the values (such as amounts, dates and places) that are inside a gold passage of a question."""
@@ -143,7 +133,7 @@ class ValueChanger:
 
     def _edits_of(self, key: Key, rows: Sequence[RawRow]) -> list[Edit]:
         if key[0] == "date":
-            return [*self._edit_dates(key)]
+            return self._edit_dates(key)
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
             # a country has an adjective, a province has federal laws beside its own: only states are exchanged
@@ -162,10 +152,8 @@ class ValueChanger:
         self._new[key] = new
         return [Edit(*value.span, _write(value, new)) for value in chosen]
 
-    def _edit_dates(self, key: Key) -> Iterator[Edit]:
-        for value in self._values:
-            if value.same == key:
-                yield Edit(*value.span, write_value(value, self._move_day(value)))
+    def _edit_dates(self, key: Key) -> list[Edit]:
+        return [Edit(*v.span, write_value(v, self._move_day(v))) for v in self._values if v.same == key]
 
     def _move_day(self, value: Value) -> Decimal:
         day = date.fromisoformat(value.key)
@@ -208,7 +196,9 @@ class ValueChanger:
         first = values[0]
         options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
-            options = [one for one in options if isinstance(one, Decimal) and _needs_an(one) == _needs_an(first.number)]
+            options = [
+                one for one in options if isinstance(one, Decimal) and takes_an(int(one)) == takes_an(int(first.number))
+            ]
         options = [one for one in options if replace_key(first, one) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)
@@ -219,23 +209,20 @@ class ValueChanger:
     # ------------------------------------------------------------ the answer
 
     def _make_row_change(
-        self, row: RawRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
+        self, row: RawRow, keys: set[Key], planned: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
     ) -> RowChange:
         for key in sorted(keys & refused.keys()):
             raise UnsureError(refused[key])
-        stays = {edit[:2] for key in keys for edit in edits[key]}
-        if any(value.same in keys and tuple(value.span) not in stays for value in self._find_held(row)):
+        edited = {edit[:2] for key in keys for edit in planned[key]}
+        if any(value.same in keys and tuple(value.span) not in edited for value in self._find_held(row)):
             raise UnsureError(STAYS)
-        answer = row.answer
-        old: list[str] = []
-        new: list[str] = []
-        for value in reversed(find_values(row.answer)):
-            written = _write(value, self._move_day(value) if value.kind == "date" else self._new[value.same])
-            answer = answer[: value.span.start] + written + answer[value.span.end :]
-            old.insert(0, value.text)
-            new.insert(0, written)
-        kind = find_values(row.answer)[0].kind
-        return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
+        values = find_values(row.answer)
+        edits = [
+            Edit(*value.span, _write(value, self._move_day(value) if value.kind == "date" else self._new[value.same]))
+            for value in values
+        ]
+        old, new = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
+        return RowChange(values[0].kind, old, new, EditedText(row.answer, edits).text)
 
 
 def _write(value: Value, new: Decimal | str) -> str:
@@ -245,10 +232,6 @@ def _write(value: Value, new: Decimal | str) -> str:
 @lru_cache(maxsize=4)  # a contract with amendments is changed several times
 def _values_of(text: str) -> tuple[Value, ...]:
     return tuple(find_values(text))
-
-
-def _needs_an(number: Decimal) -> bool:
-    return takes_an(int(number))
 
 
 # ---------------------------------------------------------------- new values
@@ -293,14 +276,15 @@ def list_options(value: Value) -> Sequence[Decimal | str]:
 
 def _list_percentages(value: Value) -> list[Decimal]:
     number = value.number
-    if number <= 0 or number >= 100 or (number != int(number) and "." not in value.text):
+    whole = number == int(number)
+    if number <= 0 or number >= 100 or (not whole and "." not in value.text):
         raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
-    if number != int(number):
-        places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
-        options = [(number * factor).quantize(places) for factor in _FACTORS]
-        return [one for one in options if 0 < one < 100 and one != number]
-    steps = range(2, 13) if number <= 10 else range(15, 100, 5)
-    return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
+    if whole:
+        steps = range(2, 13) if number <= 10 else range(15, 100, 5)
+        return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
+    places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
+    options = [(number * factor).quantize(places) for factor in _FACTORS]
+    return [one for one in options if 0 < one < 100 and one != number]
 
 
 def _list_amounts(value: Value) -> list[Decimal]:
@@ -309,10 +293,9 @@ def _list_amounts(value: Value) -> list[Decimal]:
     def count_digits(number: Decimal) -> int:
         return len(f"{number.normalize():f}".rstrip("0").replace(".", "").rstrip("0"))
 
-    exponent = value.number.as_tuple().exponent
-    fractions = isinstance(exponent, int) and exponent < 0
-    options = [value.number * factor for factor in _FACTORS]
+    fractions = int(value.number.as_tuple().exponent) < 0
     most = count_digits(value.number) + 1
+    options = (value.number * factor for factor in _FACTORS)
     return [one for one in options if one and count_digits(one) <= most and (fractions or one == int(one))]
 
 

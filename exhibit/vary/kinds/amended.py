@@ -92,7 +92,10 @@ class _Family:
         self.rows: list[RawRow] = []
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
         eligible = self._choose_eligible(rows)
-        versions = {row.id: [_make_version(row, None)] for row, _ in eligible}
+        versions = {
+            row.id: [ClauseVersion(row.answer, "; ".join(v.text for v in find_values(row.answer)), row.quotes[0], None)]
+            for row, _ in eligible
+        }
         day = self._find_signing_day()
         for number in range(1, count + 1):
             day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
@@ -125,12 +128,8 @@ class _Family:
 
     def _stands_elsewhere(self, row: RawRow, clause: Clause, changes: ValueChanges) -> bool:
         """Return whether the document also states the clause's value in text outside the clause."""
-        stated = keys_of(row.answer)
-        return any(
-            stated & keys_of(self._text[edit.start : edit.end])
-            for edit in changes.edits
-            if not clause.holds(Span(edit.start, edit.end))
-        )
+        outside = [edit for edit in changes.edits if not clause.holds(Span(edit.start, edit.end))]
+        return any(keys_of(row.answer) & keys_of(self._text[edit.start : edit.end]) for edit in outside)
 
     def _change_values(self, rows: Sequence[RawRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
@@ -152,7 +151,10 @@ class _Family:
         changes: list[ClauseChange] = []
         # a value that the clause had before would be no change, so the whole clause stays as it is
         stay = {
-            clause.number for row, clause in eligible if self._is_repeated(result.rows.get(row.id), versions[row.id])
+            clause.number
+            for row, clause in eligible
+            if (change := result.rows.get(row.id))
+            and any(keys_of(change.answer) & keys_of(version.answer) for version in versions[row.id])
         }
         chosen: dict[str, bool] = {}
         for row, clause in eligible:
@@ -162,16 +164,11 @@ class _Family:
             if not wanted or change is None or clause.number in stay:
                 continue
             own = tuple(edit for edit in result.edits if clause.holds(Span(edit.start, edit.end)))
-            moved = [
-                edit._replace(start=edit.start - clause.span.start, end=edit.end - clause.span.start) for edit in own
-            ]
+            start = clause.span.start
+            moved = [edit._replace(start=edit.start - start, end=edit.end - start) for edit in own]
             text = EditedText(self._text[slice(*clause.span)], moved).text
             changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
         return changes
-
-    def _is_repeated(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
-        keys = keys_of(change.answer) if change else frozenset()
-        return any(keys & keys_of(version.answer) for version in versions)
 
     def _amend(
         self, number: int, day: date, changes: Sequence[ClauseChange], versions: dict[int, list[ClauseVersion]]
@@ -215,13 +212,10 @@ class _Family:
         """Return the gold in the text of an amendment that changes a clause, and the text before the gold."""
         name = change.clause.name
         old = " ".join(self._text[slice(*change.clause.span)].split())
-        if len(change.edits) == 1:
-            edit = change.edits[0]
-            was = " ".join(self._text[edit.start : edit.end].split())
-            if old.count(was) == 1 and self._chance.random() < 0.5:
-                place = f'The reference to "{was}" in {name} of the Agreement'
-                gold = f'{place} is hereby deleted and replaced with "{edit.new}".'
-                return gold, ""
+        was = " ".join(" ".join(self._text[edit.start : edit.end] for edit in change.edits).split())
+        if len(change.edits) == 1 and old.count(was) == 1 and self._chance.random() < 0.5:
+            place = f'The reference to "{was}" in {name} of the Agreement'
+            return f'{place} is hereby deleted and replaced with "{change.edits[0].new}".', ""
         form = self._chance.choice(_FORMS).format(name=name)
         return change.text.replace("“", "'").replace("”", "'"), f'{form} "'
 
@@ -229,11 +223,6 @@ class _Family:
 def write_date(day: date) -> str:
     """Return a date as American contracts write it: `March 1, 2015`."""
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
-
-
-def _make_version(row: RawRow, start: date | None) -> ClauseVersion:
-    value = "; ".join(value.text for value in find_values(row.answer))
-    return ClauseVersion(row.answer, value, row.quotes[0], start)
 
 
 def _make_questions(row: RawRow, paragraph: str, versions: Sequence[ClauseVersion]) -> list[RawRow]:

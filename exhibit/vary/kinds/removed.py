@@ -47,28 +47,21 @@ def _choose(document: RawDocument, rows: list[RawRow], seed: int, tally: Tally) 
     """Choose the clauses to remove from a document; return the questions that lose their answer, and the clauses."""
     clauses = find_clauses(document)
     most = max(1, len(clauses) // _SHARE)
-    gone: list[Clause] = []
-    held: dict[int, list[Clause]] = {}
-    for row in rows:
-        own = clauses_of(row, clauses)
-        if own is None:
-            tally.leave_out(NO_CLAUSE, f"row {row.id}")
-        else:
-            held[row.id] = own
-    order = sorted(held)
+    held = {row.id: clauses_of(row, clauses) for row in rows}
+    order = sorted(id for id, own in held.items() if own is not None)
     random.Random(f"{seed}\0{document.filename}").shuffle(order)
+    gone: list[Clause] = []
     for id in order:
-        more = [clause for clause in held[id] if clause not in gone]
+        more = [clause for clause in held[id] or () if clause not in gone]
         if len(gone) + len(more) <= most:
             gone += more
     chosen = []
     for row in rows:
-        if row.id not in held:
-            continue
-        if all(clause in gone for clause in held[row.id]):
+        own = held[row.id]
+        if own is not None and all(clause in gone for clause in own):
             chosen.append(row)
         else:
-            tally.leave_out(KEPT, f"row {row.id}")
+            tally.leave_out(NO_CLAUSE if own is None else KEPT, f"row {row.id}")
     return chosen, gone
 
 
