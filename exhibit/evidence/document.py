@@ -37,19 +37,9 @@ def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
     """Return the ranges of all running heads, feet and page numbers, in order; [] for a document of one page."""
     if len(pages) < 2:
         return []
-    tops, bottoms = [], []
-    for start, end in pages:
-        lines = list(_find_lines(text, start, end))
-        tops.append(lines[:_EDGE])
-        bottoms.append(lines[::-1][:_EDGE])
-    repeated = {line for edges in (tops, bottoms) for line in _find_running(text, edges)}
-    return sorted(repeated)
-
-
-def _find_lines(text: str, start: int, end: int) -> Iterator[Range]:
-    for match in _LINE.finditer(text, start, end):
-        if match.group().strip():
-            yield match.span()
+    lines = [[m.span() for m in _LINE.finditer(text, *page) if m.group().strip()] for page in pages]
+    tops, bottoms = [page[:_EDGE] for page in lines], [page[::-1][:_EDGE] for page in lines]
+    return sorted({line for edges in (tops, bottoms) for line in _find_running(text, edges)})
 
 
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
@@ -97,10 +87,8 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
     """Return the parts of spans that no span of `taken` covers, in order."""
     left = list(wholes)
     for start, end in taken:
-        sides = (
-            side for one in left for side in (Span(one.start, min(one.end, start)), Span(max(one.start, end), one.end))
-        )
-        left = [side for side in sides if side.start < side.end]
+        sides = [(one.start, min(one.end, start), max(one.start, end), one.end) for one in left]
+        left = [Span(a, b) for before in sides for a, b in (before[:2], before[2:]) if a < b]
     return left
 
 
@@ -172,7 +160,7 @@ class Document:
     def cut_furniture(self, span: Span) -> tuple[Span, ...]:
         """Return the parts of a span between running heads, feet and page numbers, without outer white space."""
         parts = subtract_spans([span], (line for line in self.furniture if line.overlaps(span)))
-        return tuple(part for part in (part.trim(self.text) for part in parts) if part.start < part.end)
+        return tuple(words for part in parts if (words := part.trim(self.text)).start < words.end)
 
     @cached_property
     def folded(self) -> Fold:

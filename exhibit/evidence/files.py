@@ -52,24 +52,21 @@ def decode_bytes(data: bytes) -> Decoded | None:
     if not is_wide and len(_CONTROLS.findall(data)) > _MAX_CONTROLS * len(data):
         return None
     encoding = "utf-16" if is_wide else "utf-8"
-    try:
+    with suppress(UnicodeDecodeError):
         return Decoded(data.decode(encoding), encoding)
-    except UnicodeDecodeError:
-        return None if is_wide else _detect_code_page(data)
+    return None if is_wide else _detect_code_page(data)
 
 
 def _detect_code_page(data: bytes) -> Decoded | None:
     """Decode bytes with the code page that gives the most usual letters; None if no code page can decode them."""
-    best: tuple[int, Decoded] | None = None
+    decoded: list[tuple[int, Decoded]] = []
     for encoding, letters in _LETTERS:
-        try:
+        with suppress(UnicodeDecodeError):
             text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        usual = sum(count for letter, count in Counter(text).items() if letter.lower() in letters or letter in _SIGNS)
-        if best is None or usual > best[0]:
-            best = usual, Decoded(text, encoding)
-    return best[1] if best else None
+            counts = Counter(text).items()
+            usual = sum(count for letter, count in counts if letter.lower() in letters or letter in _SIGNS)
+            decoded.append((usual, Decoded(text, encoding)))
+    return max(decoded, key=lambda one: one[0])[1] if decoded else None
 
 
 def decode_page(data: bytes, charset: str = "") -> str:

@@ -119,10 +119,15 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     """Return every location of the quote, best first and then in reading order; [] if it is absent."""
     if not quote.strip():
         return []
-    for attempt in (find_as_it_stands, _locate_parts, _locate_alike, _locate_paragraphs, _locate_in_markup):
-        matches = attempt(quote, document)
-        if matches:
-            break
+    parts = quote_parts(quote)
+    paragraphs = [piece for part in parts for piece in part.split("\n")]
+    matches = (
+        find_as_it_stands(quote, document)
+        or (len(parts) > 1 and _from_pieces(parts, _MIN_PART, document))
+        or _locate_alike(quote, document)
+        or _from_pieces(paragraphs, _MIN_PARAGRAPH, document)
+        or _locate_in_markup(quote, document)
+    )
     matches.sort(key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
     if page is not None:
         matches.sort(key=lambda match: (not match.whole, -match.score, page not in document.pages_of(match.span)))
@@ -192,38 +197,25 @@ def _is_inside(text: str, at: int) -> bool:
 # ---------------------------------------------------------------- in parts
 
 
-def _locate_parts(quote: str, document: Document) -> list[Match]:
-    parts = quote_parts(quote)
-    return _from_pieces(parts, _MIN_PART, document) if len(parts) > 1 else []
-
-
-def _locate_paragraphs(quote: str, document: Document) -> list[Match]:
-    pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
-    return _from_pieces(pieces, _MIN_PARAGRAPH, document)
-
-
 def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
-    pieces = [piece.strip() for piece in pieces]
-    lengths = [len(fold(piece, loose=True)) for piece in pieces]
-    least = MIN_SIMILARITY * sum(lengths)
-    pieces = [piece for piece, length in zip(pieces, lengths, strict=True) if length >= shortest]
-    choices: list[list[Match]] = []
+    """Return the locations of a quote's pieces together; [] if one of at least `shortest` characters has none."""
+    lengths = {piece.strip(): len(fold(piece, loose=True)) for piece in pieces}
+    least = MIN_SIMILARITY * sum(lengths[piece.strip()] for piece in pieces)
+    pieces = [piece.strip() for piece in pieces if lengths[piece.strip()] >= shortest]
     places: dict[str, list[Match]] = {}
-    for piece in pieces:
-        if piece not in places:
-            matches = find_as_it_stands(piece, document) or _locate_alike(piece, document)
-            places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
-        if not places[piece]:
+    for piece in dict.fromkeys(pieces):
+        matches = find_as_it_stands(piece, document) or _locate_alike(piece, document)
+        places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
+        if not matches:
             return []
-        choices.append(places[piece])
-    whole = [join_matches(chain) for chain in find_tightest(choices)] if choices else []
+    whole = [join_matches(chain) for chain in find_tightest([places[piece] for piece in pieces])] if pieces else []
+
+    def measure(match: Match) -> int:
+        ranges = (document.loose.find_folded_range(*span) for span in match.spans)
+        return sum(end - start for start, end in ranges)
+
     # if most of the quote consists of pieces that are too short to search, or that share one location, it is not here
-    return [match for match in whole if _measure_folded(match, document) >= least]
-
-
-def _measure_folded(match: Match, document: Document) -> int:
-    ranges = (document.loose.find_folded_range(*span) for span in match.spans)
-    return sum(end - start for start, end in ranges)
+    return [match for match in whole if measure(match) >= least]
 
 
 # ---------------------------------------------------------------- ignoring markup
@@ -235,7 +227,9 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     places = choose_nearest_places(placement.pieces)
     cells = cells_of(quote)
     # a word between two pieces that is not in the quote counts as an error, like a misspelling
-    skipped = 0 if cells else sum(_count_gap_letters(Span(*gap), document) for gap in _find_gaps(places))
+    skipped = (
+        0 if cells else sum(_count_gap_letters(one[-1].end, two[0].start, document) for one, two in pairwise(places))
+    )
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
@@ -257,13 +251,9 @@ def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document
     return Match(spans, how if score == 1.0 else "fuzzy", score)
 
 
-def _find_gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
-    return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
-
-
-def _count_gap_letters(gap: Span, document: Document) -> int:
-    start, end = document.letters.find_folded_range(*gap)
-    return end - start if end - start < MIN_FUZZY else 0
+def _count_gap_letters(start: int, end: int, document: Document) -> int:
+    first, last = document.letters.find_folded_range(start, end)
+    return last - first if 0 < last - first < MIN_FUZZY else 0
 
 
 # ---------------------------------------------------------------- fuzzy

@@ -128,35 +128,29 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
     """Extend an exact match of a few letters in both directions; return the longest stretch found."""
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
-        ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
-        back = _grow(needle, at, bounds[0], haystack.text, hit, -1)
-        key = (TELLING + ahead.letters + back.letters, at - back.own, at + TELLING + ahead.own)
-        span = Span(*haystack.span(hit - back.other, hit + TELLING + ahead.other))
+        ahead, there, more = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
+        back, before, earlier = _grow(needle, at, bounds[0], haystack.text, hit, -1)
+        key = (TELLING + more + earlier, at - back, at + TELLING + ahead)
+        span = Span(*haystack.span(hit - before, hit + TELLING + there))
         grown.setdefault(key, []).append(span)
     letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
     return Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
 
 
-class _Growth(NamedTuple):
-    own: int = 0
-    other: int = 0
-    letters: int = 0
-
-
-def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
-    """Return how far two texts match, from position `at` in `own` and position `place` in `other`."""
-    taken = _Growth()
+def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> tuple[int, int, int]:
+    """Return how far two texts match from a position in each: the characters of each, and the letters in common."""
+    ahead = there = letters = 0
     while True:
-        room = (limit - at) * step - taken.own
-        beyond = (len(other) - place if step > 0 else place) - taken.other
-        here, there = at + step * taken.own, place + step * taken.other
-        same = _count_common(own, here, other, there, min(room, beyond), step)
-        taken = _Growth(taken.own + same, taken.other + same, taken.letters + same)
-        slip = _skip_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
+        room = (limit - at) * step - ahead
+        beyond = (len(other) - place if step > 0 else place) - there
+        same = _count_common(own, at + step * ahead, other, place + step * there, min(room, beyond), step)
+        ahead, there, letters = ahead + same, there + same, letters + same
+        rooms = room - same, beyond - same
+        slip = _skip_slip(own, at + step * ahead, other, place + step * there, rooms, step)
         if slip is None:
-            return taken
-        more = max(slip[1] - slip[0], 0)  # letters that only the document has reduce the score of the stretch
-        taken = _Growth(taken.own + slip[0], taken.other + slip[1], taken.letters - more)
+            return ahead, there, letters
+        # letters that only the document has reduce the score of the stretch
+        ahead, there, letters = ahead + slip[0], there + slip[1], letters - max(slip[1] - slip[0], 0)
 
 
 def _count_common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
@@ -292,7 +286,7 @@ def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 def _find_cell_ranges(cells: Sequence[Span], needle: Fold) -> list[tuple[int, int]]:
-    ranges = (needle.find_folded_range(cell.start, cell.end) for cell in cells)
+    ranges = (needle.find_folded_range(*cell) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
 
 

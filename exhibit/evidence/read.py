@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -64,10 +64,17 @@ def read_attachments(path: Path) -> list[Attachment]:
 
 
 def _call_reader(path: Path, *names: str) -> Any:
-    """Call the first of these functions that the file's reader has; return None if it has none."""
+    """Call the first of these functions that the file's reader has, within its limits; return None if it has none."""
     reader = _choose_reader(path)
-    with _limit_reader(reader, path):
-        return next((getattr(reader, name)(path) for name in names if hasattr(reader, name)), None)
+    call = next((getattr(reader, name) for name in names if hasattr(reader, name)), lambda _: None)
+    if getattr(reader, "STARTS_A_PROGRAM", False):
+        return call(path)
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+    with limit_reading(str(path), size, getattr(reader, "MEMORY", PLAIN)):
+        return call(path)
 
 
 def is_readable(path: Location) -> bool:
@@ -86,16 +93,6 @@ def suffix_of(media_type: str) -> str:
     for module in dict.fromkeys(_import_readers().values()):
         types |= getattr(module, "TYPES", {})
     return types.get(media_type, "")
-
-
-def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
-    """Return a context manager that limits the time and memory for reading a file."""
-    if getattr(reader, "STARTS_A_PROGRAM", False):
-        return nullcontext()
-    try:
-        return limit_reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN))
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _choose_reader(path: Path) -> ModuleType:

@@ -8,9 +8,7 @@ boxes of words are the same on every machine.
 
 from __future__ import annotations
 
-import math
 import re
-import zlib
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -68,16 +66,16 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
     tags = [tag.replace("_", "-").partition("-")[0].lower() for tag in language.split("+")]
     codes = [longer.get(tag, tag) for tag in tags]
-    code = "+".join(codes)
-    chosen = {name: module for name, module in engines.items() if engine in ("auto", name)}
-    able = {name: module for name, module in chosen.items() if module.LANGUAGES.issuperset(codes)}
-    if not able:
+    absent = []
+    for name, module in engines.items():
+        if engine in ("auto", name) and module.LANGUAGES.issuperset(codes):
+            absent.append(module.missing("+".join(codes)))
+            if not absent[-1]:
+                return Ocr(name, "+".join(codes))
+    if not absent:
         known = "; ".join(f"{name}: {' '.join(sorted(module.LANGUAGES))}" for name, module in engines.items())
         raise ToolkitError(f"--ocr-language {language}: no OCR engine reads it; {known}")
-    for name, module in able.items():
-        if not module.missing(code):
-            return Ocr(name, code)
-    raise ToolkitError("; or ".join(module.missing(code) for module in able.values()))
+    raise ToolkitError("; or ".join(absent))
 
 
 def list_ocr_engines() -> list[str]:
@@ -147,13 +145,10 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     lines = [line for line in how.read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight
-    placed = [
-        line._replace(
-            left=line.left / scale, top=line.top / scale, right=line.right / scale, bottom=line.bottom / scale
-        )
-        for line in sort_lines(lines)
-    ]
-    return Layer(_read_frame(path, page), angle, placed), sure
+    placed = [TextLine(*(side / scale for side in line[:4]), *line[4:]) for line in sort_lines(lines)]
+    origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
+    frame = right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin
+    return Layer(frame, angle, placed), sure
 
 
 def measure_skew(picture: Image.Image) -> float:
@@ -161,24 +156,19 @@ def measure_skew(picture: Image.Image) -> float:
     small = picture.copy()
     small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
+
+    def measure_sharpness(angle: float) -> float:
+        rows = np.asarray(ink.rotate(angle, Image.Resampling.BILINEAR), dtype=float).sum(axis=1)
+        return float(np.square(np.diff(rows)).sum())
+
     best = 0.0
     # each round searches more finely around the best angle of the previous round
     for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
         # of equally good angles take the smallest
-        best = max(angles, key=lambda angle: (_measure_sharpness(ink, angle), -abs(angle)))
+        best = max(angles, key=lambda angle: (measure_sharpness(angle), -abs(angle)))
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
-
-
-def _measure_sharpness(ink: Image.Image, angle: float) -> float:
-    rows = np.asarray(ink.rotate(angle, Image.Resampling.BILINEAR), dtype=float).sum(axis=1)
-    return float(np.square(np.diff(rows)).sum())
-
-
-def _read_frame(path: Path, page: Page) -> tuple[float, ...]:
-    origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
-    return right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin
 
 
 def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
@@ -249,12 +239,13 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
 def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
     """Return the PDF operators that turn the drawing after them around the middle of the page."""
+    from pypdf import Transformation
+
     if not angle:
         return b"q\n"
-    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
     x, y = float(box.left + box.right) / 2, float(box.bottom + box.top) / 2
-    matrix = (cosine, sine, -sine, cosine, x - x * cosine + y * sine, y - x * sine - y * cosine)
-    return f"q {' '.join(map(_format_number, matrix))} cm\n".encode("ascii")
+    turn = Transformation().translate(-x, -y).rotate(angle).translate(x, y)
+    return f"q {' '.join(map(_format_number, turn.ctm))} cm\n".encode("ascii")
 
 
 def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
@@ -298,9 +289,8 @@ def _format_number(value: float) -> str:
 
 
 def _stream(data: bytes) -> StreamObject:
-    from pypdf.generic import NameObject, StreamObject
+    from pypdf.generic import DecodedStreamObject
 
-    stream = StreamObject()
-    stream[NameObject("/Filter")] = NameObject("/FlateDecode")
-    stream._data = zlib.compress(data, 9)
-    return stream
+    stream = DecodedStreamObject()
+    stream.set_data(data)
+    return stream.flate_encode(9)

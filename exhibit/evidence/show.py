@@ -94,9 +94,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not any(line.spans for line in lines):
-        why = (
-            "the question is impossible, or its quote was not found" if lines else "there is no such row in gold.jsonl"
-        )
+        why = "the question is impossible, or its quote was not found" if lines else "gold.jsonl has no such row"
         raise BundleError(f"{root}: row {row} has no located gold: {why}")
     for name in dict.fromkeys(str(line.filename) for line in lines if line.spans):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]

@@ -93,11 +93,5 @@ def _join_words(words: list[TextLine]) -> TextLine:
     text = " ".join(word.text for word in words)
     # weigh by length: a long word with low confidence counts more than a short one
     confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
-    return TextLine(
-        min(word.left for word in words),
-        min(word.top for word in words),
-        max(word.right for word in words),
-        max(word.bottom for word in words),
-        text,
-        max(0.0, min(confidence, 1.0)),
-    )
+    left, top, right, bottom = zip(*(word[:4] for word in words), strict=True)
+    return TextLine(min(left), min(top), max(right), max(bottom), text, max(0.0, min(confidence, 1.0)))
