@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from exhibit.evidence.read import read_document
     from exhibit.hub.publish import Published, publish
     from exhibit.runs import Comparison, Run, compare, evaluate
-    from exhibit.schemas import ToolkitError, __version__
+    from exhibit.schemas import __version__
+    from exhibit.schemas.errors import ToolkitError
 
 _PLACES = {
     "exhibit.bundles": ("Bundle", "load"),
@@ -32,7 +33,8 @@ _PLACES = {
     "exhibit.evidence.read": ("read_document",),
     "exhibit.hub.publish": ("Published", "publish"),
     "exhibit.runs": ("Comparison", "Run", "compare", "evaluate"),
-    "exhibit.schemas": ("ToolkitError", "__version__"),
+    "exhibit.schemas": ("__version__",),
+    "exhibit.schemas.errors": ("ToolkitError",),
 }
 
 __all__ = [

@@ -122,7 +122,6 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Judge whether a document answers a question."""
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judge_readings(sought, *self._read(sought), prepared)
 

@@ -56,7 +56,6 @@ def pick(options: Sequence[str], *seed: str) -> str:
 
 
 def word_question(draft: Draft, title: str) -> str:
-    """Return the full question, with the document's name."""
     if "{title}" in draft.asks:
         return draft.asks.replace("{title}", title)
     lower = draft.asks[0].lower() + draft.asks[1:]

@@ -86,7 +86,6 @@ VERSION = 10  # raised when the same folder would give other drafts: cached draf
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for drafting questions, such as `--playbook` and `--llm`, to a parser."""
     parser.add_argument(
         "--playbook",
         default="",

@@ -62,7 +62,6 @@ class Generator:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def draft(self, prepared: Prepared) -> list[Draft]:
-        """Return the questions that the model drafts for a document."""
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
         windows = self._choose_windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
@@ -82,7 +81,6 @@ class Generator:
         return self._drop_repeats(drafts)
 
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        """Return the windows of a document's text to show to the model."""
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")

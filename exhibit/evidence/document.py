@@ -73,7 +73,6 @@ class Span(NamedTuple):
     end: int
 
     def overlaps(self, other: "Span") -> bool:
-        """Return whether the two spans have a character in common."""
         return self.start < other.end and other.start < self.end
 
     def trim(self, text: str) -> "Span":

@@ -108,7 +108,6 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
 
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive."""
     with convert_parser_errors(path, kind):
         if head_of(path, kind=kind) == _OLE:
             raise DocumentError(

@@ -51,7 +51,6 @@ def _fold_character(character: str, loose: bool) -> str:
 
 
 def list_code_points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the code points of a text's characters."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 

@@ -1,18 +1,11 @@
 """HTML: splitting it into tags and texts, and building pages for a browser to print."""
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
 """Elements without words of their own, and elements that would load other content."""
-
-
-class Piece(NamedTuple):
-    """A start or end tag, with its name in lower case, or a text."""
-
-    kind: Literal["start", "end", "text"]
-    value: str
 
 
 def parse_html(page: str) -> Any | None:
@@ -33,21 +26,6 @@ def parse_html(page: str) -> Any | None:
     return root
 
 
-def split_markup(page: str) -> Iterator[Piece]:
-    """Yield the tags and texts of an HTML page in order; comments and attributes are skipped."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    root = parse_html(page)
-    if root is None:
-        return
-    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
-        if event in ("start", "end"):
-            yield Piece(event, element.tag)
-        text = element.text if event == "start" else element.tail
-        if text:
-            yield Piece("text", text)
-
-
 # ---------------------------------------------------------------- pages to print
 
 
@@ -59,8 +37,6 @@ class Printable(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """A file inside a mail."""
-
     name: str
     data: bytes
 

@@ -88,7 +88,6 @@ def _import_engine(name: str) -> ModuleType:
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:
-    """Add the OCR flags, which `read_ocr_flags` reads."""
     group = parser.add_argument_group("scans")
     add = group.add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
@@ -97,7 +96,6 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:
-    """Return the OCR engine that the flags select; None without --ocr."""
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
 
 
@@ -276,7 +274,6 @@ def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
 
 
 def _estimate_width(character: str) -> float:
-    """Return the approximate width of a letter, relative to `n`."""
     if character in _NARROW or character == " ":
         return 0.55
     if character in _WIDE:

@@ -82,8 +82,6 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
 
 
 class DrawnPage(NamedTuple):
-    """A page of a document with its gold drawn."""
-
     filename: str
     page: int
     picture: Image.Image

@@ -166,7 +166,6 @@ def link(text: str, address: str) -> str:
 
 
 def _format_command(bundle: BundleInfo, command: str) -> str:
-    """Return the command that makes this bundle again."""
     flags = []
     for name, value in bundle.options.items():
         flag = "--" + name.replace("_", "-")
@@ -180,7 +179,6 @@ def _format_command(bundle: BundleInfo, command: str) -> str:
 
 
 def _format_citation(bundle: BundleInfo) -> str:
-    """Return the BibTeX entry of the converted dataset."""
     key = re.sub(r"[^a-z0-9]+", "-", bundle.name.lower()).strip("-") or "bundle"
     title, source = (re.sub(r"[{}\\]", "", " ".join(words.split())) for words in (bundle.title, bundle.source.name))
     return (

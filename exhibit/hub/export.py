@@ -26,7 +26,6 @@ KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
 
 def format_names() -> list[str]:
-    """Return the names that `--to` accepts."""
     return list_plugins(exports.__name__)
 
 
@@ -66,7 +65,6 @@ def _list_entries(folder: Path) -> list[str]:
 
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
-    """Export a bundle and print a summary."""
     parser = build_parser("exhibit export", __doc__)
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")

@@ -122,7 +122,6 @@ def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
 
 
 def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
-    """Download the bundle into a folder; print its path and a summary."""
     if (out / INFO).is_file() and not force:
         published, _ = _download_info(connect(repo_id), repo_id, revision)
         if read_info(out / INFO) == published and not validate(out):

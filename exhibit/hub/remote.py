@@ -34,8 +34,9 @@ ADVICE: dict[type[BaseException], str] = {
 STATUS_ADVICE: dict[int | None, str] = {
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
     403: f"the token may not do this; it needs write access, see {TOKEN_PAGE}",
-    409: "somebody else has published in the meantime; run the same command again to build on it",
-    412: "somebody else has published in the meantime; run the same command again to build on it",
+    **dict.fromkeys(
+        (409, 412), "somebody else has published in the meantime; run the same command again to build on it"
+    ),
     429: "the Hub reports too many requests; wait a few minutes",
 }
 

@@ -31,7 +31,6 @@ def write_train(rows: Iterable[Row], path: Path) -> None:
 
 
 def write_gold(lines: Iterable[Gold], path: Path) -> None:
-    """Write the located gold, one JSON object per line."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         for line in lines:
             out.write(json.dumps(line.model_dump(), ensure_ascii=False) + "\n")
@@ -44,7 +43,6 @@ def drafts_text(drafts: Iterable[tuple[Row, Iterable[Gold]]]) -> str:
 
 
 def write_info(info: BundleInfo, path: Path) -> None:
-    """Write `bundle.json`."""
     left_out: dict[str, Any] = {name: True for name in ("headline", "patches") if not getattr(info, name)}
     if not any(document.labels for document in info.documents):
         left_out["documents"] = {"__all__": {"labels"}}
@@ -126,7 +124,6 @@ def _list_row_faults(error: ValidationError) -> Iterator[str]:
 
 
 def read_gold(path: Path) -> Iterator[Gold]:
-    """Yield the lines of `gold.jsonl`."""
     for number, line in numbered_lines(path):
         try:
             yield Gold.model_validate_json(line)
@@ -143,5 +140,4 @@ def read_info(path: Path) -> BundleInfo:
 
 
 def load_json(path: Path) -> Any:
-    """Return the parsed content of a JSON file."""
     return parse_json(read_text(path), where=path)

@@ -34,6 +34,7 @@ def fit_name(name: str, ending: str = "") -> str:
 
 HOWS: tuple[How, ...] = get_args(How)
 
+IMPOSSIBLE_ANSWER = "Not found in provided documents"
 MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
 """Labels: the texts that an answer must contain and must not contain, as JSON lists; of a nested list one is enough."""
 ANSWER_FROM = "answer_from"

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from exhibit.schemas.layout import HOWS as HOWS
+from exhibit.schemas.layout import IMPOSSIBLE_ANSWER as IMPOSSIBLE_ANSWER
 from exhibit.schemas.layout import How as How
 
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
-IMPOSSIBLE_ANSWER = "Not found in provided documents"
 
 
 def _check_basename(name: str) -> str:
@@ -109,7 +109,6 @@ class DraftedRow(Row):
 
     @property
     def row(self) -> Row:
-        """The question as a row of train.json."""
         return Row(**{name: getattr(self, name) for name in Row.model_fields})
 
 

@@ -197,7 +197,6 @@ def is_review(path: Path) -> bool:
 
 
 def read_review(path: Path) -> Review:
-    """Return a review; raise one error that names the file's problems."""
     return _read(path, Review)
 
 

@@ -79,7 +79,6 @@ class Estimate:
     """Document-level retrieval mismatch as the mean over documents."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the estimate as `summary.json` stores it."""
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
         fields = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
         fields |= {"datasets": self.datasets} if self.datasets > 1 else {}
@@ -200,7 +199,6 @@ class RunQuestion(_Part):
 
     @property
     def key(self) -> tuple[str, Id]:
-        """The dataset and id of the question, unique in the run."""
         return self.dataset, self.id
 
 

@@ -103,7 +103,6 @@ class RunFolder:
 
     @cached_property
     def name(self) -> str:
-        """The run's name, which is the name of its folder."""
         return self.folder.resolve().name
 
     @cached_property
@@ -133,7 +132,6 @@ class RunFolder:
 
     @property
     def datasets(self) -> list[str]:
-        """The names of the datasets, in order."""
         return list(self.config.datasets)
 
     @cached_property
@@ -149,7 +147,6 @@ class RunFolder:
         return RunRows(self.folder, self.datasets)
 
     def rows_of(self, dataset: str) -> RunRows:
-        """Return the questions of one dataset."""
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:

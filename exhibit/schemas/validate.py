@@ -209,6 +209,5 @@ def _check_counts(
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of a local file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,6 @@ from exhibit.vary.make import make_variant
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command's flags."""
     modules = import_kinds()
     width = max(map(len, modules))
     parser = Parser(

@@ -44,7 +44,6 @@ class Clause:
         return f"{self.word} {self.number}"
 
     def holds(self, span: Span) -> bool:
-        """Return whether a span is inside the clause."""
         return self.span.start <= span.start and span.end <= self.span.end
 
 

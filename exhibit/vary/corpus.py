@@ -70,7 +70,6 @@ def list_gold(rows: Iterable[RawRow], filename: str | None = None) -> list[Span]
 
 
 def with_labels(row: RawRow, **labels: Label) -> RawRow:
-    """Return a row with further labels."""
     return replace(row, labels={**row.labels, **labels})
 
 
@@ -194,7 +193,6 @@ class EditedText:
 
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
-    """Return the corpus after edits of its documents."""
     changed = {name: EditedText(corpus.documents[name].text or "", each) for name, each in edits.items() if each}
     documents = {
         name: replace(document, text=changed[name].text) if name in changed else document

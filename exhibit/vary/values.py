@@ -79,7 +79,6 @@ class ValueChanger:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
 
     def changes(self) -> ValueChanges:
-        """Return the changes of the document's values."""
         result = ValueChanges()
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pypdfium2.raw as pdfium_c
 import pytest
 
 from exhibit.evidence import Span, read_document
@@ -141,16 +140,6 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
     assert seen.text.split() == "The rent is due monthly.".split()
     assert seen.text.index("The rent") == document.text.index("The rent")
     assert seen.notes == (f"page 1 has 6 hidden words, {NO_INK}; left out",)
-
-
-def test_find_hidden_spans_examines_letters_only_on_pages_with_suspect_text(tmp_path, monkeypatch):
-    asked = []
-    examine = pdfium_c.FPDFText_GetTextObject
-    monkeypatch.setattr(pdfium_c, "FPDFText_GetTextObject", lambda *args: asked.append(1) or examine(*args))
-    assert hidden(tmp_path, SEEN) == []
-    assert asked == []
-    assert hidden(tmp_path, f"{SEEN} BT 1 g /F 11 Tf {LINE}")
-    assert asked
 
 
 @pytest.mark.parametrize(

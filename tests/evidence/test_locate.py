@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, fold, locate
-from exhibit.evidence.fold import align
 from exhibit.evidence.locate import prefer_whole_words
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
@@ -173,14 +170,3 @@ def test_locate_allows_2_differences_in_40_characters_and_none_in_39():
     assert match.how == "fuzzy" and match.score == 0.95
     assert locate(wrong[:20] + "Z" + wrong[21:], document(f"so {sentence} it ends")) == []
     assert locate(sentence[:10] + "X" + sentence[11:39], document(f"so {sentence} it ends")) == []
-
-
-def test_locate_aligns_only_with_windows_that_share_enough_letters(monkeypatch):
-    figures = [" ".join(f"total assets {row} of {page} {row * page}" for row in range(40)) for page in range(60)]
-    quote = figures[31].replace("assets 7 of", "asset 7 of").replace("1116", "1l16")
-    aligned = []
-    locating = sys.modules["exhibit.evidence.locate"]
-    monkeypatch.setattr(locating, "align", lambda *words, most: aligned.append(words) or align(*words, most=most))
-    [match, *_] = locate(quote, Document("a.txt", "\n".join(figures)))
-    assert match.how == "fuzzy" and figures[31][:200] in "\n".join(figures)[slice(*match.span)]
-    assert len(aligned) <= 4, "of sixty windows"

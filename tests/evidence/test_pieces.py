@@ -13,8 +13,7 @@ from exhibit.evidence import Document, Page, Span, locate
 from exhibit.evidence.check import faults_of
 from exhibit.evidence.locate import is_ambiguous, place_text
 from exhibit.evidence.place import cells_of, letters_of, place_pieces
-from exhibit.schemas import Context
-from exhibit.schemas.bundle import Question
+from exhibit.schemas.bundle import LooseContext, Question
 from exhibit.schemas.models import Gold
 
 FEE = "The Licensee shall pay 95 % of the Net Receipts, being at least $1,250.50, within thirty (30) days (the “Fee”)."
@@ -166,7 +165,7 @@ def test_check_agrees_with_locate_on_a_quote_with_the_running_head_of_its_page()
     quote = "\n".join(
         ["Harbour Works plc Annual Statement", *ROWS[:3], ROWS[3].replace("tonnage", "tonage"), *ROWS[4:]]
     )
-    question = Question(id=0, question="?", answer="!", contexts=[Context(filename="report.pdf", text=quote)])
+    question = Question(id=0, question="?", answer="!", contexts=(LooseContext("report.pdf", quote),))
     line = line_of(document, quote)
     assert line.pages == [2] and list(faults_of(line, question, document)) == []
     moved = line.model_copy(update={"spans": [(0, 40)], "pages": [1]})

@@ -15,7 +15,6 @@ from exhibit.hub import publish, pull
 from exhibit.hub.publish import prepare_card, restore_card
 from exhibit.hub.pull import is_repository, parse_address
 from exhibit.schemas.bundle import INFO, read_info, write_info
-from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from tests.hub.bundles import CARD_TEXT, files_of, large, write
 from tests.rag.bundles import contents
@@ -359,8 +358,3 @@ def test_pull_refuses_malicious_bundle_json(connected, published, tmp_path, caps
     connected.commit(REPO, {INFO: data})
     assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 1
     assert f"{REPO} is not a bundle" in capsys.readouterr().err
-
-
-def test_connect_requires_owner_and_name():
-    with pytest.raises(ToolkitError, match="OWNER/NAME"):
-        publish.connect("charters")

@@ -166,12 +166,6 @@ def test_removed_leaves_out_a_question_when_the_end_of_the_clause_is_uncertain(e
     assert len(varied(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
 
 
-# ---------------------------------------------------------------- negated
-
-
-# ---------------------------------------------------------------- contradiction
-
-
 @pytest.mark.parametrize("kind", ["amended:1"])
 def test_amended_names_an_article_as_the_contract_does(kind):
     gold = "This Lease begins on May 1, 2016."

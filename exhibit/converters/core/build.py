@@ -33,7 +33,7 @@ from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
 from exhibit.hub.card import CardText, find_sample, write_card
-from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
+from exhibit.schemas import IMPOSSIBLE_ANSWER, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
@@ -41,9 +41,12 @@ from exhibit.schemas.models import (
     FORMAT,
     HOWS,
     BundleInfo,
+    Context,
     Counts,
     DocumentEntry,
     FileEntry,
+    Gold,
+    Row,
     SourceEntry,
     Tool,
 )

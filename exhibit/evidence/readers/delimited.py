@@ -16,7 +16,6 @@ _DELIMITERS = ",;\t|"
 
 
 def page(path: Path) -> Printable:
-    """Return the rows of a CSV or TSV file as an HTML table to print."""
     decoded = decode_file(path)
     text = decoded.text.removeprefix("\ufeff")
     first = text.partition("\n")[0]

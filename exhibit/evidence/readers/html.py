@@ -5,7 +5,7 @@ from pathlib import Path
 
 from exhibit.evidence.document import Document
 from exhibit.evidence.files import convert_parser_errors
-from exhibit.evidence.markup import split_markup
+from exhibit.evidence.markup import parse_html
 from exhibit.evidence.readers.text import decode
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -21,13 +21,17 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
 def read(path: Path) -> Document:
-    """Read an HTML file's visible text."""
     with convert_parser_errors(path, KIND):
         return Document(path.name, extract_text(decode(path)), (), path)
 
 
 def extract_text(html: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
+    root = parse_html(html)
+    if root is None:
+        return ""
     pieces: list[str] = []
     hidden = preformatted = 0
 
@@ -35,22 +39,24 @@ def extract_text(html: str) -> str:
         if pieces and not pieces[-1].endswith((sign, *others)):
             pieces.append(sign)
 
-    for kind, value in split_markup(html):
-        opened = {"start": 1, "end": -1}.get(kind, 0)
-        if kind == "text":
-            text = value if preformatted else _SPACES.sub(" ", value)
-            if not preformatted and (not pieces or pieces[-1].endswith(("\n", " ", "\t"))):
-                text = text.lstrip(" ")
-            if text and not hidden:
-                pieces.append(text)
-        elif value in _HIDDEN:
+    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+        opened = {"start": 1, "end": -1}.get(event, 0)
+        tag = element.tag if opened else ""
+        if tag in _HIDDEN:
             hidden += opened
-        elif value == "br" and opened > 0:
+        elif tag == "br" and opened > 0:
             pieces.append("\n")
-        elif value in {"td", "th"} and opened > 0:
+        elif tag in {"td", "th"} and opened > 0:
             separate("\t", "\n")
-        elif value in _BLOCKS:
+        elif tag in _BLOCKS:
             separate("\n")
-            preformatted += opened * (value == "pre")
+            preformatted += opened * (tag == "pre")
+        text = (element.text if event == "start" else element.tail) or ""
+        if not preformatted:
+            text = _SPACES.sub(" ", text)
+            if not pieces or pieces[-1].endswith(("\n", " ", "\t")):
+                text = text.lstrip(" ")
+        if text and not hidden:
+            pieces.append(text)
     lines = (line.strip(" ") for line in "".join(pieces).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")

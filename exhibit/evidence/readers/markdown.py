@@ -12,7 +12,6 @@ TYPES = {"text/markdown": ".md"}
 
 
 def page(path: Path) -> Printable:
-    """Return a Markdown file rendered as an HTML page for printing, including its tables."""
     from markdown_it import MarkdownIt
 
     decoded = decode_file(path)

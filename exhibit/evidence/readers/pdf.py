@@ -98,7 +98,6 @@ def _read_font_name(textpage: Any, index: int) -> str:
 
 
 def find_boxes(document: Document, span: Span) -> list[Box]:
-    """Return the rectangles that a span covers, line by line."""
     pages = document.pages_of(span) if document.path is not None else []
     return [box for number in pages for box in find_page_boxes(document, number, [span])[0]]
 
@@ -122,7 +121,6 @@ def find_page_boxes(document: Document, number: int, spans: Sequence[Span]) -> l
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
-    """Return a page's picture as a PIL image."""
     with open_pdf(path) as pdf:
         try:
             drawn = pdf[page - 1]

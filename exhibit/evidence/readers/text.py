@@ -17,7 +17,6 @@ def read(path: Path) -> Document:
 
 
 def decode(path: Path) -> str:
-    """Return a file's characters, in any encoding."""
     return decode_file(path).text
 
 

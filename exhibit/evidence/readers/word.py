@@ -77,7 +77,6 @@ def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes
 
 
 def write_numbers(root: Any, lists: Numbering) -> None:
-    """Insert each paragraph's number before its words."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     if not lists.lists:

@@ -94,6 +94,5 @@ class Export:
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as JSON Lines, one at a time."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

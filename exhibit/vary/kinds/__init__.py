@@ -17,8 +17,6 @@ from exhibit.vary.corpus import TextCorpus
 
 @dataclass(frozen=True)
 class VaryRequest:
-    """The options of a kind of variation."""
-
     seed: int = 0
     argument: str | None = None
     """The argument after the kind's name: `4` in `--kind growth:4`."""
@@ -43,5 +41,4 @@ def load_kind(wanted: str) -> tuple[KindModule, str | None]:
 
 
 def import_kinds() -> dict[str, KindModule]:
-    """Return the modules of all kinds of variation, by name."""
     return {name: cast(KindModule, module) for name, module in import_plugins(__name__).items()}

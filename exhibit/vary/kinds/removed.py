@@ -72,7 +72,6 @@ def _label(document: RawDocument, clause: Clause) -> str:
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return whether a text still contains an answer."""
     keys = keys_of(answer)
     if keys:
         # a place is named for many reasons, but another kind of value rarely occurs twice
