@@ -79,7 +79,7 @@ def write_card(
 
 def holds_documents(name: str) -> bool:
     """Return whether a file of the bundle contains documents or the image of a page, which a licence may protect."""
-    return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
+    return name in {PICTURE, f"{PARQUET}/corpus.parquet"} or name.startswith(f"{CORPUS}/")
 
 
 def render_card(

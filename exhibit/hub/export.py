@@ -55,14 +55,6 @@ def export(root: Location, name: str, out: Path, *, force: bool = False) -> Expo
     return source
 
 
-def _list_entries(folder: Path) -> list[str]:
-    """Return the entries of a folder; a subfolder is followed by its number of files."""
-    return [
-        f"{path.name}/ ({sum(p.is_file() for p in path.rglob('*'))})" if path.is_dir() else path.name
-        for path in sorted(folder.iterdir())
-    ]
-
-
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     parser = build_parser("exhibit export", __doc__)
@@ -73,7 +65,9 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     done = export(options.bundle, options.to, options.out, force=options.force)
-    lines = [f"{done.name} as {options.to} -> {options.out}: {', '.join(_list_entries(options.out))}"]
+    lines = [
+        f"{done.name} as {options.to} -> {options.out}: {', '.join(sorted(p.name for p in options.out.iterdir()))}"
+    ]
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
         lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]
     record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}

@@ -28,7 +28,6 @@ from exhibit.storage.locations import Location, read_start
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
 """Bytes of a row group: it is in memory at once, and the viewer downloads it to show a page of rows."""
-_SHARD_BYTES = 500 << 20  # bytes of a file: the size that `datasets` itself uses for uploads
 _HEAD_BYTES = 1 << 20  # of a card, with its header
 _LANGUAGE_CHARS = 4000  # characters of a document whose language is detected
 _LANGUAGE_SHARE = 0.1  # a language of fewer documents is not named: it may be a wrong guess
@@ -123,9 +122,10 @@ def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path 
             content = {"bytes": file.read_bytes(), "path": file.name} if pdf else None
             yield {**document.model_dump(), "licence": bundle.licence.name, "text": text, "pdf": content}
 
-    _write_shards(folder / PARQUET, schema, make_records())
+    path = f"{PARQUET}/corpus.parquet"
+    _write_groups(folder / path, schema, make_records())
     shown = [language for language, count in languages.most_common() if count >= _LANGUAGE_SHARE * len(files)]
-    return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", any(is_pdf)), shown
+    return HubConfig("corpus", path, any(is_pdf)), shown
 
 
 def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
@@ -140,27 +140,23 @@ def _read_text(file: Path) -> str:
     return _without_surrogates(read_document(file).text)
 
 
-def _write_shards(folder: Path, schema: Any, records: Iterable[dict[str, Any]]) -> None:
-    """Write documents into row groups and files of limited size."""
+def _write_groups(path: Path, schema: Any, records: Iterable[dict[str, Any]]) -> None:
+    """Write documents into row groups of limited size."""
     columns = [name for name in schema.names if name not in {"pdf", "text"}]
     # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
     compression = {**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"}
-    how = {"compression": compression, "use_dictionary": columns, "write_statistics": columns}
     group: list[dict[str, Any]] = []
-    number = written = size = 0
-    writer = pq.ParquetWriter(folder / "corpus-00000.parquet", schema, **how)
-    for record in records:
-        if size >= _GROUP_BYTES:
-            writer.write_table(pa.Table.from_pylist(group, schema=schema))
-            group, written, size = [], written + size, 0
-        if written >= _SHARD_BYTES:
-            writer.close()
-            number, written = number + 1, 0
-            writer = pq.ParquetWriter(folder / f"corpus-{number:05}.parquet", schema, **how)
-        group.append(record)
-        size += len(record["text"]) + len((record["pdf"] or {}).get("bytes", b""))
-    writer.write_table(pa.Table.from_pylist(group, schema=schema))
-    writer.close()
+    size = 0
+    with pq.ParquetWriter(
+        path, schema, compression=compression, use_dictionary=columns, write_statistics=columns
+    ) as writer:
+        for record in records:
+            if size >= _GROUP_BYTES:
+                writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                group, size = [], 0
+            group.append(record)
+            size += len(record["text"]) + len((record["pdf"] or {}).get("bytes", b""))
+        writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
 # ---------------------------------------------------------------- the card's YAML header

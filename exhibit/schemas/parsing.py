@@ -88,10 +88,9 @@ def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitE
         raise error(f"{where}: not TOML: {fault}") from fault
 
 
-def read_beside(module: str, name: str = "") -> dict[str, Any]:
+def read_beside(module: str) -> dict[str, Any]:
     """Return the content of the TOML file beside a module: `read_beside(__file__)` in cuad.py reads cuad.toml."""
-    path = Path(module).parent / name if name else Path(module).with_suffix(".toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def parse_pair(text: object, *, example: str) -> tuple[str, str]:

@@ -11,11 +11,11 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -58,8 +58,8 @@ def _describe_fault(read: Callable[..., object], *words: object) -> str:
     return ""
 
 
-class RunRows(Sequence[files.RunQuestion]):
-    """The questions of a run; each question is read from disk when it is accessed."""
+class RunRows:
+    """The questions of a run by their numbers from 0; each is read from disk when it is accessed."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
@@ -68,15 +68,7 @@ class RunRows(Sequence[files.RunQuestion]):
     def __len__(self) -> int:
         return sum(map(len, self._files))
 
-    @overload
-    def __getitem__(self, place: int) -> files.RunQuestion: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[files.RunQuestion]: ...
-    def __getitem__(self, place: int | slice) -> files.RunQuestion | list[files.RunQuestion]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        if place < 0:
-            place += len(self)
+    def __getitem__(self, place: int) -> files.RunQuestion:
         for name, lines in zip(self.names, self._files, strict=True):
             if 0 <= place < len(lines):
                 return _of_dataset(lines[place], name)

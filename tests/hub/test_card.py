@@ -26,7 +26,7 @@ from exhibit.storage.bundle import open_bundle
 from tests.hostile.files import page_pdf
 from tests.hub.bundles import write
 
-CONFIG = tables.HubConfig("corpus", "parquet/corpus-*.parquet")
+CONFIG = tables.HubConfig("corpus", "parquet/corpus.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -207,16 +207,14 @@ def test_gold_table_types_label_columns_by_their_values():
     assert "labels" not in make_gold_table([make_gold(0, pages=[1])]).column_names
 
 
-def test_write_tables_splits_large_corpus_into_several_files(bundle, tmp_path, monkeypatch):
+def test_write_tables_splits_large_corpus_into_row_groups(bundle, tmp_path, monkeypatch):
     info = read_info(bundle / "bundle.json")
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
     monkeypatch.setattr(tables, "_GROUP_BYTES", 1)
-    monkeypatch.setattr(tables, "_SHARD_BYTES", 2 * min(path.stat().st_size for path in (bundle / "corpus").iterdir()))
     tables.write_tables(info, tmp_path, rows=[], gold=[], engine=open_engine("local", jobs=1))
-    files = sorted((tmp_path / "parquet").iterdir())
-    assert len(files) > 1
-    names = [name for file in files for name in pq.read_table(file, columns=["filename"])["filename"].to_pylist()]
-    assert names == [document.filename for document in info.documents]
+    table = pq.ParquetFile(tmp_path / "parquet" / "corpus.parquet")
+    assert table.num_row_groups == len(info.documents) > 1
+    assert table.read()["filename"].to_pylist() == [document.filename for document in info.documents]
 
 
 def test_write_tables_is_reproducible_and_stores_pdfs_uncompressed(bundle, tmp_path):
@@ -224,8 +222,8 @@ def test_write_tables_is_reproducible_and_stores_pdfs_uncompressed(bundle, tmp_p
     rows = [Row.model_validate(row) for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))]
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
     tables.write_tables(info, tmp_path, rows=rows, gold=opened.gold, engine=open_engine("local", jobs=1))
-    for name in ("questions", "gold", "corpus-00000"):
+    for name in ("questions", "gold", "corpus"):
         path = f"parquet/{name}.parquet"
         assert (tmp_path / path).read_bytes() == (bundle / path).read_bytes(), name
-    stored = (bundle / "parquet" / "corpus-00000.parquet").read_bytes()
+    stored = (bundle / "parquet" / "corpus.parquet").read_bytes()
     assert all(path.read_bytes() in stored for path in (bundle / "corpus").iterdir()), "uncompressed"

@@ -21,11 +21,7 @@ _LONGEST_SIDE = 4000  # longest side in pixels: RapidOCR's own limit of 2000 wou
 
 def missing(_language: str) -> str:
     """Return a message if RapidOCR is not installed, else an empty text."""
-    try:
-        here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
-    except ValueError:  # the import is blocked
-        here = False
-    return "" if here else _MISSING
+    return "" if find_spec("rapidocr") and find_spec("onnxruntime") else _MISSING
 
 
 @cache
