@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.law.profile import AGREED, Profile
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.parsing import LARGEST_FILE, parse_toml, read_text
+from exhibit.schemas.parsing import LARGEST_FILE, format_faults, parse_toml, read_text
 
 SHIPPED = Path(__file__).parent / "playbooks"
 
@@ -81,9 +81,8 @@ def read_playbook(path: Path) -> Playbook:
         content = parse_toml(read_text(path, error=SourceError, most=LARGEST_FILE), where=path, error=SourceError)
         return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "playbook"
-        raise SourceError(f"{path}: {place}: {first['msg']}; docs/draft.md shows the form of a playbook") from error
+        fault = format_faults(error, most=1)
+        raise SourceError(f"{path}: {fault}; docs/draft.md shows the form of a playbook") from error
 
 
 def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:

@@ -85,7 +85,7 @@ def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Docum
     heads = [line for line in document.furniture if pages.issuperset(document.pages_of(line))]
     words = "".join(document.text[start:end] for start, end in place)
     pieced = place_pieces(quote, replace(document, text=words, pages=())).share
-    return max(likeness, compare(sorted([*map(tuple, place), *heads])), pieced)
+    return max(likeness, compare(sorted([*((start, end) for start, end in place), *heads])), pieced)
 
 
 def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:

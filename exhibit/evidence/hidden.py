@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,16 +107,11 @@ def _find_on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> 
 
 def _find_runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
     """Yield the spans of consecutive letters with the same reason; white space between letters does not end a span."""
-    first = last = -1
-    why: str | None = None
-    for at, reason in enumerate([*reasons, None]):
-        if at < len(text) and text[at].isspace():
-            continue
-        if reason != why:
-            if why is not None:
-                yield HiddenSpan(Span(start + first, start + last + 1), why)
-            first, why = at, reason
-        last = at
+    letters = [(at, reason) for at, reason in enumerate(reasons, start) if not text[at - start].isspace()]
+    for why, run in groupby(letters, key=lambda letter: letter[1]):
+        if why is not None:
+            offsets = [at for at, _ in run]
+            yield HiddenSpan(Span(offsets[0], offsets[-1] + 1), why)
 
 
 # ---------------------------------------------------------------- what is drawn on a page

@@ -143,7 +143,10 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     lines = [line for line in how.read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight
-    placed = [TextLine(*(side / scale for side in line[:4]), *line[4:]) for line in sort_lines(lines)]
+    placed = [
+        TextLine(left / scale, top / scale, right / scale, bottom / scale, text, confidence)
+        for left, top, right, bottom, text, confidence in sort_lines(lines)
+    ]
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     frame = right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin
     return Layer(frame, angle, placed), sure

@@ -170,7 +170,7 @@ class EditedText:
         for edit, following in pairwise(self.edits):
             if following.start < edit.end:
                 raise ValueError(f"two edits of one text overlap: {edit} and {following}; please report this bug")
-        self._starts, self._ends = ([edit[side] for edit in self.edits] for side in (0, 1))
+        self._starts, self._ends = [edit.start for edit in self.edits], [edit.end for edit in self.edits]
         kept = zip([0, *self._ends], [*self._starts, len(text)], [*(edit.new for edit in self.edits), ""], strict=True)
         self.text = "".join(text[start:end] + new for start, end, new in kept)
         self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]

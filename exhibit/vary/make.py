@@ -137,14 +137,14 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
     done = "; ".join(module.TITLE for module in about.modules)
     measured = sorted({name for module in about.modules for name in module.MEASURED})
     title = parent.title if parent else about.name
-    named = f"{title}, varied ({about.kinds})" if kind != CONTROL else f"{title}, control of {about.kinds}"
-    summary = (
-        f"Made by rule from {title} with seed {about.seed}: {done}."
-        if kind != CONTROL
-        else f"{title} printed as its variant ({about.kinds}, seed {about.seed}) is, with nothing changed."
-    )
+    name = f"{about.name}-{about.kinds.replace(':', '-').replace('+', '-')}"
+    named, ending = f"{title}, varied ({about.kinds})", ", and their words were changed by rule."
+    summary = f"Made by rule from {title} with seed {about.seed}: {done}."
+    if kind == CONTROL:
+        name, named, ending = f"{name}-control", f"{title}, control of {about.kinds}", "."
+        summary = f"{title} printed as its variant ({about.kinds}, seed {about.seed}) is, with nothing changed."
     return DatasetInfo(
-        name=f"{about.name}-{about.kinds.replace(':', '-').replace('+', '-')}" + ("-control" * (kind == CONTROL)),
+        name=name,
         title=named,
         benchmark=parent.source.name if parent else title,
         summary=summary,
@@ -158,8 +158,7 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
         limits=format_points(
-            "The documents are no longer their publisher's: they were printed again from their text"
-            + ("." if kind == CONTROL else ", and their words were changed by rule."),
+            f"The documents are no longer their publisher's: they were printed again from their text{ending}",
             "The effect is the difference between the variant and its control: evaluate both.",
             *([f"Metrics that tell the effect: {', '.join(measured)}."] if measured else []),
         ),
