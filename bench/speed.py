@@ -29,7 +29,7 @@ from exhibit.evidence import Span
 from exhibit.models.embedders import minilm
 from exhibit.models.network import MODEL, find_file
 from exhibit.models.protocols import Vectors
-from exhibit.rag.splitters import SEPARATORS, rcts
+from exhibit.rag.splitters import SEPARATORS, split
 from exhibit.rag.stores.faiss import open as open_store
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
@@ -118,13 +118,13 @@ def compare_splitters(texts: Sequence[str]) -> Table:
         separators=separators, chunk_size=CHUNK_CHARS, chunk_overlap=0, strip_whitespace=False
     )
     ours, theirs = time_alternately(
-        [lambda: [rcts.split(text, size=CHUNK_CHARS, separators=separators) for text in texts],
+        [lambda: [split(text, size=CHUNK_CHARS, separators=separators) for text in texts],
          lambda: [peer.split_text(text) for text in texts]],
         rounds=5,
     )  # fmt: skip
     same = total = 0
     for text in texts:
-        spans, start = set(rcts.split(text, size=CHUNK_CHARS, separators=separators)), 0
+        spans, start = set(split(text, size=CHUNK_CHARS, separators=separators)), 0
         for chunk in peer.split_text(text):
             same += Span(start, start + len(chunk)) in spans
             total += 1
@@ -171,7 +171,7 @@ def compare_search(rows: int) -> Table:
 
 def sample_chunks(texts: Sequence[str], count: int) -> list[str]:
     """Return different chunks of up to 500 characters, the same in every run."""
-    chunks = {text[start:end] for text in texts for start, end in rcts.split(text)}
+    chunks = {text[start:end] for text in texts for start, end in split(text)}
     return random.Random(7).sample(sorted(chunks), min(count, len(chunks)))
 
 

@@ -125,10 +125,8 @@ def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = ""
     blocks = [
         f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)
     ]
-    named = dict.fromkeys(hit.chunk.document for hit in hits)
-    about = [
-        f"- {_join_lines(name)}: {_join_lines(summaries[name])}" for name in named if summaries.get(name, "").strip()
-    ]
+    names = [name for name in dict.fromkeys(hit.chunk.document for hit in hits) if summaries.get(name, "").strip()]
+    about = [f"- {_join_lines(name)}: {_join_lines(summaries[name])}" for name in names]
     return "\n\n".join(["SOURCES", *blocks, *(["\n".join(["DOCUMENTS", *about])] if about else [])])
 
 
@@ -149,11 +147,9 @@ def _cut_to_fit(hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hi
     ends = [match.end() for match in _WORD.finditer(hit.text)]
     size, start = min(len(ends), budget), hit.chunk.span.start
     while True:
-        end = ends[size - 1]
-        part = replace(hit, chunk=replace(hit.chunk, span=Span(start, start + end)), text=hit.text[:end])
-        text = _render([part], summaries, note="cut to fit")
-        if count_tokens(text) <= budget:
+        span = Span(start, start + ends[size - 1])
+        part = replace(hit, chunk=replace(hit.chunk, span=span), text=hit.text[: ends[size - 1]])
+        text = _render([part], summaries if size > 1 else {}, note="cut to fit")
+        if size == 1 or count_tokens(text) <= budget:
             return part, text
-        if size == 1:  # not even a word fits beside the summary
-            return part, _render([part], {}, note="cut to fit")
         size = size * 3 // 4

@@ -1,24 +1,37 @@
-"""Inspects an index: `exhibit index --inspect INDEX list|categories|sections|chunks|search|test|export`."""
+"""Inspects an index: `exhibit index --inspect INDEX list|categories|sections|chunks|search|test|export`.
+
+An index of Azure AI Search is read through its REST interface. Its rows have the fields of Azure's search-openai-demo:
+`sourcefile`, `sourcepage`, `category` and `content`.
+"""
 
 import argparse
 import json
+import os
 import re
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from exhibit.law.names import normalise_name
-from exhibit.rag.azure_index import AzureIndex, count_categories
 from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
-from exhibit.storage.bundle import open_bundle
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secrets
 
 TEST_QUESTIONS = ("Which law governs?", "How can it be terminated?", "What is the time limit?", "Who are the parties?")
 """Queries that almost every legal document answers: an index that finds nothing for them is broken."""
+AZURE_KEY = "AZURE_SEARCH_KEY"
+_AZURE_VERSION = "2024-07-01"  # of the REST interface; evaluation/targets/azure.toml uses the same one
+_AZURE_PAGE = 1000  # rows of a reply; Azure returns no more
+_AZURE_FARTHEST = 100_000  # rows that Azure can skip, at most
+_AZURE_SECONDS = 60.0  # for one request
+_MAX_CELL_CHARS = 60
+_ONLY_IN_JSON = {"span", "parties", "date", "characters"}  # fields that a table leaves out
 
 _KIND = re.compile(
     r"\b(?:(?P<preamble>preamble|recitals|whereas)|(?P<definitions>definitions?|interpretation)"
@@ -27,11 +40,9 @@ _KIND = re.compile(
     re.IGNORECASE,
 )
 
-
-def category_of(entry: Entry) -> str:
-    kind = entry.profile.kind or "unknown"
-    court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
-    return court[1] if court else kind
+Row = dict[str, Any]
+Check = tuple[str, bool, str]
+"""The name of a check, whether it passed, and the observed value."""
 
 
 def kind_of(path: str) -> str:
@@ -40,51 +51,43 @@ def kind_of(path: str) -> str:
     return (match.lastgroup if match else None) or ""
 
 
-def read_categories(bundle: Path) -> dict[str, str]:
-    """Return each file's category: the most frequent one in the labels of the bundle's questions about that file."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for line in open_bundle(bundle).gold:
-        if line.filename and line.labels.get("category"):
-            counts[line.filename][str(line.labels["category"])] += 1
-    return {name: count.most_common(1)[0][0] for name, count in counts.items()}
-
-
 class Inspector:
-    def __init__(self, folder: Path, own: Mapping[str, Any], bundle: Path | None) -> None:
+    """An index of this pipeline; each method returns the rows of a table."""
+
+    def __init__(self, folder: Path, own: Mapping[str, Any]) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
-        labels = read_categories(bundle) if bundle else {}
-        self.category = {e.filename: labels.get(e.filename, category_of(e)) for e in self.index.documents}
+        self.category = {entry.filename: _category_of(entry) for entry in self.index.documents}
 
     def list_entries(self, category: str | None) -> list[Entry]:
         """Return the documents; letter case and punctuation of `category` are ignored."""
         wanted = None if category is None else normalise_name(category)
         return [e for e in self.index.documents if wanted in (None, normalise_name(self.category[e.filename]))]
 
-    def documents(self, category: str | None) -> list[dict[str, Any]]:
+    def list_documents(self, category: str | None) -> list[Row]:
         return [
             {
                 "document": entry.filename,
-                "title": entry.profile.title,
                 "category": self.category[entry.filename],
+                "pages": entry.pages,
+                "sections": len(entry.sections),
+                "characters": entry.characters,
+                "title": entry.profile.title,
                 "parties": list(entry.profile.parties),
                 "date": entry.profile.date,
-                "pages": entry.pages,
-                "characters": entry.characters,
-                "sections": len(entry.sections),
                 "summary": entry.summary,
             }
             for entry in self.list_entries(category)
         ]
 
-    def sections(self, category: str | None) -> list[dict[str, Any]]:
+    def list_sections(self, category: str | None) -> list[Row]:
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.list_entries(category)
             for path, start, end in entry.sections
         ]
 
-    def chunks(self, category: str | None) -> list[dict[str, Any]]:
+    def list_chunks(self, category: str | None) -> list[Row]:
         keys = self.index.chunk_keys(entry.number for entry in self.list_entries(category))
         return [
             {
@@ -97,61 +100,130 @@ class Inspector:
             for chunk in map(self.index.chunk, keys.tolist())
         ]
 
-    def categories(self, _: str | None = None) -> list[dict[str, Any]]:
-        return count_categories(self.category.values())
-
-    def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
+    def search(self, query: str, top: int, category: str | None) -> list[Row]:
         documents = None if category is None else [entry.filename for entry in self.list_entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
             {
-                "sourcefile": hit.chunk.document,
-                "sourcepage": hit.chunk.section or hit.chunk.document,
-                "page": hit.chunk.page,
-                "category": self.category[hit.chunk.document],
                 "score": round(hit.score, 4),
+                "sourcefile": hit.chunk.document,
+                "page": hit.chunk.page,
+                "sourcepage": hit.chunk.section or hit.chunk.document,
+                "category": self.category[hit.chunk.document],
                 "span": list(hit.chunk.span),
                 "content": hit.text,
             }
             for hit in retrieved.ranked[:top]
         ]
 
-    def test(self) -> list[tuple[str, bool, str]]:
-        """Return, for each check of the index, its name, whether it passed, and the observed value."""
+    def run_checks(self) -> Iterator[Check]:
         entries, chunks = self.index.documents, len(self.index)
         empty = sum(not entry.characters for entry in entries)
-        checks = [
-            ("documents have text", not empty, f"{len(entries)} documents, {empty} empty"),
-            ("chunks have vectors", chunks == len(self.index.store("chunk")), f"{chunks} chunks"),
-        ]
+        yield "documents have text", not empty, f"{len(entries)} documents, {empty} empty"
+        yield "chunks have vectors", chunks == len(self.index.store("chunk")), f"{chunks} chunks"
         for question in TEST_QUESTIONS:
             best = self.search(question, 1, None)
             seen = f"{best[0]['score']:.3f} {best[0]['sourcefile']}" if best else "nothing"
-            checks.append((f"search: {question}", bool(best), seen))
-        return checks
+            yield f"search: {question}", bool(best), seen
 
 
-_COLUMNS = {
-    "documents": "document category pages sections passages title summary",
-    "categories": "category documents",
-    "sections": "document section kind span",
-    "chunks": "document section page content",
-    "search": "score sourcefile page sourcepage content",
-}
-"""The columns of a table, by the method that returns its rows."""
+def _category_of(entry: Entry) -> str:
+    kind = entry.profile.kind or "unknown"
+    court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
+    return court[1] if court else kind
 
 
-def _format_table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    columns = [column for column in columns if not rows or column in rows[0]]
+class AzureIndex:
+    """An index on Azure AI Search; each method returns the rows of a table."""
+
+    def __init__(self, address: str) -> None:
+        key = os.environ.get(AZURE_KEY, "").strip()
+        if urlsplit(address).path.strip("/").split("/")[-2:-1] != ["indexes"] or not key:
+            raise ToolkitError(
+                f"{address}: give the address https://NAME.search.windows.net/indexes/INDEX, and a query key of the "
+                f"search service in the environment variable {AZURE_KEY}"
+            )
+        self._url = f"{address.rstrip('/')}/docs/search?api-version={_AZURE_VERSION}"
+        self._client = HttpClient({"api-key": key}, secrets=Secrets([key]))
+        self._retries = Retries(3, 1.0)
+
+    def list_documents(self, category: str | None) -> list[Row]:
+        rows = self._read_rows("sourcefile,category", category)
+        counts = Counter((str(row.get("sourcefile") or ""), str(row.get("category") or "")) for row in rows)
+        return [{"document": f, "category": c, "passages": n} for (f, c), n in sorted(counts.items())]
+
+    def list_sections(self, category: str | None) -> list[Row]:
+        rows = self._read_rows("sourcefile,sourcepage,category", category)
+        pairs = dict.fromkeys((row.get("sourcefile"), row.get("sourcepage")) for row in rows)
+        return [{"document": document, "section": section} for document, section in pairs]
+
+    def list_chunks(self, category: str | None) -> list[Row]:
+        names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
+        rows = self._read_rows("sourcefile,sourcepage,category,content", category)
+        return [{name: row.get(field) for name, field in names.items()} for row in rows]
+
+    def search(self, query: str, top: int, category: str | None) -> list[Row]:
+        """Return the best passages for a query, in the format that `converters.cpr --from-search` reads."""
+        return [
+            {"score": row.get("@search.rerankerScore") or row.get("@search.score")}
+            | {field: row.get(field) for field in ("sourcefile", "sourcepage", "category", "content")}
+            for row in self._request({"search": query, "top": top}, category)["value"]
+        ]
+
+    def run_checks(self) -> Iterator[Check]:
+        documents = self.list_documents(None)
+        unnamed = sum(row["passages"] for row in documents if not row["document"])
+        yield "documents are there", bool(documents), f"{len(documents)} documents"
+        yield "passages name their file", not unnamed, f"{unnamed} without sourcefile"
+
+    def _read_rows(self, fields: str, category: str | None) -> Iterator[Row]:
+        """Yield the rows of the index, or of one category; raise an error if Azure cannot list so many rows."""
+        start, total = 0, 1
+        while start < total:
+            body = {"search": "*", "select": fields, "top": _AZURE_PAGE, "skip": start, "count": True}
+            reply = self._request(body, category)
+            total = int(reply.get("@odata.count") or 0)
+            if total > _AZURE_FARTHEST:
+                raise ServiceError(
+                    f"{self._url}: the index has {total} rows, but Azure lists only {_AZURE_FARTHEST}; "
+                    "list one category with --category"
+                )
+            if not reply["value"]:
+                break
+            yield from reply["value"]
+            start += len(reply["value"])
+
+    def _request(self, body: Row, category: str | None) -> Row:
+        if category is not None:
+            quoted = category.replace("'", "''")
+            body = {**body, "filter": f"category eq '{quoted}'"}
+
+        def post() -> bytes:
+            with self._client.send("POST", self._url, body, deadline=Deadline(_AZURE_SECONDS)) as response:
+                response.check()
+                return response.read()
+
+        try:
+            reply = json.loads(self._retries(post))
+        except HttpError as error:
+            raise ServiceError(f"{self._url}: {error}; check the index's name and {AZURE_KEY}") from None
+        except ValueError:
+            reply = None
+        if not isinstance(reply, dict) or not isinstance(reply.get("value"), list):
+            raise ServiceError(f"{self._url}: the reply has no list 'value'; is this an index of Azure AI Search?")
+        return reply
+
+
+def _format_table(rows: Sequence[Row]) -> str:
+    columns = [column for column in (rows[0] if rows else ()) if column not in _ONLY_IN_JSON]
     cells = [[_format_cell(row[column]) for column in columns] for row in rows]
     rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    return "\n".join(align_rows([columns, rule, *cells]))
+    return "\n".join(align_rows([columns, rule, *cells])) if rows else "nothing"
 
 
-def _format_cell(value: object, most: int = 60) -> str:
-    words = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-    text = " ".join(words.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _format_cell(value: object) -> str:
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "…"
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -172,7 +244,6 @@ def _make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--query", help="what to search for (search, export)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
     parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
-    parser.add_argument("--bundle", type=Path, help="take categories from the labels of this bundle's questions")
     add_json(parser)
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
     group = parser.add_argument_group("settings, which overrule those that the index was built with")
@@ -185,33 +256,35 @@ def main(argv: list[str] | None = None) -> int:
     """Run a subcommand of `exhibit index --inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
     parser = _make_parser()
     options = parser.parse_args(argv)
-    if options.action in {"search", "export"} and not (options.query or "").strip():
-        parser.error(f"{options.action} needs --query")
-    inspector: Inspector | AzureIndex
+    action, category = options.action, options.category
+    if action in {"search", "export"} and not (options.query or "").strip():
+        parser.error(f"{action} needs --query")
+    index: Inspector | AzureIndex
     if options.index.startswith(("https://", "http://")):
-        if options.action == "sections":
-            parser.error("sections: an index of Azure AI Search has no sections; use chunks instead")
-        inspector = AzureIndex(options.index)
+        index = AzureIndex(options.index)
     else:
-        inspector = Inspector(Path(options.index), choose_given_settings(vars(options)), options.bundle)
-    if options.action == "test":
-        checks = inspector.test()
+        index = Inspector(Path(options.index), choose_given_settings(vars(options)))
+    if action == "test":
+        checks = list(index.run_checks())
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
         return 0 if all(holds for _, holds, _ in checks) else 1
-    method = {"list": "documents", "export": "search"}.get(options.action, options.action)
-    query = (options.query, options.top) if method == "search" else ()
-    rows: list[dict[str, Any]] = getattr(inspector, method)(*query, options.category)
-    if options.action == "export":
+    if action in {"search", "export"}:
+        rows = index.search(options.query, options.top, category)
+    elif action == "categories":
+        counts = Counter(row["category"] for row in index.list_documents(category))
+        rows = [{"category": name, "documents": count} for name, count in sorted(counts.items())]
+    else:
+        lists = {"list": index.list_documents, "sections": index.list_sections, "chunks": index.list_chunks}
+        rows = lists[action](category)
+    if action == "export":
         text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1)
         if options.out is None:
             print(text)
         else:
             options.out.write_text(f"{text}\n", encoding="utf-8")
             print(f"{options.out}: {len(rows)} passages")
-    elif options.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=1))
     else:
-        print(_format_table(rows, _COLUMNS[method].split()))
+        print(json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _format_table(rows))
     return 0
 
 

@@ -87,16 +87,13 @@ def form_passages(
                 turn += 1
                 heappush(queue, _Seed(seed.cost, turn, seed.row, *run))
             continue
-        first, last = runs[0]
-        if trim_first and not passages:
-            first, last = former.trim_to_best(seed.row, first, last, weigh)
+        trim = trim_first and not passages
+        first, last = former.trim_to_best(seed.row, *runs[0], weigh) if trim else runs[0]
+        if trim:  # what is cut off may still be a passage
             turn += 1
             heappush(queue, _Seed(seed.cost, turn, seed.row))
-            span = former.take(seed.row, first, last, grow=False)
-        else:
-            span = former.take(seed.row, first, last, grow=True)
-        if span:
-            passages.append(RankedPassage(former.number(seed.row), span, -seed.cost, seed.row))
+        if span := former.take(seed.row, first, last, grow=not trim):
+            passages.append(RankedPassage(int(index.table[seed.row, DOCUMENT]), span, -seed.cost, seed.row))
     return passages
 
 
@@ -112,18 +109,14 @@ class _Former:
         self._row: Callable[[int], list[int]] = cache(lambda row: self._table[row].tolist())
         self._seen: set[tuple[int, str]] = set()
 
-    def number(self, row: int) -> int:
-        """Return the number of the document that a row belongs to."""
-        return self._row(row)[DOCUMENT]
-
     def take(self, row: int, first: int, last: int, *, grow: bool) -> Span | None:
         """Return the span of a passage around some pieces, or None if it is empty or repeats an earlier passage."""
-        pieces, taken = self._pieces(row)
+        number, (pieces, taken) = self._row(row)[DOCUMENT], self._pieces(row)
         span = self._grow(row, first, last) if grow else Span(pieces[first].start, pieces[last].end)
         taken[first : last + 1] = [True] * (last + 1 - first)
-        text = self._text(self.number(row))[slice(*span)]
+        text = self._text(number)[slice(*span)]
         left = text.lstrip(_STRAY)
-        words = (self.number(row), " ".join(left.lower().split()))
+        words = (number, " ".join(left.lower().split()))
         # a short rest between two passages is dropped
         if not left or words in self._seen or (self._seen and len(words[1]) < MIN_REST_CHARS):
             return None
@@ -138,8 +131,7 @@ class _Former:
             number, start, end = self._row(row)[DOCUMENT:PAGE]
             if self._is_same_document(row, row - 1):
                 start = max(start, self._row(row - 1)[END])  # chunks may overlap; passages do not
-            text = self._text(number)
-            self._tiles[row] = tile_clauses(text, start, end, least=MIN_PIECE_CHARS, limit=self._size)
+            self._tiles[row] = tile_clauses(self._text(number), start, end, least=MIN_PIECE_CHARS, limit=self._size)
         return self._tiles[row], [False] * len(self._tiles[row])
 
     def _is_same_document(self, row: int, other: int) -> bool:
@@ -148,11 +140,8 @@ class _Former:
     def find_free(self, seed: _Seed) -> list[tuple[int, int]]:
         """Return the ranges of a seed's pieces that are in no passage yet, each no longer than a passage."""
         pieces, taken = self._pieces(seed.row)
-        first, end = seed.first, min(len(pieces), seed.last + 1)
-        if first < end and pieces[end - 1].end - pieces[first].start <= self._size and True not in taken[first:end]:
-            return [(first, end - 1)]
         runs: list[tuple[int, int]] = []
-        for at in range(first, end):
+        for at in range(seed.first, min(len(pieces), seed.last + 1)):
             if taken[at]:
                 continue
             if runs and runs[-1][1] == at - 1 and pieces[at].end - pieces[runs[-1][0]].start <= self._size:
@@ -211,15 +200,13 @@ class _Former:
 
 def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
     """Return passages as hits; each hit has the headings and the page at its start and at each change inside it."""
-    numbers = {passage.document for passage in passages}
-    starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
-    texts = {number: index.text_of(number) for number in numbers}
-    return [_make_hit(index, one, starts[one.document], texts[one.document]) for one in passages]
+    starts = {number: [start for _, start, _ in index.document(number).sections] for number, *_ in passages}
+    return [_make_hit(index, passage, starts[passage.document]) for passage in passages]
 
 
-def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
+def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int]) -> Hit:
     entry, span, table, row = index.document(passage.document), passage.span, index.table, passage.row
-    words = text[slice(*span)]
+    words = index.text_of(passage.document)[slice(*span)]
     # a passage may begin with the break before it, which still belongs to the previous section
     begins = span.end - len(words.lstrip())
     while row and table[row, START] > span.start and table[row - 1, DOCUMENT] == passage.document:

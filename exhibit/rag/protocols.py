@@ -100,9 +100,9 @@ class VectorStore(Protocol):
         """Remove rows; unknown keys are ignored."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k best rows of each query, best first; a missing row has the key -1.
+        """Return the scores and keys of the k best rows of each query among the keys `within`, best first.
 
-        `within` limits the search to these keys.
+        A missing row has the key -1.
         """
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
@@ -114,5 +114,4 @@ class VectorStore(Protocol):
     def close(self) -> None:
         """Close files and connections, so that the folder can be moved."""
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
+    def __len__(self) -> int: ...

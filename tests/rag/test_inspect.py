@@ -60,19 +60,6 @@ def test_inspect_search_filters_guides_by_court_as_category(preset, tmp_path, ca
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_inspect_categories_include_labels_of_bundle(tmp_path, converted, capsys):
-    bundle = converted("cpr")
-    index = tmp_path / "index"
-    Pipeline(Config.preset("rcts", embedder="hashing"), jobs=1, cache=tmp_path / "cache").index(
-        bundle / "corpus", index
-    )
-    capsys.readouterr()
-    assert main([str(index), "categories", "--bundle", str(bundle), "--json"]) == 0
-    labels = {row["category"] for row in json.loads(capsys.readouterr().out)}
-    gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert labels >= {line["labels"]["category"] for line in gold if line["filename"]}
-
-
 NDA = ("Definitions", "Obligations of the Recipient", "Exclusions", "Term and Termination", "Miscellaneous")
 
 

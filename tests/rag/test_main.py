@@ -95,7 +95,7 @@ def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_pat
     assert first["text"] == found.ranked[0].text and first["text"].lstrip().startswith("8.2 Law.")
     plain = ask(capsys, "search", str(index), QUESTION, "--method", "dense", "--k", "2")
     assert len(plain) == 2 and plain[0]["text"] != first["text"]
-    listed = Inspector(index, {}, None).search(QUESTION, 1, None)
+    listed = Inspector(index, {}).search(QUESTION, 1, None)
     assert listed[0]["content"] == first["text"]
 
 

@@ -52,13 +52,13 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
 @example("\n\n\nab\n\n\n", 3, splitters.SEPARATORS, "end")
 @example(".. a.. b", 3, splitters.SENTENCES, "start")
 def test_rcts_split_equals_reference_implementation(text, size, separators, keep):
-    spans = rcts.split(text, size=size, separators=separators, keep=keep)
+    spans = splitters.split(text, size=size, separators=separators, keep=keep)
     assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)
 
 
 @given(st.text(max_size=300), SIZES, SEPARATORS)
 def test_split_spans_tile_text_and_stay_within_size(text, size, separators):
-    for split in (partial(rcts.split, separators=separators), naive.split):
+    for split in (partial(splitters.split, separators=separators), naive.split):
         spans = split(text, size=size)
         assert all(isinstance(span, Span) and 0 < span.end - span.start <= size for span in spans)
         assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(text)]
@@ -67,7 +67,7 @@ def test_split_spans_tile_text_and_stay_within_size(text, size, separators):
 @given(TEXTS, SIZES, st.data())
 def test_split_with_overlap_covers_whole_text_and_stays_within_size(text, size, data):
     overlap = data.draw(st.integers(0, size - 1))
-    for split in (rcts.split, naive.split, splitters.split):
+    for split in (splitters.split, naive.split):
         spans = split(text, size=size, overlap=overlap)
         assert all(0 < span.end - span.start <= size for span in spans)
         reached = 0
@@ -79,7 +79,7 @@ def test_split_with_overlap_covers_whole_text_and_stays_within_size(text, size, 
 
 def test_rcts_overlap_begins_at_word_boundary():
     text = CLAUSE.replace("\n\n", " ")
-    first, second, *_ = rcts.split(text, size=100, overlap=30, separators=[" "])
+    first, second, *_ = splitters.split(text, size=100, overlap=30, separators=[" "])
     assert first.start == 0 and first.end - 30 <= second.start < first.end
     assert text[second.start - 1] == " "
 
@@ -110,7 +110,7 @@ def test_naive_split_cuts_at_fixed_size_with_overlap():
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
 def test_split_refuses_invalid_size_or_overlap(size, overlap):
-    for split in (rcts.split, naive.split, splitters.split):
+    for split in (splitters.split, naive.split):
         with pytest.raises(ToolkitError, match="choose"):
             split("text", size=size, overlap=overlap)
 
@@ -121,6 +121,7 @@ def test_splitters_are_opened_by_name():
         module, argument = load_plugin("exhibit.rag.splitters", name)
         assert module.open(argument)("ab", size=1) == [Span(0, 1), Span(1, 2)]
     assert sections.open("sentences")("Art. 3.4 a", size=6)[0] == Span(0, 5)
+    assert len(rcts.open(None)("ab", sections=[Span(0, 1)])) < len(sections.open(None)("ab", sections=[Span(0, 1)]))
     for module, argument in ((rcts, "words"), (sections, "words"), (naive, "words")):
         with pytest.raises(ToolkitError, match="words"):
             module.open(argument)
@@ -130,4 +131,4 @@ def test_splitters_are_opened_by_name():
 @pytest.mark.slow
 def test_rcts_split_of_legalbenchrag_corpus_gives_34180_chunks(data):
     texts = [path.read_text(encoding="utf-8") for path in (data / "legalbenchrag" / "corpus").rglob("*.txt")]
-    assert sum(len(rcts.split(text)) for text in texts) == 34_180
+    assert sum(len(splitters.split(text)) for text in texts) == 34_180

@@ -54,19 +54,14 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
     for citation in find_citations(text):  # two adjacent citations cite the same words
         between, end = text[end : citation.span.start], citation.span.end
         words = between if between.strip() or not words else words
-        for number in citation.numbers:
-            if number in known:
-                lines.setdefault(number, {})[describe_location(known[number], words)] = None
+        for source in (known[number] for number in citation.numbers if number in known):
+            section, page = _locate(source, words)
+            parts = [PurePath(source.document).name, cite_section(source.document, section)]
+            parts += [f"page {page}"] if page is not None else []
+            line = ", ".join(" ".join(part.split()) for part in parts if part)
+            lines.setdefault(source.number, {})[line] = None
     listed = [f"[{number}] {'; '.join(lines[number])}" for number in sorted(lines)]
     return "\n".join([f"{text}\n\n{SOURCES}", *listed]) if lines else text
-
-
-def describe_location(source: Source, words: str) -> str:
-    """Return, on one line, the document, section and page of the words that an answer cites from a source."""
-    section, page = _locate(source, words)
-    parts = [PurePath(source.document).name, cite_section(source.document, section)]
-    parts += [f"page {page}"] if page is not None else []
-    return ", ".join(" ".join(part.split()) for part in parts if part)
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:
@@ -77,29 +72,28 @@ def _locate(source: Source, words: str) -> tuple[str, int | None]:
         match = re.search(r"\s+".join(first), source.text) if first else None
         if match is not None:
             return source.hit.chunk.locate(source.span.start + match.start())
-    return source.section, source.page
+    return source.hit.chunk.section, source.page
 
 
 def cite_section(document: str, path: str) -> str:
     """Return a section as a lawyer cites it: `CPR 36.14(3)`, `Article III, 3.2(b)`, `9.10 Specific Performance`."""
     headings = [part.strip() for part in path.split(" > ") if part.strip()]
-    inner: list[str] = []
+    inner = ""
     while headings and _INNER.fullmatch(headings[-1].split(" ")[0]):
-        inner.insert(0, headings.pop().split(" ")[0])
+        inner = headings.pop().split(" ")[0] + inner
     if not headings:
-        return "".join(inner)
-    number = _NUMBER.match(headings[-1])
-    label = (number[1] if number else "") + "".join(inner)
-    stem = PurePath(document).stem
-    if number and (direction := _DIRECTION.match(stem)):
-        return f"PD {direction[1].upper()} para {label}"
-    if number and (rules := _RULES.match(stem)) and number[1].partition(".")[0] == rules[1]:
-        return f"CPR {label}"
-    shown = headings[-1]
+        return inner
+    shown, stem = headings[-1], PurePath(document).stem
+    number = _NUMBER.match(shown)
     if len(shown) > _MAX_HEADING_CHARS:
         shown = shown[:_MAX_HEADING_CHARS].rsplit(" ", 1)[0] + " …"
-    if not number:
-        return f"{shown} {''.join(inner)}".strip()
+    if number is None:
+        return f"{shown} {inner}".strip()
+    label = number[1] + inner
+    if direction := _DIRECTION.match(stem):
+        return f"PD {direction[1].upper()} para {label}"
+    if (rules := _RULES.match(stem)) and number[1].partition(".")[0] == rules[1]:
+        return f"CPR {label}"
     outer = next((match[0] for part in headings[-2::-1] if (match := _OUTER.match(part))), "")
     if inner or shown == number[0]:
         shown = label

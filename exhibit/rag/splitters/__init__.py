@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
@@ -20,21 +20,17 @@ SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
 """Separators with punctuation only before a space, so that `3.4(2)` and `10,000` stay whole."""
 
 
-def choose_variant(name: str, argument: str | None, usual: Splitter) -> Splitter:
-    """Return a splitter in its usual form, or with `sentences` one that cuts at punctuation only before a space."""
+def open_variant(name: str, argument: str | None, **options: Any) -> Splitter:
+    """Return `split` in its usual form, or with `sentences` one that cuts at punctuation only before a space."""
     if argument not in (None, "sentences"):
         raise ToolkitError(f"no splitter '{name}:{argument}'; there are {name} and {name}:sentences")
-    return partial(usual, separators=SENTENCES, keep="end") if argument else usual
+    return partial(split, **options, **({"separators": SENTENCES, "keep": "end"} if argument else {}))
 
 
 def check_size(*, size: int, overlap: int) -> None:
     """Raise an error unless the size is at least 1 and the overlap is smaller than the size."""
-    if size < 1:
-        raise ToolkitError(f"chunk size {size}: a chunk has at least 1 character; choose a size of 1 or more")
     if not 0 <= overlap < size:
-        raise ToolkitError(
-            f"overlap {overlap}: it must be smaller than the chunk size of {size} characters; choose 0 to {size - 1}"
-        )
+        raise ToolkitError(f"chunk size {size}, overlap {overlap}: choose a size of at least 1, and a smaller overlap")
 
 
 def split(
@@ -43,15 +39,17 @@ def split(
     size: int = 500,
     overlap: int = 0,
     sections: Sequence[Span] = (),
+    within_sections: bool = True,
     separators: Sequence[str] = SEPARATORS,
     keep: Literal["start", "end"] = "start",
 ) -> list[Span]:
-    """Return spans of at most `size` characters, each within one section, cut at the coarsest separator present.
+    """Return spans of at most `size` characters, by default each within one section, cut at the coarsest separator.
 
     A separator stays at the start of the span after it, or at the end of the span before it (`keep`).
     """
     check_size(size=size, overlap=overlap)
-    edges = sorted({0, len(text), *(min(max(edge, 0), len(text)) for edge in chain.from_iterable(sections))})
+    cuts = chain.from_iterable(sections if within_sections else ())
+    edges = sorted({0, len(text), *(min(max(edge, 0), len(text)) for edge in cuts)})
     ends = [0] if text else []
     for start, end in pairwise(edges):
         ends += _list_ends(text, start, end, size - overlap, separators, after=keep == "end")
@@ -59,16 +57,11 @@ def split(
     for start, end in pairwise(ends):
         if overlap:
             floor = edges[bisect_right(edges, start) - 1]  # no span is extended back across the start of its section
-            start = _find_word_break(text, max(start - overlap, floor), start)
+            whole, start = start, max(start - overlap, floor)
+            if start and not text[start - 1].isspace():  # then it begins at the next word
+                start = text.find(" ", start, whole) + 1 or start
         spans.append(Span(start, end))
     return spans
-
-
-def _find_word_break(text: str, start: int, end: int) -> int:
-    if start == 0 or text[start - 1].isspace():
-        return start
-    space = text.find(" ", start, end)
-    return start if space < 0 else space + 1
 
 
 def _list_ends(text: str, start: int, end: int, size: int, separators: Sequence[str], *, after: bool) -> Iterator[int]:

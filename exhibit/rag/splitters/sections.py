@@ -1,7 +1,7 @@
 """Recursive character splitting with exact offsets that never crosses the boundary of a section."""
 
-from exhibit.rag.splitters import Splitter, choose_variant, split
+from exhibit.rag.splitters import Splitter, open_variant
 
 
 def open(argument: str | None) -> Splitter:
-    return choose_variant("sections", argument, split)
+    return open_variant("sections", argument)
