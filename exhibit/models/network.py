@@ -417,12 +417,13 @@ def has_exact_signed_products(multiply: Callable[[npt.NDArray[np.uint8], Single]
     """
     chance = np.random.default_rng(0)
     weight = chance.choice(np.array([-127, 127], np.float32), (WIDTH, 41))  # fills some kernels, and leaves a rest
-    for rows in (1, 13):  # one state has a kernel of its own
-        state = chance.choice(np.array([0, 255], np.uint8), (rows, WIDTH))
-        exact = (state.astype(np.float32) - _ZERO) @ weight
-        if not np.array_equal((multiply or _multiply_signed)(state, weight), exact):
-            return False
-    return True
+    # one state has a kernel of its own
+    states = [chance.choice(np.array([0, 255], np.uint8), (rows, WIDTH)) for rows in (1, 13)]
+    products = ((multiply or _multiply_signed)(state, weight) for state in states)
+    return all(
+        np.array_equal(product, (state.astype(np.float32) - _ZERO) @ weight)
+        for state, product in zip(states, products, strict=True)
+    )
 
 
 def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
@@ -430,9 +431,7 @@ def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
     graph = _Graph({}, "int8", {}, signed=True)
     product = graph.multiply_integers("states", weight, np.full(weight.shape[1], _ZERO - 1, np.float32))
     model = graph.make_model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    products: list[Single] = session.run(None, {"states": state})
-    return np.rint(products[0])
+    return np.rint(_start(model.SerializeToString()).run(None, {"states": state})[0])
 
 
 def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, Single]:
@@ -440,8 +439,7 @@ def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, 
     graph = _Graph(weights, "fp32", {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
     outputs = dict.fromkeys(graph.inputs.values(), ("texts", "tokens", "numbers"))
-    model = graph.make_model(inputs=("ids",), outputs=outputs).SerializeToString()
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = _start(graph.make_model(inputs=("ids",), outputs=outputs).SerializeToString())
     runs = [session.run(list(outputs), {"ids": np.array([ids], np.int64)}) for ids in samples]
     peaks = (np.max([np.abs(state[0]).max(axis=0) for state in states], axis=0) for states in zip(*runs, strict=True))
     return dict(zip(graph.inputs, peaks, strict=True))
@@ -464,15 +462,18 @@ def choose_variant(what: str, plugin: str, argument: str | None) -> str:
 
 
 def open_session(variant: str, network: Network) -> onnxruntime.InferenceSession:
+    session = _start(load_graph(variant, network))
+    vars(session).pop("_model_bytes", None)  # 59 MB that are never read again
+    return session
+
+
+def _start(graph: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # texts run in parallel; splitting one text over threads is slower
     options.enable_mem_pattern = False  # onnxruntime would store a memory plan for each length forever
     options.log_severity_level = 3
     slower = ["BiasGeluFusion"]  # a sum and then Gelu are faster, with the same result
-    graph = load_graph(variant, network)
-    session = onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"], disabled_optimizers=slower)
-    vars(session).pop("_model_bytes", None)  # 59 MB that are never read again
-    return session
+    return onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"], disabled_optimizers=slower)
 
 
 def load_graph(variant: str, network: Network) -> bytes:

@@ -97,9 +97,9 @@ def _describe_passages(retrieved: Retrieved) -> dict[str, Any]:
 
 
 def _describe_answer(answered: Answered) -> dict[str, Any]:
-    answer = answered.answer
-    record = {"answer": answer.text, "citations": list(answer.citations), "refused": answer.refused}
-    return {**_describe_passages(answered.retrieved), **record, **({"error": answer.error} if answer.error else {})}
+    record, answer = _describe_passages(answered.retrieved), answered.answer
+    record |= {"answer": answer.text, "citations": list(answer.citations), "refused": answer.refused}
+    return record | ({"error": answer.error} if answer.error else {})
 
 
 def _show(records: list[dict[str, Any]], as_json: bool) -> None:
@@ -111,10 +111,9 @@ def _show(records: list[dict[str, Any]], as_json: bool) -> None:
         if "answer" in record:
             print(f"  {record.get('error') or record['answer']}")
         for number, hit in enumerate(record["passages"], 1):
-            place = ", ".join(
-                filter(None, [hit["document"], f"page {hit['page']}" if hit["page"] else "", hit["section"]])
-            )
-            print(f"  [{number}] {hit['score']:.3f}  {place}\n      {' '.join(hit['text'].split())[:_WIDTH]}")
+            page = f"page {hit['page']}" if hit["page"] else ""
+            where = ", ".join(filter(None, [hit["document"], page, hit["section"]]))
+            print(f"  [{number}] {hit['score']:.3f}  {where}\n      {' '.join(hit['text'].split())[:_WIDTH]}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import LARGEST_FILE, parse_toml, read_text
+from exhibit.schemas.parsing import LARGEST_FILE, format_faults, parse_toml, read_text
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
@@ -174,10 +175,9 @@ class Config(Search, Ingest):
         for name in ASKED:
             value = getattr(self, name)
             if name not in own and not _is_local(name, value):
-                choice = f"--{name} {value}" if name in Ingest.model_fields else f"--{name} {value}, or --{name} none"
                 raise ToolkitError(
                     f"{where}: the index was built with {name} = {value!r}, which may send questions to a server; "
-                    f"only you can allow that: add {choice}"
+                    f"only you can allow that: add --{name} {value}"
                 )
         changed = {name: value for name, value in own.items() if value != getattr(self, name)}
         if fixed := sorted(set(changed) & set(Ingest.model_fields)):
@@ -189,11 +189,8 @@ class Config(Search, Ingest):
         """Return a preset by name or by the path of a TOML file, with some settings replaced."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.exists():
-            near = difflib.get_close_matches(name, list_presets(), n=1)
-            meant = f"did you mean {near[0]}? " if near else ""
-            raise ToolkitError(
-                f"no preset {name!r}; {meant}there are {', '.join(list_presets())}, or pass a .toml file"
-            )
+            near = "".join(f"did you mean {one}? " for one in difflib.get_close_matches(name, list_presets(), n=1))
+            raise ToolkitError(f"no preset {name!r}; {near}there are {', '.join(list_presets())}, or pass a .toml file")
         settings = parse_toml(read_text(path, error=ToolkitError, most=LARGEST_FILE), where=path)
         for key, value in settings.items():
             # a file may come from another person: it must not decide where questions and keys are sent
@@ -210,21 +207,16 @@ class Config(Search, Ingest):
         try:
             return cls.model_validate(dict(settings))
         except ValidationError as error:
-            faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
             unknown = any(e["type"] == "extra_forbidden" for e in error.errors())
             known = f"; settings are {', '.join(describe_settings())}" if unknown else ""
-            raise ToolkitError(f"{where}: {faults}{known}") from error
+            raise ToolkitError(f"{where}: {format_faults(error)}{known}") from error
 
 
 def _is_local(setting: str, value: str) -> bool:
     """Return whether the plug-in that a setting names declares (`LOCAL`) that it needs no server."""
-    if value in ("none", "auto"):
-        return True
-    try:
-        module, _ = load_plugin(PLUGINS[setting], value)
-    except ToolkitError:
-        return False
-    return bool(getattr(module, "LOCAL", False))
+    with suppress(ToolkitError):
+        return value in ("none", "auto") or getattr(load_plugin(PLUGINS[setting], value)[0], "LOCAL", False)
+    return False
 
 
 def list_presets() -> list[str]:

@@ -8,14 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.editions import (
-    Edition,
-    LawName,
-    Unit,
-    find_units,
-    label_key,
-    make_law_name,
-)
+from exhibit.law.editions import Edition, LawName, Unit, find_units, label_key, make_law_name
 from exhibit.law.language import LegalSystem, choose_system, system_of
 from exhibit.law.provisions import Provision, find_provisions
 from exhibit.law.values import find_days

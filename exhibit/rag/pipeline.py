@@ -11,6 +11,7 @@ from typing import Any
 from exhibit.engine import Limits, open_engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
+from exhibit.law.structure import cut
 from exhibit.models.embedders import CachedEmbedder
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
@@ -252,16 +253,11 @@ def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
         return answer
     if retrieved.named and (answer.refused or not answer.usage):
         sources = context.sources[: retrieved.named]
-        texts = [f"“{_cut_paragraph(source.text)}” [{source.number}]" for source in sources]
+        texts = [f"“{cut(' '.join(s.text.split()), _MAX_PARAGRAPH_CHARS)}” [{s.number}]" for s in sources]
         answer = replace(answer, text="\n\n".join(texts), citations=tuple(s.number for s in sources), refused=False)
     if not retrieved.note or answer.refused:
         return answer
     return replace(answer, text=f"{answer.text}\n({retrieved.note})")
-
-
-def _cut_paragraph(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _MAX_PARAGRAPH_CHARS else f"{words[: words.rfind(' ', 0, _MAX_PARAGRAPH_CHARS)]} …"
 
 
 def find_files(source: Location) -> list[Location]:

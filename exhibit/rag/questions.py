@@ -192,19 +192,15 @@ def _find_lead(text: str, quotes: list[Span], carried: Carried) -> Span | None:
         if not CONTENT.search(after) or not (strong or (match[0] != "?" and OPENER.match(after))):
             continue
         certain = first and (KIND.search(clause) or QUOTED.search(clause))
-        if certain or (carried(clause) and ((first and strong) or _has_only_names(clause, carried))):
+        rest = KIND.sub(" ", clause).split()  # `the Acme Supply Agreement`: all its words are those of a name
+        only = all(NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)
+        if certain or (carried(clause) and ((first and strong) or only)):
             return Span(start, match.end())
     return None
 
 
 def _is_inside(at: int, spans: list[Span]) -> bool:
     return any(span.start <= at < span.end for span in spans)
-
-
-def _has_only_names(clause: str, carried: Carried) -> bool:
-    """Return whether a clause only names documents, as in `the Acme Supply Agreement`."""
-    rest = KIND.sub(" ", clause).split()
-    return all(NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)
 
 
 def _is_joining_word(word: str) -> bool:

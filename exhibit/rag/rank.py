@@ -85,14 +85,21 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
-    rows = _list_rows(index.table, list(documents)) if documents else _choose_pool(terms, vector, index)
+    if documents:
+        numbers = sorted(documents)
+        edges = (np.searchsorted(index.table[:, DOCUMENT], numbers, side=side) for side in ("left", "right"))
+        rows = np.concatenate([np.arange(*edge) for edge in zip(*edges, strict=True)])
+    else:
+        rows = _choose_pool(terms, vector, index)
     if not len(rows):
         return Ranking([])
     table = index.table[rows]  # `take` would copy the whole table, which is stored column by column
     groups = np.flatnonzero(np.diff(table[:, DOCUMENT], prepend=-1)) if documents else np.zeros(1, np.int64)
     own, rarity = _score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
     if documents:
-        own = own + weights.document * _weigh_documents(table[:, DOCUMENT], documents)
+        numbers, at = np.unique(table[:, DOCUMENT], return_inverse=True)
+        log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
+        own = own + weights.document * (log_weights - log_weights.max())[at]
     total = add_context(own, table, weights)
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
@@ -123,13 +130,6 @@ def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> li
     return [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
 
 
-def _list_rows(table: Keys, numbers: Sequence[int]) -> Keys:
-    owners = table[:, DOCUMENT]
-    lows, highs = np.searchsorted(owners, numbers), np.searchsorted(owners, numbers, side="right")
-    spans = [np.arange(low, high) for low, high in sorted(zip(lows.tolist(), highs.tolist(), strict=True))]
-    return np.concatenate(spans) if spans else np.zeros(0, np.int64)
-
-
 def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
     """Return the rows of the chunks nearest by vectors, of those by words, and of the chunks beside them."""
     _, [near] = index.store("chunk").search(vector.reshape(1, -1), _CANDIDATES)
@@ -137,14 +137,6 @@ def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
     rows = index.find_rows(np.union1d(near[near >= 0], worded))
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))
     return around[(around >= 0) & (around < len(index.table))]
-
-
-def _weigh_documents(owners: Keys, documents: Mapping[int, float]) -> Scores:
-    """Return, for each row, the log-weight of its document minus the highest log-weight of these documents."""
-    numbers, place = np.unique(owners, return_inverse=True)
-    log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
-    weights: Scores = (log_weights - log_weights.max())[place]
-    return weights
 
 
 # ---------------------------------------------------------------- evidence

@@ -42,7 +42,7 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     asked = [position for position, query in enumerate(queries) if query.question.strip()]
     if not len(parts.index) or parts.only == ():
         return results
-    search = _retrieve_routed if routed else _retrieve_chunks
+    search = _retrieve_passages if routed else _retrieve_chunks
     for start in range(0, len(asked), _BATCH_QUESTIONS):
         batch = asked[start : start + _BATCH_QUESTIONS]
         for position, found in zip(batch, search([queries[position] for position in batch], parts), strict=True):
@@ -53,7 +53,7 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 # ---------------------------------------------------------------- routed retrieval
 
 
-def _retrieve_routed(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
+def _retrieve_passages(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
     """Return the passages of each question from the documents that the question means."""
     vectors = parts.embedder.embed([query.asks for query in queries], role="query")
     return [_route(query, vector, parts) for query, vector in zip(queries, vectors, strict=True)]
@@ -117,11 +117,8 @@ def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]
     """Return the paragraphs that a question cites, then the other passages that do not overlap them."""
     best = max((passage.score for passage in passages), default=0.0)
     first = [passage._replace(score=best + len(named) - at) for at, passage in enumerate(named)]
-    return first + [other for other in passages if not any(_overlaps(other, passage) for passage in named)]
-
-
-def _overlaps(one: RankedPassage, other: RankedPassage) -> bool:
-    return one.document == other.document and one.span.start < other.span.end and other.span.start < one.span.end
+    taken = [(passage.document, passage.span) for passage in named]
+    return first + [p for p in passages if not any(n == p.document and span.overlaps(p.span) for n, span in taken)]
 
 
 # ---------------------------------------------------------------- ranking by one kind of evidence

@@ -120,12 +120,6 @@ def test_document_evidence_does_not_grow_with_number_of_unrelated_passages() -> 
     assert kinds.together(kind, few[:1]) < kinds.together(kind, few), "more than the best counts"
 
 
-def test_reader_tokenise_limits_question_to_64_tokens_and_pair_to_256() -> None:
-    long, short = (reader.shared_reader().tokenise(asked, ["law " * 400])[0] for asked in ("law " * 100, "law"))
-    assert long.types[0].tolist() == [0] * 64 + [1] * 192 and len(long.offsets) == 191
-    assert short.types[0].tolist() == [0] * 3 + [1] * 253 and long.ids[0, 63] == long.ids[0, -1] == short.ids[0, 2]
-
-
 @pytest.mark.slow
 def test_reader_scores_equal_trained_weights() -> None:
     model = reader.Reader("fp32")

@@ -82,16 +82,6 @@ def test_inspect_shows_documents_sections_and_chunks(tmp_path, capsys):
     assert main([str(tmp_path / "index"), "sections"]) == 0 and main([str(tmp_path / "index"), "chunks"]) == 0
 
 
-def test_inspect_search_prints_passages_as_json_or_text_and_requires_query(index, capsys):
-    assert main([index, "search", "--query", "law of Norway", "--top", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found[0]["sourcefile"] == "deal.txt" and "Norway" in found[0]["content"]
-    assert main([index, "search", "--query", "law of Norway"]) == 0
-    assert "score" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="2"):
-        main([index, "search"])
-
-
 def test_inspect_test_passes_on_sound_index(index, capsys):
     assert main([index, "test"]) == 0
     assert "FAIL" not in capsys.readouterr().out
@@ -129,3 +119,5 @@ def test_inspect_search_results_have_section_span_and_rounded_score(index, capsy
     assert main([index, "export", "--query", "terminate", "--top", "1"]) == 0
     exported = json.loads(capsys.readouterr().out)
     assert exported["query"] == "terminate" and len(exported["results"]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main([index, "search"])

@@ -38,15 +38,8 @@ def test_legal_embedder_equals_official_weights_merged_with_adapter(official):
     assert opened(minilm, "fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
 
 
-def test_legal_embedder_int8_vectors_are_close_to_fp32_vectors():
-    texts = [CLAUSE, "Which law governs?", "The Supplier's liability shall not exceed the fees paid.", "Notices."]
-    exact, small = (opened(legal, variant).embed(texts, role="passage") for variant in ("fp32", "int8"))
-    assert (exact * small).sum(axis=1).min() > 0.95
-
-
-def test_legal_embedder_variants_have_distinct_names_and_unknown_variant_is_refused():
-    names = {opened(legal, variant).name for variant in network.VARIANTS} | {opened(minilm, "int8").name}
-    assert len(names) == 3
+def test_legal_embedder_has_its_own_name_and_refuses_unknown_variant():
+    assert opened(legal, "int8").name != opened(minilm, "int8").name
     with pytest.raises(ToolkitError, match="legal:int8, legal:fp32"):
         legal.open("int4")
 

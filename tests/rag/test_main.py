@@ -12,7 +12,6 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
 from exhibit.rag.config import describe_settings
 from exhibit.rag.inspect import Inspector
-from exhibit.schemas.errors import ToolkitError
 from tests.rag.models import link_models
 
 ROOT = Path(__file__).parents[2]
@@ -97,14 +96,6 @@ def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_pat
     assert len(plain) == 2 and plain[0]["text"] != first["text"]
     listed = Inspector(index, {}).search(QUESTION, 1, None)
     assert listed[0]["content"] == first["text"]
-
-
-def test_search_refuses_settings_fixed_when_index_was_built(index, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["search", index, "x", "--splitter", "naive"])
-    assert ended.value.code == 2 and "--splitter" in capsys.readouterr().err
-    with pytest.raises(ToolkitError, match="splitter: set when the index was built"):
-        Config().with_own({"splitter": "naive"}, where="index")
 
 
 def test_index_help_explains_every_setting(capsys):

@@ -98,13 +98,6 @@ def test_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
     assert not any(text.startswith(summary) for text in plain.texts)
 
 
-def test_second_index_run_takes_all_vectors_from_cache(make, corpus, tmp_path):
-    first, second = Counting(), Counting()
-    make("sac-multilayer", embedder=first).index(corpus, tmp_path / "one")
-    make("sac-multilayer", embedder=second).index(corpus, tmp_path / "two")
-    assert first.texts and second.texts == []
-
-
 def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     Image.new("RGB", (300, 200), "white").save(tmp_path / "scan.pdf")
     with pytest.raises(BundleError, match="--ocr true can read it"):
@@ -117,13 +110,6 @@ def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
     assert report.notes == ("scan.pdf: page 1 read by OCR, sure to 90%",)
     assert pipeline.search(["premises in repair"])[0].ranked[0].chunk.page == 1
-
-
-def test_layers_have_a_vector_for_each_document_section_and_chunk(ready):
-    index = ready.opened
-    assert len(index.store("document")) == 3
-    assert len(index.store("section")) == sum(len(entry.sections) for entry in index.documents) >= 9
-    assert len(index.store("chunk")) == len(index)
 
 
 def test_selected_passages_are_near_the_best_and_from_two_documents(ready):
@@ -165,12 +151,6 @@ def test_second_of_two_concurrent_changes_is_refused(tmp_path, corpus, make):
         first.remove("birch.txt")
     first.remove("birch.txt")
     assert [entry.filename for entry in open_index(tmp_path / "index").documents] == ["cedar.txt"]
-
-
-def test_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path):
-    with pytest.raises(BundleError, match="--force"):
-        make().index(corpus, tmp_path / "index")
-    make().index(corpus, tmp_path / "index", force=True)
 
 
 def test_index_rejects_missing_empty_or_blank_input(make, tmp_path):
@@ -260,17 +240,6 @@ def test_import_of_rag_loads_no_heavy_library():
     heavy = {"faiss", "onnxruntime", "torch", "numpy", "pypdfium2"}
     code = f"import sys, exhibit.rag; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
-
-
-def test_index_refuses_folder_that_another_run_is_writing(make, corpus, tmp_path):
-    from exhibit.rag.index import index_kind
-    from exhibit.storage.atomic import replace_folder
-
-    with (
-        replace_folder(tmp_path / "index", force=False, kind=index_kind("faiss")),
-        pytest.raises(BundleError, match="another run"),
-    ):
-        make().index(corpus, tmp_path / "index")
 
 
 @pytest.mark.parametrize(("setting", "model"), [("openai:small", "openai:small"), ("same", "openai:big")])

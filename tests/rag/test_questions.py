@@ -59,16 +59,10 @@ def test_understand_separates_the_name_of_a_document(question, names, asks, kind
 
 WORDINGS = [
     (
-        "Consider \"Fenway\"'s privacy policy; how are freelancers' data kept?",
-        '"Fenway"\'s privacy policy',
-        "how are freelancers' data kept?",
+        'Consider "Tock: Lists, with Reminders"\'s privacy policy; is it sold?',
+        '"Tock: Lists, with Reminders"\'s privacy policy',
+        "is it sold?",
         "privacy policy",
-    ),
-    (
-        "Consider the Supply Agreement between Alder Company, LLC and Birch, LLC for Resin; Is there a cap?",
-        "the Supply Agreement between Alder Company, LLC and Birch, LLC for Resin",
-        "Is there a cap?",
-        "contract",
     ),
     (
         "May Alder end the Supply Agreement between Alder Company, LLC and Birch, LLC for Resin if Birch defaults?",
@@ -76,32 +70,8 @@ WORDINGS = [
         "May Alder end it if Birch defaults?",
         "contract",
     ),
-    ('Consider "Lodger"\'s privacy policy; is it sold?', '"Lodger"\'s privacy policy', "is it sold?", "privacy policy"),
-    (
-        'Consider "Tock: Lists, with Reminders"\'s privacy policy; is it sold?',
-        '"Tock: Lists, with Reminders"\'s privacy policy',
-        "is it sold?",
-        "privacy policy",
-    ),
-    (
-        "What does Lodger's privacy policy say about cookies?",
-        "Lodger's privacy policy",
-        "What does it say about cookies?",
-        "privacy policy",
-    ),
     ("In Fenway's NDA, does it survive?", "Fenway's NDA", "does it survive?", "nda"),
-    (
-        "Can copies be made under Fenway’s Non-Disclosure Agreement?",
-        "under Fenway’s Non-Disclosure Agreement",
-        "Can copies be made?",
-        "nda",
-    ),
-    (
-        "Under Practice Direction 7A, when is it issued?",
-        "Practice Direction 7A",
-        "when is it issued?",
-        "practice direction",
-    ),
+    ("Under Practice Direction 7A, who asks?", "Practice Direction 7A", "who asks?", "practice direction"),
 ]
 
 

@@ -241,18 +241,17 @@ def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
 
 @pytest.mark.parametrize(
     ("settings", "count", "cut_by"),
-    [({"k": 2}, 2, "number"), ({"budget_tokens": 1}, 1, "budget"), ({"threshold": 0.0}, 2, "threshold")],
+    [
+        ({"k": 2}, 2, "number"),
+        ({"budget_tokens": 1}, 1, "budget"),
+        ({"threshold": 0.0}, 2, "threshold"),
+        ({"threshold": 0.0, "min_chunks": 3}, 3, "threshold"),
+    ],
 )
 def test_selection_is_cut_by_number_budget_or_threshold(pipeline, monkeypatch, settings, count, cut_by):
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Which law governs the lease of Fox Bakery?"])
     assert (len(found.selected), found.cut_by) == (count, cut_by)
-
-
-def test_selection_keeps_min_chunks_below_threshold(pipeline, monkeypatch):
-    settings = {"threshold": 0.0, "min_chunks": 3}
-    monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
-    assert len(pipeline.search(["Which law governs the lease of Fox Bakery?"])[0].selected) == 3
 
 
 def test_answer_cites_governing_law_clause_of_named_lease(pipeline):

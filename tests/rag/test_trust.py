@@ -16,9 +16,8 @@ from exhibit.rag import ingest as ingest_module
 from exhibit.rag.__main__ import main
 from exhibit.rag.index import open_index
 from exhibit.rag.inspect import main as inspect_main
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import Cache, key_of
 
 LEASE = "LEASE AGREEMENT\n\nbetween Alder Ltd and Birch LLP.\n\n1. Rent. The tenant pays the rent monthly.\n"
 
@@ -170,18 +169,3 @@ def test_index_stops_when_file_differs_from_expected_checksum(tmp_path, corpus):
     paths[1].write_text("   ", encoding="utf-8")  # not usable, but what was meant
     report = pipeline(tmp_path).index(paths, tmp_path / "index", sha256={**meant, paths[1]: sha256_of(paths[1])})
     assert report.documents == 1 and len(report.set_aside) == 1
-
-
-def test_cache_reports_unusable_file_and_treats_damaged_value_as_absent(tmp_path):
-    cache = Cache(tmp_path / "kept.sqlite")
-    values = {key_of("a", str(n)): bytes([n]) * 40 for n in range(200)}
-    cache.put(values)
-    assert Cache(tmp_path / "kept.sqlite").get([*values, b"absent"]) == values and len(cache) == 200
-    cache._opened[1].execute("UPDATE kept SET value = zeroblob(40) WHERE key = ?", [key_of("a", "7")])
-    assert key_of("a", "7") not in cache.get(values) and len(cache.get(values)) == 199
-    (tmp_path / "broken.sqlite").write_bytes(b"no database" * 99)
-    with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete this file"):
-        Cache(tmp_path / "broken.sqlite").get([b"k"])
-    (tmp_path / "file").touch()
-    with pytest.raises(ToolkitError, match="the cache cannot be used"):
-        Cache(tmp_path / "file" / "kept.sqlite").put({b"k": b"v"})

@@ -45,3 +45,12 @@ def test_cache_treats_a_damaged_value_as_absent(tmp_path):
         database.execute("UPDATE kept SET value = 'one' WHERE key = ?", (b"a",))
         database.execute("UPDATE kept SET value = ? WHERE key = ?", (b"3", b"b"))
     assert Cache(tmp_path / "kept.sqlite").get([b"a", b"b"]) == {}
+
+
+def test_cache_names_a_file_that_is_damaged_or_in_no_folder(tmp_path):
+    (tmp_path / "broken.sqlite").write_bytes(b"no database" * 99)
+    with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete this file"):
+        Cache(tmp_path / "broken.sqlite").get([b"k"])
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolkitError, match="the cache cannot be used"):
+        Cache(tmp_path / "file" / "kept.sqlite").put({b"k": b"v"})

@@ -25,12 +25,11 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
         shape = " x ".join(map(str, rows.shape)) or "a number"
         raise ServiceError(f"embedder {name}: returned {shape} numbers for {len(texts)} texts instead of {wanted}")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
-    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
-    if bad.size:
-        what = "only zeros" if lengths[bad[0]] == 0 else "numbers that are not finite"
-        text = texts[int(bad[0])]
-        words = " ".join(text.split())[:60]
-        raise ServiceError(f"embedder {name}: returned a vector with {what} for {len(text)} characters {words!r}")
+    for length, text in zip(lengths, texts, strict=True):
+        if not np.isfinite(length) or not length:
+            what = "numbers that are not finite" if length else "only zeros"
+            words = " ".join(text.split())[:60]
+            raise ServiceError(f"embedder {name}: returned a vector with {what} for {len(text)} characters {words!r}")
     lengths[np.abs(lengths - 1) < 1e-6] = 1  # vectors of length one are not changed
     unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
     return unit

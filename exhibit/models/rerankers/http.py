@@ -55,18 +55,17 @@ class HttpReranker:
                 response.check()
                 data = response.read()
         except HttpError as error:
-            if error.status is not None:
-                raise ServiceError(f"{self._where}: {error}; check the address and {_KEY}") from None
-            raise ServiceError(f"{self._where}: no reply ({error}); is the reranker running?") from None
+            hint = f"is the reranker running, and are the address and {_KEY} right?"
+            raise ServiceError(f"{self._where}: {error}; {hint}") from None
         try:
             results = json.loads(data)["results"]
             scores = {int(one["index"]): float(one.get("relevance_score", one.get("score"))) for one in results}
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+            ordered = [scores[index] for index in range(len(passages))]
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
+            ordered = []
+        if not ordered or not all(map(math.isfinite, ordered)):
             raise ServiceError(
-                f"{self._where}: the reply has no 'results' with an index and a score; is this a rerank server?"
-            ) from None
-        if sorted(scores) != list(range(len(passages))) or not all(map(math.isfinite, scores.values())):
-            raise ServiceError(
-                f"{self._where}: the reply does not have exactly one score for each of the {len(passages)} passages"
+                f"{self._where}: the reply has no 'results' with an index and a score for each of the {len(passages)} "
+                "passages; is this a rerank server?"
             )
-        return [scores[index] for index in range(len(passages))]
+        return ordered

@@ -52,11 +52,6 @@ class _Request(NamedTuple):
     text: str
     fallback: str
 
-    def make_prompt(self, style: str, characters: int) -> Prompt:
-        task = _TASKS[style].format(thing=self.thing)
-        user = _USER.format(task=task, thing=self.thing, about=self.about, text=self.text, characters=characters)
-        return Prompt(user, _SYSTEM)
-
 
 class LLMSummariser:
     """Summarises with a language model; if a request fails, the summary is extractive instead."""
@@ -98,7 +93,7 @@ class LLMSummariser:
             ]
             if not waiting:
                 break
-            prompts = [request.make_prompt(self._style, int(characters * share)) for request in waiting]
+            prompts = [self._make_prompt(request, int(characters * share)) for request in waiting]
             replies = self._llm.complete(
                 prompts, max_tokens=config.summary_tokens, temperature=config.summary_temperature
             )
@@ -107,3 +102,7 @@ class LLMSummariser:
                 if words and not reply.error and len(words) <= len(shortest.get(request, words)):
                     shortest[request] = words
         return [fit(shortest.get(request, request.fallback), characters) for request in requests]
+
+    def _make_prompt(self, request: _Request, characters: int) -> Prompt:
+        task = _TASKS[self._style].format(thing=request.thing)
+        return Prompt(_USER.format(task=task, characters=characters, **request._asdict()), _SYSTEM)
