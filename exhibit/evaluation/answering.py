@@ -19,7 +19,7 @@ from exhibit.evidence import Span
 from exhibit.rag.answerers import answer_all
 from exhibit.rag.context import assemble
 from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.protocols import Hit
 from exhibit.schemas.run import Ingestion, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
@@ -65,9 +65,11 @@ class AnsweringTarget:
         starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
         hits = [
             Hit(
-                Chunk(one.filename or one.told_filename or "", Span(at, at + len(one.text)), page=one.told_page),
-                one.score or 0.0,
+                one.filename or one.told_filename or "",
+                Span(at, at + len(one.text)),
                 one.text,
+                one.score or 0.0,
+                page=one.told_page,
             )
             for at, one in zip(starts, reply.passages, strict=False)
         ]
@@ -76,7 +78,7 @@ class AnsweringTarget:
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
         # a source of the context may unite passages: it has the number of the last one that begins before it
         ranks = {
-            source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.hit.chunk.span.start)
+            source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.span.start)
             for source in context.sources
         }
         read = tuple(ranks.values())

@@ -84,10 +84,10 @@ def _report_lines(out: Path, report: Report) -> Iterator[str]:
 def _describe_passages(retrieved: Retrieved) -> dict[str, Any]:
     hits = [
         {
-            "document": hit.chunk.document,
-            "page": hit.chunk.page,
-            "section": hit.chunk.section,
-            "span": list(hit.chunk.span),
+            "document": hit.document,
+            "page": hit.page,
+            "section": hit.section,
+            "span": list(hit.span),
             "score": round(hit.score, 4),
             "text": hit.text,
         }

@@ -16,31 +16,10 @@ _WORD = re.compile(r"\S{1,40}")
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Hit):
     """A numbered passage of the context that an answer may cite."""
 
-    number: int
-    hit: Hit
-
-    @property
-    def document(self) -> str:
-        return self.hit.chunk.document
-
-    @property
-    def text(self) -> str:
-        return self.hit.text
-
-    @property
-    def span(self) -> Span:
-        return self.hit.chunk.span
-
-    @property
-    def section(self) -> str:
-        return self.hit.chunk.section
-
-    @property
-    def page(self) -> int | None:
-        return self.hit.chunk.page
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,7 +74,7 @@ def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int =
     if count_tokens(text) > budget:
         part, text = _cut_to_fit(fitting[0], summaries, budget)
         fitting = [part]
-    sources = tuple(Source(number, hit) for number, hit in enumerate(fitting, 1))
+    sources = tuple(Source(**vars(hit), number=number) for number, hit in enumerate(fitting, 1))
     return AnswerContext(text, sources, left_out=len(distinct) - len(fitting))
 
 
@@ -104,16 +83,11 @@ def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
     distinct: list[Hit] = []
     seen: set[tuple[str, str]] = set()
     for hit in hits:
-        chunk, words = hit.chunk, fold(hit.text)
-        inside = any(
-            chunk.document == other.chunk.document
-            and other.chunk.span.start <= chunk.span.start
-            and chunk.span.end <= other.chunk.span.end
-            for other in distinct
-        )
-        if words and not inside and (chunk.document, words) not in seen:
+        name, (start, end), words = hit.document, hit.span, fold(hit.text)
+        around = (other.span for other in distinct if other.document == name)
+        if words and (name, words) not in seen and not any(span.start <= start and end <= span.end for span in around):
             # the same clause in another document is another source, since the answer must name the document
-            seen.add((chunk.document, words))
+            seen.add((name, words))
             distinct.append(hit)
     return distinct
 
@@ -125,16 +99,15 @@ def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = ""
     blocks = [
         f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)
     ]
-    names = [name for name in dict.fromkeys(hit.chunk.document for hit in hits) if summaries.get(name, "").strip()]
+    names = [name for name in dict.fromkeys(hit.document for hit in hits) if summaries.get(name, "").strip()]
     about = [f"- {_join_lines(name)}: {_join_lines(summaries[name])}" for name in names]
     return "\n\n".join(["SOURCES", *blocks, *(["\n".join(["DOCUMENTS", *about])] if about else [])])
 
 
 def _label(hit: Hit, note: str) -> str:
-    chunk = hit.chunk
-    section = f"Section: {_join_lines(chunk.section)}" if chunk.section.strip() else ""
-    page = f"Page: {chunk.page}" if chunk.page is not None else ""
-    return " | ".join(filter(None, (f"Document: {_join_lines(chunk.document)}", section, page, note)))
+    section = f"Section: {_join_lines(hit.section)}" if hit.section.strip() else ""
+    page = f"Page: {hit.page}" if hit.page is not None else ""
+    return " | ".join(filter(None, (f"Document: {_join_lines(hit.document)}", section, page, note)))
 
 
 def _join_lines(text: str) -> str:
@@ -145,10 +118,9 @@ def _join_lines(text: str) -> str:
 def _cut_to_fit(hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hit, str]:
     """Return the beginning of a hit that fits the budget, and the context."""
     ends = [match.end() for match in _WORD.finditer(hit.text)]
-    size, start = min(len(ends), budget), hit.chunk.span.start
+    size, start = min(len(ends), budget), hit.span.start
     while True:
-        span = Span(start, start + ends[size - 1])
-        part = replace(hit, chunk=replace(hit.chunk, span=span), text=hit.text[: ends[size - 1]])
+        part = replace(hit, span=Span(start, start + ends[size - 1]), text=hit.text[: ends[size - 1]])
         text = _render([part], summaries if size > 1 else {}, note="cut to fit")
         if size == 1 or count_tokens(text) <= budget:
             return part, text

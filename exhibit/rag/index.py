@@ -23,7 +23,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.database import Database
 from exhibit.rag.documents import DocumentNames
 from exhibit.rag.lexicon import DocumentWords, Words
-from exhibit.rag.protocols import Chunk, Keys, Layer, VectorStore, make_section_keys
+from exhibit.rag.protocols import Hit, Keys, Layer, VectorStore, make_section_keys
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
@@ -151,11 +151,12 @@ class Index:
     def read_document_text(self, filename: str) -> str:
         return self.text_of(self.entry(filename).number)
 
-    def chunk(self, key: int) -> Chunk:
+    def chunk(self, key: int) -> Hit:
         _, number, start, end, page, section = self.table[int(np.searchsorted(self.table[:, KEY], key))].tolist()
         entry = self.document(number)
         path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
-        return Chunk(entry.filename, Span(start, end), path, page or None)
+        text = self.text_of(number)[start:end]
+        return Hit(entry.filename, Span(start, end), text, section=path, page=page or None)
 
     def chunk_keys(self, numbers: Iterable[int]) -> Keys:
         wanted = np.isin(self.table[:, DOCUMENT], np.fromiter(numbers, dtype=np.int64))

@@ -95,7 +95,7 @@ class Inspector:
                 "section": chunk.section,
                 "page": chunk.page,
                 "span": list(chunk.span),
-                "content": self.index.read_document_text(chunk.document)[slice(*chunk.span)],
+                "content": chunk.text,
             }
             for chunk in map(self.index.chunk, keys.tolist())
         ]
@@ -106,11 +106,11 @@ class Inspector:
         return [
             {
                 "score": round(hit.score, 4),
-                "sourcefile": hit.chunk.document,
-                "page": hit.chunk.page,
-                "sourcepage": hit.chunk.section or hit.chunk.document,
-                "category": self.category[hit.chunk.document],
-                "span": list(hit.chunk.span),
+                "sourcefile": hit.document,
+                "page": hit.page,
+                "sourcepage": hit.section or hit.document,
+                "category": self.category[hit.document],
+                "span": list(hit.span),
                 "content": hit.text,
             }
             for hit in retrieved.ranked[:top]

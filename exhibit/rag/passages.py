@@ -16,7 +16,7 @@ from typing import NamedTuple
 from exhibit.evidence import Span, subtract_spans
 from exhibit.law.sentences import extend_to_sentences, tile_clauses
 from exhibit.rag.index import DOCUMENT, END, PAGE, START, Index
-from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.protocols import Hit
 
 MIN_PIECE_CHARS = 40  # of an independent piece: a shorter one is a number, a label, or the end of a line
 MIN_REST_CHARS = 16  # of the text between two passages; a shorter one is dropped: "ARTICLE IV", a page number
@@ -223,7 +223,7 @@ def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int]) -> Hi
         path, page = headings.get(start, path), pages.get(start, page)
         changes.append((start, path, page or None))
     here = bisect_right(changes, begins, key=itemgetter(0)) - 1
-    return Hit(Chunk(entry.filename, span, *changes[here][1:], tuple(changes[here + 1 :])), passage.score, words)
+    return Hit(entry.filename, span, words, passage.score, *changes[here][1:], tuple(changes[here + 1 :]))
 
 
 def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
@@ -235,14 +235,14 @@ def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: In
     taken: dict[str, list[Span]] = {}
     edges: dict[str, set[int]] = {}
     for hit in selected:
-        taken.setdefault(hit.chunk.document, []).append(hit.chunk.span)
+        taken.setdefault(hit.document, []).append(hit.span)
     for hit in ranked:
-        edges.setdefault(hit.chunk.document, set()).update(hit.chunk.span)
+        edges.setdefault(hit.document, set()).update(hit.span)
     added: list[RankedPassage] = []
     for hit in selected:
-        name = hit.chunk.document
+        name = hit.document
         number, text = index.entry(name).number, index.read_document_text(name)
-        whole = extend_to_sentences(text, hit.chunk.span, widest=MAX_COMPLETED_CHARS)
+        whole = extend_to_sentences(text, hit.span, widest=MAX_COMPLETED_CHARS)
         for gap in subtract_spans([whole], taken[name]):
             inner = sorted(edge for edge in edges.get(name, ()) if gap.start < edge < gap.end)
             for start, end in zip([gap.start, *inner], [*inner, gap.end], strict=True):

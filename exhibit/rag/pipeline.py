@@ -192,7 +192,7 @@ class Pipeline:
         """Return the passages with the text that completes the selected sentences, if the reader answers."""
         if not retrieved.selected or not self.config.reads:
             return retrieved
-        best = self.opened.entry(retrieved.selected[0].chunk.document)
+        best = self.opened.entry(retrieved.selected[0].document)
         if not can_read(retrieved.question, best.profile.kind):
             return retrieved
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
@@ -200,7 +200,7 @@ class Pipeline:
     def _make_context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources for the answer to a question, and what is known of the question."""
         hits = [*retrieved.selected, *retrieved.beside]
-        summaries = {hit.chunk.document: self.opened.entry(hit.chunk.document).summary for hit in hits}
+        summaries = {hit.document: self.opened.entry(hit.document).summary for hit in hits}
         context = assemble(hits, summaries=summaries, budget=self.config.budget_tokens)
         context = replace(context, asks=retrieved.query.asks, confidence=retrieved.confidence)
         if not context.sources:

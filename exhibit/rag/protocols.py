@@ -31,29 +31,22 @@ def make_section_keys(document: int, sections: int) -> Keys:
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """A span of a document with its section (headings joined by " > ") and its page."""
+class Hit:
+    """A chunk or passage: a span of a document with its section (headings joined by " > "), its page and its score."""
 
     document: str
     span: Span
+    text: str = ""
+    score: float = 0.0
     section: str = ""
     page: int | None = None
     inner: tuple[tuple[int, str, int | None], ...] = ()
-    """The headings and pages that begin inside the chunk: offset in the document, section, page."""
+    """The headings and pages that begin inside the passage: offset in the document, section, page."""
 
     def locate(self, offset: int) -> tuple[str, int | None]:
-        """Return the section and the page at an offset of the document that is inside this chunk."""
+        """Return the section and the page at an offset of the document that is inside this passage."""
         before = [(section, page) for start, section, page in self.inner if start <= offset]
         return before[-1] if before else (self.section, self.page)
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A chunk or passage that was retrieved, with its score."""
-
-    chunk: Chunk
-    score: float
-    text: str = ""
 
 
 @dataclass(frozen=True)

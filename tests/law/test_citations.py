@@ -8,7 +8,6 @@ from exhibit.evidence import Span
 from exhibit.law.citations import Claim, claims_of, verify
 from exhibit.law.refusals import is_refusal
 from exhibit.rag.context import Source
-from exhibit.rag.protocols import Chunk, Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 
@@ -53,7 +52,7 @@ def test_malformed_citations_are_reported_with_their_claim():
 def source(
     number: int, text: str, *, document: str = "lease.pdf", section: str = "", page: int | None = None
 ) -> Source:
-    return Source(number, Hit(Chunk(document, Span(0, len(text)), section, page), 0.5, text))
+    return Source(document, Span(0, len(text)), text, 0.5, section, page, number=number)
 
 
 SOURCES = (

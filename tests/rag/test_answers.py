@@ -15,7 +15,7 @@ from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.answerers.reader import ReaderAnswerer, make_windows
 from exhibit.rag.config import Config
 from exhibit.rag.context import AnswerContext, Source, assemble
-from exhibit.rag.protocols import Chunk, Hit
+from exhibit.rag.protocols import Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
@@ -29,7 +29,7 @@ GOOD = "The initial term shall continue for five (5) years from 14 March 2019 [1
 
 
 def make_hits(*texts: str, document: str = "lease.pdf") -> list[Hit]:
-    return [Hit(Chunk(document, Span(n * 1000, n * 1000 + len(t))), 0.9 - n / 10, t) for n, t in enumerate(texts)]
+    return [Hit(document, Span(n * 1000, n * 1000 + len(t)), t, 0.9 - n / 10) for n, t in enumerate(texts)]
 
 
 def make_context(*texts: str, budget: int = 2500) -> AnswerContext:
@@ -86,13 +86,13 @@ def test_context_fence_is_longer_than_any_in_a_document():
 # ---------------------------------------------------------------- locations
 
 
-TWO_SECTIONS = Chunk("Deal.pdf", Span(100, 180), "1.4 Term", 2, ((140, "1.5 Governing Law", 3),))
 WORDS = "The term is five years from today.      " + "The laws of Ohio govern this Agreement."
 
 
 @pytest.mark.parametrize("form", ["“{}”", '"{}"', "{}"])
 def test_add_locations_cites_section_of_quote_instead_of_first_section_of_passage(form):
-    source = Source(1, Hit(TWO_SECTIONS, 1.0, WORDS))
+    inner = ((140, "1.5 Governing Law", 3),)
+    source = Source("Deal.pdf", Span(100, 180), WORDS, 1.0, "1.4 Term", 2, inner, number=1)
     second = form.format("The laws of Ohio govern this Agreement.")
     assert add_locations(f"{second} [1]", [source]).endswith("[1] Deal.pdf, 1.5 Governing Law, page 3")
     first = form.format("The term is five years from today.")
@@ -204,8 +204,8 @@ def test_reader_refuses_below_its_threshold_and_without_sources():
 def test_make_windows_joins_adjacent_passages_into_single_window():
     texts = ("The rent is paid on the first day of", "each month. It is one thousand pounds.")
     hits = [
-        Hit(Chunk("a.txt", Span(0, len(texts[0]))), 2.0, texts[0]),
-        Hit(Chunk("a.txt", Span(len(texts[0]) + 1, len(texts[0]) + 1 + len(texts[1]))), 1.0, texts[1]),
+        Hit("a.txt", Span(0, len(texts[0])), texts[0], 2.0),
+        Hit("a.txt", Span(len(texts[0]) + 1, len(texts[0]) + 1 + len(texts[1])), texts[1], 1.0),
     ]
     [window] = make_windows(assemble(hits, summaries={}).sources)
     assert window.text == " ".join(texts)

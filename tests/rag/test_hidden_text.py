@@ -37,7 +37,7 @@ def test_index_leaves_hidden_words_out_of_chunks_and_notes_them_in_report(indexe
     assert report.notes == ("lease.pdf: page 1 has 9 hidden words, drawn without visible ink; left out",)
     start = found.ranked[0].text.index("rent")
     hit = found.ranked[0]
-    assert (pipeline.text("lease.pdf") or "")[hit.chunk.span.start + start :].startswith("rent")
+    assert (pipeline.text("lease.pdf") or "")[hit.span.start + start :].startswith("rent")
 
 
 def test_index_includes_hidden_words_when_hidden_text_setting_is_index(indexed):

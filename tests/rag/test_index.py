@@ -101,10 +101,10 @@ def test_pipeline_adds_and_removes_documents_without_rebuilding_index(tmp_path, 
     pipeline.add(corpus / "birch.txt")
     question = "Consider the Supply Agreement of Birch Inc.; how many days' notice under clause 3?"
     both = make_pipeline(tmp_path, preset).open(tmp_path / "index")
-    assert "birch.txt" in {hit.chunk.document for hit in both.search([question])[0].ranked}
+    assert "birch.txt" in {hit.document for hit in both.search([question])[0].ranked}
     both.remove("birch.txt")
     alone = make_pipeline(tmp_path, preset).open(tmp_path / "index")
-    assert {hit.chunk.document for hit in alone.search([question])[0].ranked} == {"alder.txt"}
+    assert {hit.document for hit in alone.search([question])[0].ranked} == {"alder.txt"}
     assert alone.text("birch.txt") is None and alone.chunk_spans("birch.txt") == []
     with pytest.raises(BundleError, match=r"no document 'birch\.txt'"):
         alone.remove("birch.txt")
@@ -117,7 +117,9 @@ def test_index_ranks_equally_when_documents_are_added_later_or_built_together(tm
     whole = make_pipeline(tmp_path)
     whole.index(corpus, tmp_path / "b")
     for question in ("Which law governs the Birch agreement?", "How many days' notice?"):
-        ranked = [[(h.chunk, round(h.score, 4)) for h in p.search([question])[0].ranked] for p in (added, whole)]
+        ranked = [
+            [(h.document, h.span, round(h.score, 4)) for h in p.search([question])[0].ranked] for p in (added, whole)
+        ]
         assert ranked[0] == ranked[1]
 
 
@@ -128,7 +130,7 @@ def test_chunks_tile_the_document(tmp_path, corpus):
     assert text is not None and "".join(text[slice(*span)] for span in spans) == text
     index = open_index(tmp_path / "index", pipeline.config)
     for hit in pipeline.search(["Which law governs?"])[0].ranked:
-        assert hit.text == index.read_document_text(hit.chunk.document)[slice(*hit.chunk.span)]
+        assert hit.text == index.read_document_text(hit.document)[slice(*hit.span)]
 
 
 def test_index_names_files_with_equal_names_by_their_folders(tmp_path):
@@ -143,11 +145,11 @@ def test_index_names_files_with_equal_names_by_their_folders(tmp_path):
 def test_interrupted_add_leaves_index_unchanged(tmp_path, corpus, monkeypatch):
     pipeline = make_pipeline(tmp_path)
     pipeline.index(corpus / "alder.txt", tmp_path / "index")
-    before = [hit.chunk for hit in pipeline.search(["Which law?"])[0].ranked]
+    before = [(hit.document, hit.span) for hit in pipeline.search(["Which law?"])[0].ranked]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(faiss.FaissStore, "add", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         pipeline.add(corpus / "birch.txt")
-    assert [hit.chunk for hit in pipeline.search(["Which law?"])[0].ranked] == before
+    assert [(hit.document, hit.span) for hit in pipeline.search(["Which law?"])[0].ranked] == before
 
 
 @pytest.mark.parametrize(

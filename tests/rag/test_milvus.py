@@ -100,7 +100,7 @@ def test_milvus_index_ranks_like_faiss_after_rebuild_removal_and_addition(tmp_pa
         pipeline.remove("alder.txt")
         pipeline.add(corpus / "alder.txt")
         ranked = pipeline.search(["notice of 3 days under the law of Ohio"])[0].ranked
-        found.append([(hit.chunk, round(hit.score, 3)) for hit in ranked])
+        found.append([(hit.document, hit.span, round(hit.score, 3)) for hit in ranked])
         pipeline.opened.close()
     assert found[0] == found[1] and found[0]
 

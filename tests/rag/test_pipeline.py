@@ -79,7 +79,7 @@ def test_pipeline_indexes_searches_and_opens_again(make, corpus, tmp_path):
     report = pipeline.index(corpus, tmp_path / "index")
     assert (report.documents, report.set_aside) == (3, ()) and report.chunks >= 9
     [found] = pipeline.search(["Which law governs the agreement of Birch Inc.?"])
-    assert found.ranked[0].chunk.document == "birch.txt"
+    assert found.ranked[0].document == "birch.txt"
     again = make(chunk_size=120).open(tmp_path / "index")
     assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
 
@@ -109,12 +109,12 @@ def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ", engine="serial")
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
     assert report.notes == ("scan.pdf: page 1 read by OCR, sure to 90%",)
-    assert pipeline.search(["premises in repair"])[0].ranked[0].chunk.page == 1
+    assert pipeline.search(["premises in repair"])[0].ranked[0].page == 1
 
 
 def test_selected_passages_are_near_the_best_and_from_two_documents(ready):
     [found] = ready.search(["notice of termination Alder Ltd"])
-    assert len({hit.chunk.document for hit in found.ranked}) == 2
+    assert len({hit.document for hit in found.ranked}) == 2
     assert len(found.selected) <= 6 and found.selected == found.ranked[: len(found.selected)]
     best = found.ranked[0].score
     assert all(hit.score >= best - 0.25 for hit in found.selected)
@@ -126,7 +126,7 @@ def test_hit_has_section_and_page(make, samples, tmp_path):
     pipeline.index(pdf, tmp_path / "index")
     [found] = pipeline.search(["source code escrow deposit"])
     hit = next(hit for hit in found.ranked if "escrow" in hit.text.lower())
-    assert (hit.chunk.page == 2 and "Escrow" in hit.chunk.section) or "HOSTING" in hit.chunk.section
+    assert (hit.page == 2 and "Escrow" in hit.section) or "HOSTING" in hit.section
 
 
 def test_index_does_not_embed_repeated_page_footers(make, samples, tmp_path):
@@ -233,7 +233,7 @@ def test_each_file_of_a_folder_is_indexed_or_set_aside_by_name(corpus, make, tmp
     assert report.documents + len(report.set_aside) == len(names)
     assert [reason.partition(": ")[2].partition(";")[0] for reason in report.set_aside] == ["no reader for .mp4"]
     [found] = pipeline.search(["What is part of the lease?"])
-    assert "y.eml - annex.docx" in [hit.chunk.document for hit in found.ranked]
+    assert "y.eml - annex.docx" in [hit.document for hit in found.ranked]
 
 
 def test_import_of_rag_loads_no_heavy_library():

@@ -78,7 +78,7 @@ def pipeline(tmp_path_factory, folder) -> Pipeline:
 )
 def test_search_ranks_answering_sentence_of_named_document_first(pipeline, question, document, words):
     [found] = pipeline.search([question])
-    assert found.ranked[0].chunk.document == document and words in found.ranked[0].text
+    assert found.ranked[0].document == document and words in found.ranked[0].text
     assert len(found.ranked[0].text) < 160
 
 
@@ -87,16 +87,16 @@ def test_ranked_passages_do_not_overlap_and_have_falling_scores(pipeline):
     spans: dict[str, list[Span]] = {}
     for hit in found.ranked:
         assert len(hit.text) <= 500 and hit.text == hit.text.strip()
-        for other in spans.setdefault(hit.chunk.document, []):
-            assert hit.chunk.span.end <= other.start or other.end <= hit.chunk.span.start
-        spans[hit.chunk.document].append(hit.chunk.span)
+        for other in spans.setdefault(hit.document, []):
+            assert hit.span.end <= other.start or other.end <= hit.span.start
+        spans[hit.document].append(hit.span)
     scores = [hit.score for hit in found.ranked]
     assert scores == sorted(scores, reverse=True)
 
 
 def test_search_respects_documents_filter_and_depth(pipeline):
     [found] = pipeline.search(["Which law governs?"], documents=["heron.txt"], depth=2)
-    assert {hit.chunk.document for hit in found.ranked} == {"heron.txt"} and len(found.ranked) == 2
+    assert {hit.document for hit in found.ranked} == {"heron.txt"} and len(found.ranked) == 2
     assert pipeline.search(["  "])[0].ranked == () and pipeline.search(["x"], documents=[])[0].ranked == ()
 
 
@@ -114,7 +114,7 @@ def test_search_prefers_contract_clause_to_amendment_with_same_title_and_parties
     pipeline = build(tmp_path_factory, both)
     question = "Consider the Commercial Lease between Elm Estates and Fox Bakery; what is the late charge?"
     [found] = pipeline.search([question])
-    assert found.ranked[0].chunk.document == "lease.txt" and "four percent" in found.ranked[0].text
+    assert found.ranked[0].document == "lease.txt" and "four percent" in found.ranked[0].text
 
 
 def test_standardise_works_by_group_and_returns_zero_without_spread():
@@ -157,15 +157,15 @@ def test_make_hits_locates_section_at_each_offset(pipeline):
     text = index.text_of(number)
     start, end = text.index("1.2 Notice"), text.index("2.2 Late")
     [hit] = make_hits(index, [RankedPassage(number, Span(start, end), 1.0, index.find_row(number, start))])
-    assert "1.2" in hit.chunk.section and "2.1" in hit.chunk.locate(text.index("one thousand"))[0]
+    assert "1.2" in hit.section and "2.1" in hit.locate(text.index("one thousand"))[0]
 
 
 @pytest.mark.parametrize("preset", ["naive", "rcts", "bm25"])
 def test_chunks_of_unrouted_presets_locate_their_inner_sections(tmp_path_factory, folder, preset):
     pipeline = build(tmp_path_factory, folder, preset, chunk_size=900)
     hit = pipeline.search(["Which law governs?"])[0].ranked[0]
-    law = hit.chunk.locate(hit.chunk.span.start + hit.text.index("The laws of"))[0]
-    assert "3.1" in law and law != hit.chunk.section
+    law = hit.locate(hit.span.start + hit.text.index("The laws of"))[0]
+    assert "3.1" in law and law != hit.section
 
 
 def test_complete_sentences_adds_rest_of_cut_sentence_without_overlap(pipeline):
@@ -175,9 +175,9 @@ def test_complete_sentences_adds_rest_of_cut_sentence_without_overlap(pipeline):
     span = Span(start, start + 12)
     selected = make_hits(index, [RankedPassage(number, span, 1.0, index.find_row(number, start))])
     beside = complete_sentences(selected, selected, index)
-    whole = "".join(hit.text for hit in sorted([*selected, *beside], key=lambda hit: hit.chunk.span))
+    whole = "".join(hit.text for hit in sorted([*selected, *beside], key=lambda hit: hit.span))
     assert "The tenant pays a rent of one thousand pounds a month." in whole
-    assert all(hit.chunk.span.end <= span.start or hit.chunk.span.start >= span.end for hit in beside)
+    assert all(hit.span.end <= span.start or hit.span.start >= span.end for hit in beside)
 
 
 # ---------------------------------------------------------------- rerankers, layers, selection
@@ -224,8 +224,8 @@ def test_rerank_adds_weighted_retrieval_score_to_reranker_score():
 def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
     pipeline = build(tmp_path_factory, folder, "seed", layer_documents=1, layer_sections=2, document_limit=1)
     [found] = pipeline.search(["Commercial Lease between Gull Homes and Heron Books: late charge"])
-    assert {hit.chunk.document for hit in found.ranked} == {"heron.txt"}
-    sections = {hit.chunk.section for hit in found.ranked}
+    assert {hit.document for hit in found.ranked} == {"heron.txt"}
+    sections = {hit.section for hit in found.ranked}
     assert 1 <= len(sections) <= 2 and "late charge" in " ".join(hit.text for hit in found.ranked)
 
 

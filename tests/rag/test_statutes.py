@@ -50,7 +50,7 @@ OLD, NEW = "pristavni-zakon_2019-07-01.pdf", "pristavni-zakon_2023-01-01.pdf"
 )
 def test_search_ranks_paragraph_of_version_in_force_on_named_day_first(indexed, question, file, words):
     [retrieved] = indexed[0].search([question])
-    assert retrieved.ranked[0].chunk.document == file
+    assert retrieved.ranked[0].document == file
     assert words in retrieved.ranked[0].text
 
 

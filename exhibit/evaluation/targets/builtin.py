@@ -177,8 +177,8 @@ def _join_history(case: Case, question: str) -> str:
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
-    ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
-    chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
+    ranks = {(hit.document, hit.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
+    chosen = [ranks.get((hit.document, hit.span)) for hit in retrieved.selected]
     return Reply(
         passages=tuple(map(_make_passage, _list_passages(retrieved))),
         selected=len(retrieved.selected),
@@ -196,7 +196,7 @@ def _list_passages(retrieved: Retrieved) -> list[Hit]:
 
 
 def _make_passage(hit: Hit) -> Passage:
-    return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
+    return Passage(hit.text, hit.document, hit.span, round(hit.score, 6), hit.page)
 
 
 def _round(confidence: float | None) -> float | None:
@@ -209,7 +209,7 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     passages = _list_passages(one.retrieved)
-    ranks = {source.number: _find_rank(source.hit, passages) or source.number for source in one.context.sources}
+    ranks = {source.number: _find_rank(source, passages) or source.number for source in one.context.sources}
     return replace(
         reply,
         answer=renumber(answer.text, ranks),
@@ -222,10 +222,10 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
 
 def _find_rank(hit: Hit, ranked: Sequence[Hit]) -> int:
     """Return the rank, from 1, of the first passage that contains a hit; 0 if none does."""
-    span = hit.chunk.span
+    span = hit.span
     for rank, other in enumerate(ranked, 1):
-        own = other.chunk.span
-        if other.chunk.document == hit.chunk.document and own.start <= span.start and span.end <= own.end:
+        own = other.span
+        if other.document == hit.document and own.start <= span.start and span.end <= own.end:
             return rank
     return 0
 

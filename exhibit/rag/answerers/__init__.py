@@ -71,8 +71,8 @@ def _locate(source: Source, words: str) -> tuple[str, int | None]:
         first = [re.escape(word) for word in part.strip(" …").split()[:_LOCATING_WORDS]]
         match = re.search(r"\s+".join(first), source.text) if first else None
         if match is not None:
-            return source.hit.chunk.locate(source.span.start + match.start())
-    return source.hit.chunk.section, source.page
+            return source.locate(source.span.start + match.start())
+    return source.section, source.page
 
 
 def cite_section(document: str, path: str) -> str:

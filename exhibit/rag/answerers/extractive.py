@@ -69,7 +69,7 @@ class ExtractiveAnswerer:
 
 
 def _list_candidates(source: Source) -> list[_Candidate]:
-    text = source.hit.text
+    text = source.text
     return [
         _Candidate(source, position, format_quotable(text[span.start : span.end]), frozenset(words))
         for position, span in enumerate(split_sentences(text))
@@ -85,13 +85,13 @@ def _choose(
     # a word weighs the more the fewer sentences contain it
     rarity = {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
     whole = sum(rarity.values())
-    top = max((source.hit.score for source in sources), default=0.0)
+    top = max((source.score for source in sources), default=0.0)
     ranked = []
     for candidate in candidates:
         shared = sum(rarity[word] for word in sorted(asked & candidate.words))
         near = shared / whole if whole else 0.0
         if near >= least:
-            score = max(0.0, candidate.source.hit.score / top) if top > 0 else 0.0
+            score = max(0.0, candidate.source.score / top) if top > 0 else 0.0
             ranked.append((near * min(1.0, len(candidate.words) / _FULL_WORDS) + _RANK_WEIGHT * score, candidate))
     # ties keep the order of the sources, so that the result is deterministic
     ranked.sort(key=lambda pair: (-pair[0], pair[1].source.number, pair[1].position))
