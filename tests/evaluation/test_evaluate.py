@@ -87,6 +87,14 @@ def test_evaluate_writes_results_folder_files(run, tmp_path):
     assert "groundedness" not in summary and "abstention_accuracy" in summary
     ingestion = json.loads((done.folder / "leases" / "ingestion.json").read_text())
     assert set(ingestion) == {"files", "pages", "pages_per_second", "chunks", "seconds", "set_aside"}
+    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    assert [row["id"] for row in rows] == list(range(9))
+    first = rows[0]
+    assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
+                           "outcome", "reason", "supported", "lost_at", "gold_stages", "notes"]  # fmt: skip
+    assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
+    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "reranked",
+                                    "seconds", "error", "usage", "confidence"]  # fmt: skip
     kinds = json.loads((done.folder / "leases" / "breakdown.json").read_text())
     assert set(kinds["clause"]) == {"law", "term", "none"} and kinds["clause"]["law"]["document_hit@1"]["n"] == 3
 
@@ -117,20 +125,6 @@ def test_graded_files_extend_ranking_depth_and_are_excluded_from_labels(run, bun
     assert {passage["filename"] for passage in first["reply"]["passages"]} == set(grades)
     judged = [line for line in (done.folder / "leases" / "qrels.trec").read_text().splitlines() if line[0] == "0"]
     assert judged == ["0 0 alder.txt 4", "0 0 birch.txt 0", "0 0 cedar.txt 2"]
-
-
-def test_eval_results_has_row_with_fixed_fields_for_each_question(run):
-    rows = rows_of(run().folder / "leases" / "eval_results.jsonl")
-    assert [row["id"] for row in rows] == list(range(9))
-    first = rows[0]
-    assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
-                           "outcome", "reason", "supported", "lost_at", "gold_stages", "notes"]  # fmt: skip
-    assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
-    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "reranked",
-                                    "seconds", "error",
-                                    "usage", "confidence"]  # fmt: skip
-    passages = first["reply"]["passages"]
-    assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
 
 
 def test_evaluate_without_llm_measures_retrieval_only_with_given_depth(run):
@@ -267,13 +261,6 @@ def test_resume_of_finished_run_removes_summary_when_stopped(run, server):
     assert run(None, **told, resume=True).folder == done.folder, "and the stopped one is found by that"
 
 
-def test_resume_of_finished_run_computes_other_metrics_without_asking(run, server):
-    run("again", target_url=server.url, metrics="answer_length")
-    server.bodies.clear()
-    done = run("again", target_url=server.url, resume=True, metrics="answer_f1")
-    assert server.bodies == [] and "answer_f1" in done.summary and "answer_length" not in done.summary
-
-
 # ---------------------------------------------------------------- a server that fails
 
 
@@ -304,7 +291,7 @@ def test_failed_questions_are_counted_and_excluded_from_means(run, server):
     assert summarise_run(read_tables(legacy.folder))["answer_length"] == done.summary["answer_length"]
 
 
-def test_resume_asks_failed_questions_again(run, server):
+def test_resume_asks_only_failed_questions_again(run, server):
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
     first = run("again", target_url=server.url, metrics="answer_length", retries=0)
@@ -314,6 +301,10 @@ def test_resume_asks_failed_questions_again(run, server):
     second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
     assert server.questions[-1] == bad and server.questions.count(bad) == 1, "the probe asks what was answered before"
     assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
+    server.bodies.clear()
+    done = run("again", target_url=server.url, resume=True, metrics="answer_f1", retries=0)
+    assert server.bodies == [], "other metrics need no question"
+    assert "answer_f1" in done.summary and "answer_length" not in done.summary
 
 
 def test_evaluate_writes_no_secrets_to_results_folder(run, server, monkeypatch, tmp_path):
