@@ -1,6 +1,5 @@
 """Computes the numbers that Word shows before paragraphs ("4.2", "(a)"), which are not in the text of the file."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,12 +69,11 @@ class Numbering:
         if level.form == "bullet":
             return "•"
 
-        def format_number(match: re.Match[str]) -> str:
-            index = int(match[1]) - 1
+        text = level.text
+        for index, number in enumerate(counts):
             form = "decimal" if level.legal else levels.get(index, ListLevel()).form
-            return format_numeral(counts[index] or 0, form)
-
-        return re.sub("%([1-9])", format_number, level.text)
+            text = text.replace(f"%{index + 1}", format_numeral(number or 0, form))
+        return text
 
 
 def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:

@@ -3,9 +3,8 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +122,7 @@ def render_card(
         configs={config.name: config for config in configs},
         example=example,
         row=_format_row(example.row) if example else "",
-        line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example and example.line else "",
+        line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example else "",
         picture=PICTURE,
         text=text,
         command=_format_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
@@ -213,12 +212,12 @@ class Example:
     """The example on the card: a question, its gold, and the number of the page that `page.png` shows."""
 
     row: Row
-    line: Gold | None = None
+    line: Gold
     page: int | None = None
 
 
-def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
-    """Yield candidate examples, best first: ideally one located passage on one page, about 300 characters long."""
+def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> list[Example]:
+    """Return candidate examples, best first: ideally one located passage on one page, about 300 characters long."""
     lines: dict[int, Gold] = {}
     for line in gold:
         lines.setdefault(line.id, line)
@@ -228,19 +227,17 @@ def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
         length = sum(len(context.text or "") for context in row.contexts)
         return (not line.spans, len(row.contexts) != 1, len(line.pages) > 1, abs(length - _READABLE), row.id)
 
-    for row in sorted(rows, key=rank):
-        yield Example(row, lines[row.id])
+    return [Example(row, lines[row.id]) for row in sorted(rows, key=rank)]
 
 
 def write_example(
     rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, undrawn: Callable[[str], None]
 ) -> Example | None:
     """Choose the example question of the dataset card, and write an image of the page with its gold."""
-    best: Example | None = None
-    for example in islice(choose(rows, gold), 5):
-        best = best or example
+    examples = choose(rows, gold)[:5]
+    for example in examples:
         line = example.line
-        if line is None or len(line.pages) != 1:
+        if len(line.pages) != 1:
             continue
         file = folder / CORPUS / str(line.filename)
         try:
@@ -250,8 +247,8 @@ def write_example(
             continue
         if line.pages[0] in pages:
             _save_picture(pages[line.pages[0]], folder / PICTURE)
-            return Example(example.row, line, line.pages[0])
-    return best
+            return replace(example, page=line.pages[0])
+    return next(iter(examples), None)
 
 
 def _save_picture(picture: Image.Image, path: Path) -> None:
