@@ -126,39 +126,38 @@ def find_occurrences(needle: str, text: str) -> Iterator[int]:
 
 def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> Stretch:
     """Extend an exact match of a few letters in both directions; return the longest stretch found."""
+    after, before = needle[at + TELLING : bounds[1]], needle[bounds[0] : at][::-1]
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
-        ahead, there, more = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
-        back, before, earlier = _grow(needle, at, bounds[0], haystack.text, hit, -1)
-        key = (TELLING + more + earlier, at - back, at + TELLING + ahead)
-        span = Span(*haystack.span(hit - before, hit + TELLING + there))
-        grown.setdefault(key, []).append(span)
+        end = hit + TELLING
+        # a slip is shorter than the letters before the next one: no match is longer than twice the needle
+        ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _ANEW])
+        back, earlier, other = _grow(before, haystack.text[max(hit - 2 * len(before) - _ANEW, 0) : hit][::-1])
+        key = (TELLING + more + other, at - back, at + TELLING + ahead)
+        grown.setdefault(key, []).append(Span(*haystack.span(hit - earlier, end + there)))
     letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
     return Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
 
 
-def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> tuple[int, int, int]:
-    """Return how far two texts match from a position in each: the characters of each, and the letters in common."""
+def _grow(own: str, other: str) -> tuple[int, int, int]:
+    """Return how far two texts match from their beginnings: the characters of each, and the letters in common."""
     ahead = there = letters = 0
     while True:
-        room = (limit - at) * step - ahead
-        beyond = (len(other) - place if step > 0 else place) - there
-        same = _count_common(own, at + step * ahead, other, place + step * there, min(room, beyond), step)
+        same = _count_common(own, ahead, other, there)
         ahead, there, letters = ahead + same, there + same, letters + same
-        rooms = room - same, beyond - same
-        slip = _skip_slip(own, at + step * ahead, other, place + step * there, rooms, step)
+        slip = _find_slip(own, ahead, other, there)
         if slip is None:
             return ahead, there, letters
         # letters that only the document has reduce the score of the stretch
         ahead, there, letters = ahead + slip[0], there + slip[1], letters - max(slip[1] - slip[0], 0)
 
 
-def _count_common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
-    """Return the number of equal characters from a position in each text, forward or backward, at most `most`."""
-    low, size = 0, 16
+def _count_common(one: str, at: int, other: str, place: int) -> int:
+    """Return the number of equal characters from a position in each text."""
+    low, size, most = 0, 16, min(len(one) - at, len(other) - place)
     while low < most:
         size = min(size, most - low)
-        if _slice(one, at + step * low, size, step) == _slice(other, place + step * low, size, step):
+        if one[at + low : at + low + size] == other[place + low : place + low + size]:
             low, size = low + size, size * 2
         elif size == 1:
             return low
@@ -167,22 +166,15 @@ def _count_common(one: str, at: int, other: str, place: int, most: int, step: in
     return low
 
 
-def _slice(text: str, at: int, size: int, step: int) -> str:
-    return text[at : at + size] if step > 0 else text[at - size : at]
-
-
 _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))
 
 
-def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """Return how many letters to skip in `own` and in `other` so that the two texts match again."""
+def _find_slip(own: str, at: int, other: str, place: int) -> tuple[int, int] | None:
+    """Return how many letters to skip in each text so that the two texts match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
-        need = min(_ANEW, room[0] - skip)
-        if need < _EDGE or room[1] < pass_over + need:
-            continue
-        mine = _slice(own, at + step * skip, need, step)
-        if mine == _slice(other, place + step * pass_over, need, step):
+        need = min(_ANEW, len(own) - at - skip)
+        if need >= _EDGE and other.startswith(own[at + skip : at + skip + need], place + pass_over):
             return skip, pass_over
     return None
 
