@@ -70,9 +70,9 @@ class Numbering:
             return "•"
 
         text = level.text
-        for index, number in enumerate(counts):
+        for index, count in enumerate(counts):
             form = "decimal" if level.legal else levels.get(index, ListLevel()).form
-            text = text.replace(f"%{index + 1}", format_numeral(number or 0, form))
+            text = text.replace(f"%{index + 1}", format_numeral(count or 0, form))
         return text
 
 

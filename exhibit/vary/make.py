@@ -26,7 +26,7 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
-from exhibit.storage.locations import Location, check_out
+from exhibit.storage.locations import check_out
 from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, read_corpus
 from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
 from exhibit.vary.kinds.scanned import write_scan
@@ -80,9 +80,9 @@ class _About:
     @cached_property
     def checksums(self) -> dict[str, str]:
         """The SHA-256 of the files of the original bundle, by path."""
-        paths: dict[str, Location] = {name: self.bundle.root / name for name in (TRAIN, GOLD, INFO)}
-        paths |= {f"{CORPUS}/{name}": path for name, path in sorted(self.bundle.files.items())}
-        return {name: sha256_of(path) for name, path in paths.items() if path.is_file()}
+        names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
+        own = {name: sha256_of(self.bundle.root / name) for name in names}
+        return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
 
     @cached_property
     def pair(self) -> str:
