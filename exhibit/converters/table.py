@@ -20,7 +20,7 @@ from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.cells import label, read_cell_words
 from exhibit.converters.tables.columns import ROLES, choose_columns, correct_columns, list_columns, show_columns
-from exhibit.converters.tables.documents import Shelf, Texts
+from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.gold import CitedPassage, GoldReader, TableQuestion, open_record, read_questions
 from exhibit.converters.tables.judgments import find_judged_folder, read_judged
 from exhibit.converters.tables.records import ENDINGS, columns_of, read_records
@@ -34,19 +34,14 @@ INFO = DatasetInfo(
     title="A table of questions",
     benchmark="Any table of questions about documents",
     summary="Questions from a table, with the passages that answer them located in their documents.",
-    expects="one table (.jsonl, .ndjson, .json, .yaml, .yml, .csv, .tsv, .xlsx, .xlsm, .parquet) with a question a row",
-    licence=Licence(
-        id="unknown",
-        name="unknown terms",
-        redistributable=False,
-    ),
+    expects=f"one table ({', '.join(ENDINGS)}) with a question a row",
+    licence=Licence(id="unknown", name="unknown terms", redistributable=False),
     tags=("legal",),
-    accepts=(".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet"),
+    accepts=ENDINGS,
     questions="The questions are the table's own.",
     limits="What its columns mean was said on the command line, or guessed from their names: see bundle.json.",
 )
 
-_HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes it above the passages of a question that needs several
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -82,22 +77,19 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))
     data = table.read_bytes()
-    given = read_records(table, data, tally, sheet=options.sheet)
-    records = [open_record(record, tally) for record in given]
+    records = [open_record(record, tally) for record in read_records(table, data, tally, sheet=options.sheet)]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
     shelf = Shelf(table, options.documents, as_pdf, policy)
-    texts = Texts(shelf)
     by_user = [role for role, name in named.items() if name is not None]
-    columns = correct_columns(choose_columns(table, seen, named), by_user, records, texts)
-    show_columns(table, seen, columns, named, tally, records)
-    readable = [file for file in shelf.files if is_readable(file.path)]
-    only = readable[0].name if len(readable) == 1 and columns["document"] is None else None
-    gold = GoldReader(columns, seen, texts, only, tally)
+    columns = correct_columns(choose_columns(table, seen, named), by_user, records, shelf)
+    show_columns(table, columns, named, records, tally)
+    readable = [file.name for file in shelf.files if is_readable(file.path)]
+    only = readable[0] if len(readable) == 1 and columns["document"] is None else None
+    gold = GoldReader(columns, seen, shelf, only, tally)
     questions = read_questions(records, columns, gold, tally)
     gold.check(table)
     _count_pages_from_1(questions)
-    questions = [question for question in questions if _find_documents(question, texts, tally)]
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
     judged = any(question.judged for question in questions)
     if not names and not shelf.files and not judged:
@@ -106,15 +98,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         tally.note("no document and no passage is named: answers are judged, passages are not", table.name)
     chosen = names[: options.max_documents]
     by_name = shelf.find(chosen, tally)
-    limited = options.max_documents is not None
-    others = shelf.find_others(by_name, limited=limited, tally=tally)
+    others = shelf.find_others(by_name, limited=options.max_documents is not None, tally=tally)
     asked = []
     for question in questions:
         if set(chosen).issuperset(passage.document for passage in question.passages):
             asked.append(question)
         else:
             tally.leave_out_all(BEYOND, question.items)
-    by_name = _with_texts(by_name, asked, texts)
+    for name in {passage.document for question in asked for passage in question.passages if passage.offsets}:
+        if name in by_name and (read := shelf.read_source(by_name[name])) is not None:
+            by_name[name] = replace(by_name[name], text=read.text)  # to which the offsets refer
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
     titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
@@ -163,43 +156,6 @@ def _count_pages_from_1(questions: Sequence[TableQuestion]) -> None:
                 else passage
                 for passage in question.passages
             ]
-
-
-def _find_documents(question: TableQuestion, texts: Texts, tally: Tally) -> bool:
-    """Assign each passage without a document to the only one that contains it; False if there are none to search."""
-    passages = []
-    for passage in question.passages:
-        if passage.document:
-            passages.append(passage)
-            continue
-        if not texts.shelf.files:
-            tally.leave_out_all("passage without a document", question.items, fault=True)
-            return False
-        text = _HOP.sub("", passage.text or "")
-        holders = texts.find_holders(text)
-        if len(holders) == 1:
-            passages.append(passage._replace(document=holders[0], text=text))
-        else:
-            several = "passage without a document stands in several: it is ambiguous, and no gold"
-            reason = several if holders else "passage without a document stands in none"
-            tally.note(reason, f"{question.place}: {text[:80]!r}")
-    question.passages = passages
-    return True
-
-
-def _with_texts(
-    documents: dict[str, RawDocument], questions: Sequence[TableQuestion], texts: Texts
-) -> dict[str, RawDocument]:
-    """Return the documents; each one for which a passage states offsets gets the text of its file."""
-    counted = {passage.document for question in questions for passage in question.passages if passage.offsets}
-    by_path = {file.path: file for file in texts.shelf.files}
-    whole = dict(documents)
-    for name in counted & documents.keys():
-        file = by_path.get(documents[name].original or documents[name].path or Path())
-        read = texts.document(file) if file else None
-        if read is not None:
-            whole[name] = replace(documents[name], text=read.text)
-    return whole
 
 
 # ---------------------------------------------------------------- rows

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from exhibit.converters.core.benchmark import Tally
 from exhibit.converters.tables.cells import is_number, list_cell_values, read_cell_words, read_refusal
-from exhibit.converters.tables.documents import Shelf, Texts, is_url
+from exhibit.converters.tables.documents import Shelf, is_url
 from exhibit.converters.tables.records import Record, columns_of
 from exhibit.evidence.fields import HELPS as ROLES
 from exhibit.evidence.fields import choose_name, flatten_object
@@ -18,13 +18,9 @@ from exhibit.evidence.fold import fold
 from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import SourceError
 
-__all__ = ["ROLES", "Columns", "choose_columns", "correct_columns", "list_columns", "show_columns", "split_path"]
-
 Columns = dict[str, str | None]
 
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
-_NUMERIC = ("page", "start", "end", "grade")
-_NESTED = ("text", "provision", "document")  # roles that are searched in the objects of a list
 MAX_FLAGS = 3  # that an error proposes
 MAX_CELLS = 20  # of a column that are searched in the documents
 MIN_SHARE = 0.5  # of a column's cells that must fit a role
@@ -35,12 +31,10 @@ MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 
 def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
     """Return the column of each role: the one that the user named, else the first with a usual name for the role."""
-    chosen: Columns = {}
-    for role, name in named.items():
+    chosen: Columns = {role: name or None for role, name in named.items() if name is not None}
+    for role, name in chosen.items():
         if name and split_path(name, seen) is None:
             raise SourceError(f"{table}: no column {name!r} for --{role}{list_columns(seen)}")
-        if name is not None:
-            chosen[role] = name or None
     for role in ROLES:
         if role not in chosen:
             chosen[role] = choose_name((name for name in seen if name not in chosen.values()), role)
@@ -55,98 +49,85 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
     return (column, path[len(column) + 1 :]) if column is not None else None
 
 
-def show_columns(
-    table: Path,
-    seen: Sequence[str],
-    chosen: Columns,
-    named: Mapping[str, str | None],
-    tally: Tally,
-    records: Sequence[Record] = (),
-) -> None:
-    """Print the role of each column and the reason for it; raise if the table has no questions or no gold."""
-    by_name = choose_columns(table, seen, {})
-    shown = []
-    for role in ROLES:
-        if chosen.get(role) is None:
-            continue
-        why = " (by its name)" if chosen[role] == by_name[role] else " (by its cells)"
-        shown.append(f"{role} = {chosen[role]}{why if named.get(role) is None else ''}")
-        if named.get(role) is None:
-            tally.note("column guessed from its name or its cells", f"{role} = {chosen[role]}")
-    used = {split[0] for path in chosen.values() if path and (split := split_path(path, seen))}
-    unread = [name for name in seen if name not in used]
-    kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
-    tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
-    if chosen["question"] is None:
-        hint = _suggest_flags(("question",), unread, records)
-        raise SourceError(f"{table}: which column is the question?{list_columns(seen)}; {hint}")
-    if not any(chosen.get(role) for role in (*_GOLD, "impossible", "answerable")):
-        hint = _suggest_flags(("answer", "text", "provision"), unread, records)
-        raise SourceError(
-            f"{table}: no column of answers, passages, provisions or documents{list_columns(seen)}; {hint}"
-        )
-
-
-def _suggest_flags(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
-    """Return a hint for an error message: up to three flags to try, such as `--answer reply`."""
-
-    def measure(column: str) -> float:
-        values = (list_cell_values(record.cells.get(column)) for record in records[:MAX_CELLS])
-        lengths = [len(read_cell_words(value)) for some in values for value in some]
-        return sum(lengths) / len(lengths) if lengths else 0.0
-
-    ranked = sorted(free, key=lambda name: -measure(name))[:MAX_FLAGS]
-    if not ranked:
-        return f"name it with {' or '.join(f'--{role} COLUMN' for role in roles)}"
-    pairs = [(role, name) for name in ranked for role in roles]
-    if len(ranked) == MAX_FLAGS:
-        pairs = [(roles[min(at, len(roles) - 1)], name) for at, name in enumerate(ranked)]
-    return "name it: " + ", or ".join(f"--{role} {quote(name)}" for role, name in pairs[:MAX_FLAGS])
-
-
 def list_columns(columns: Sequence[str]) -> str:
     """Return a table's column names for an error message: " (its columns: id, question)"."""
     return f" (its columns: {', '.join(columns) or 'none'})"
 
 
+def show_columns(
+    table: Path, chosen: Columns, named: Mapping[str, str | None], records: Sequence[Record], tally: Tally
+) -> None:
+    """Print the role of each column and the reason for it; raise if the table has no questions or no gold."""
+    seen = columns_of(records)
+    by_name = choose_columns(table, seen, {})
+    shown = []
+    for role, column in ((role, chosen[role]) for role in ROLES):
+        if column is not None and named.get(role) is None:
+            shown.append(f"{role} = {column} ({'by its name' if column == by_name[role] else 'by its cells'})")
+            tally.note("column guessed from its name or its cells", f"{role} = {column}")
+        elif column is not None:
+            shown.append(f"{role} = {column}")
+    used = {split[0] for path in chosen.values() if path and (split := split_path(path, seen))}
+    unread = [name for name in seen if name not in used]
+    kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
+    tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
+    problem, roles = "", ("question",)
+    if chosen["question"] is None:
+        problem = "which column is the question?"
+    elif not any(chosen[role] for role in (*_GOLD, "impossible", "answerable")):
+        problem, roles = "no column of answers, passages, provisions or documents", ("answer", "text", "provision")
+    if problem:
+        hint = _suggest_flags(roles, unread, records)
+        raise SourceError(f"{table}: {problem}{list_columns(seen)}; name it: {hint}")
+
+
+def _suggest_flags(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
+    """Return up to three flags to try, such as `--answer reply`: the columns with the longest cells come first."""
+
+    def measure(column: str) -> int:
+        return sum(len(read_cell_words(record.cells.get(column))) for record in records[:MAX_CELLS])
+
+    ranked = [quote(name) for name in sorted(free, key=measure, reverse=True)[:MAX_FLAGS]] or ["COLUMN"]
+    return ", or ".join(f"--{roles[min(at, len(roles) - 1)]} {name}" for at, name in enumerate(ranked))
+
+
 # ---------------------------------------------------------------- by the cells
 
 
-def correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], texts: Texts) -> Columns:
+def correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
     """Return the column of each role, corrected by the content of the cells unless the user named the column.
 
     A column whose cells name files of the folder is the document, whatever its name; one whose cells occur in
     those files is the passage; one whose cells name provisions is the provision.
     """
     columns = _check_cells(dict(columns), named, records)
-    if texts.shelf.folder is not None and "document" not in named:
-        columns = _assign_by_names(columns, records, texts.shelf)
-    if "provision" not in named and columns.get("provision") is None:
-        columns = _assign_by_provisions(columns, named, records, texts.shelf)
+    if shelf.folder is not None and "document" not in named:
+        columns = _assign_by_names(columns, records, shelf)
+    if "provision" not in named and columns["provision"] is None:
+        columns = _assign_by_provisions(columns, named, records, shelf)
     columns = _assign_by_nesting(columns, named, records)
     document = columns["document"]
-    if texts.shelf.folder is not None and columns["text"] is None and "text" not in named and document:
-        free = [name for name in columns_of(records) if name not in columns.values()]
-        columns["text"] = _choose_best(free, lambda name: _measure_quotes(records, name, document, texts))
+    if shelf.folder is not None and columns["text"] is None and "text" not in named and document:
+        columns["text"] = _choose_free(columns, records, lambda name: _measure_quotes(records, name, document, shelf))
     return columns
 
 
 def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
     """Take the role from a numeric column with other cells; give a column of verdicts the role `impossible`."""
-    for role in _NUMERIC:
-        column = columns.get(role)
-        if column is not None and role not in named and not _is_true_of_all(records, column, is_number):
+
+    def holds_only(column: str, fits: Callable[[Any], bool]) -> bool:
+        cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
+        return bool(cells) and all(map(fits, cells))
+
+    for role in ("page", "start", "end", "grade"):
+        column = columns[role]
+        if column is not None and role not in named and not holds_only(column, is_number):
             columns[role] = None
     verdict = choose_name((name for name in columns_of(records) if name not in columns.values()), "verdict")
-    asked = columns["impossible"] or columns.get("answerable") or "impossible" in named
-    if verdict and not asked and _is_true_of_all(records, verdict, lambda cell: read_refusal(cell) is not None):
+    decided = columns["impossible"] or columns["answerable"] or "impossible" in named
+    if verdict and not decided and holds_only(verdict, lambda cell: read_refusal(cell) is not None):
         columns["impossible"] = verdict
     return columns
-
-
-def _is_true_of_all(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
-    cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
-    return bool(cells) and all(map(check, cells))
 
 
 def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
@@ -163,8 +144,7 @@ def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) 
 
 def _assign_by_provisions(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
     """Choose as `provision` a free column whose cells name provisions, else a document column that names no files."""
-    free = [name for name in columns_of(records) if name not in columns.values()]
-    best = _choose_best(free, lambda name: _measure_provisions(records, name))
+    best = _choose_free(columns, records, lambda name: _measure_provisions(records, name))
     document = columns["document"]
     if best or not document or "document" in named or _measure_naming(records, document, shelf):
         return columns | {"provision": best}
@@ -174,58 +154,58 @@ def _assign_by_provisions(columns: Columns, named: Collection[str], records: Seq
 
 def _assign_by_nesting(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
     """Give a role without a column a nested field: `text` gets `evidence.text`."""
-    nested: dict[str, None] = {}
-    for record in records:
-        for column, cell in record.cells.items():
-            for value in list_cell_values(cell) if isinstance(cell, list | dict | str) else ():
-                if isinstance(value, dict):
-                    nested |= dict.fromkeys(f"{column}.{field}" for field in flatten_object(value))
-    for role in _NESTED:
-        if role not in named and columns.get(role) is None and (role == "text" or not columns.get("text")):
-            taken = {path.split(".")[0] for path in columns.values() if path and role == "text"}
-            free = (path for path in nested if path.split(".")[0] not in taken)
-            columns = columns | {role: choose_name(free, role)}
+    nested = {
+        f"{column}.{field}": column
+        for record in records
+        for column, cell in record.cells.items()
+        for value in (list_cell_values(cell) if isinstance(cell, list | dict | str) else ())
+        if isinstance(value, dict)
+        for field in flatten_object(value)
+    }
+    for role in ("text", "provision", "document"):
+        if role not in named and columns[role] is None and (role == "text" or not columns["text"]):
+            taken = {path.split(".")[0] for path in columns.values() if path} if role == "text" else set()
+            columns[role] = choose_name((path for path, column in nested.items() if column not in taken), role)
     return columns
 
 
-def _choose_best(names: Sequence[str], measure: Callable[[str], float]) -> str | None:
-    shares = {name: measure(name) for name in names}
+def _choose_free(columns: Columns, records: Sequence[Record], measure: Callable[[str], float]) -> str | None:
+    """Return the column without a role that has the largest share, if at least half of its cells fit."""
+    shares = {name: measure(name) for name in columns_of(records) if name not in columns.values()}
     best = max(shares, key=lambda name: shares[name], default=None)
     return best if best is not None and shares[best] >= MIN_SHARE else None
 
 
 def _list_cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
-    cells = [
+    cells = (
         (record, read_cell_words(cell))
         for record in records
         for cell in list_cell_values(record.cells.get(column))
         if not isinstance(cell, dict)
-    ]
+    )
     return [(record, cell) for record, cell in cells if not is_url(cell)]
 
 
-def _compute_share(cells: Sequence[str], fits: Callable[[str], object]) -> float:
-    return sum(bool(fits(cell)) for cell in cells) / len(cells) if cells else 0.0
+def _compute_share(fits: Sequence[object]) -> float:
+    return sum(map(bool, fits)) / len(fits) if fits else 0.0
 
 
 def _measure_naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
     """Return the share of a column's cells that name a file of the folder."""
-    return _compute_share([cell for _, cell in _list_cells(records, column)], shelf.find_named)
+    return _compute_share([shelf.find_named(cell) for _, cell in _list_cells(records, column)])
 
 
 def _measure_provisions(records: Sequence[Record], column: str) -> float:
     """Return the share of a column's cells that are short and name a provision."""
     cells = [cell for _, cell in _list_cells(records, column)]
-    return _compute_share(cells, lambda cell: len(cell) < MAX_PROVISION_CHARS and read_provisions(cell, bare=False))
+    return _compute_share([len(cell) < MAX_PROVISION_CHARS and read_provisions(cell, bare=False) for cell in cells])
 
 
-def _measure_quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:
-    """Return the share of a column's cells that occur in the document of their row."""
-    files = {file.name: file for file in texts.shelf.files}
+def _measure_quotes(records: Sequence[Record], column: str, document: str, shelf: Shelf) -> float:
+    """Return the share of a column's longer cells that occur in the document of their row."""
     folded = [(record, fold(cell, loose=True)) for record, cell in _list_cells(records, column)]
-    looked = [(record, cell) for record, cell in folded if len(cell) >= MIN_PASSAGE_CHARS][:MAX_CELLS]
-    hits = 0
-    for record, cell in looked:
-        names = (texts.shelf.names.find(read_cell_words(name)) for name in list_cell_values(record.cells.get(document)))
-        hits += any(cell in texts.of(files[name]) for name in names if name)
-    return hits / len(looked) if looked else 0.0
+    fits = []
+    for record, cell in [(record, cell) for record, cell in folded if len(cell) >= MIN_PASSAGE_CHARS][:MAX_CELLS]:
+        names = (shelf.names.find(read_cell_words(name)) for name in list_cell_values(record.cells.get(document)))
+        fits.append(any(cell in shelf.read_folded(name) for name in names if name))
+    return _compute_share(fits)

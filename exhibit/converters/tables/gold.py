@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from exhibit.converters.core.benchmark import Item, Label, Tally
@@ -18,7 +18,7 @@ from exhibit.converters.tables.cells import (
     split_values,
 )
 from exhibit.converters.tables.columns import MAX_FLAGS, Columns, split_path
-from exhibit.converters.tables.documents import Texts
+from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.records import Record
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
 from exhibit.law.citations import BRACKETED
@@ -27,6 +27,7 @@ from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 
 MIN_TEXT_CHARS = 20  # of a field with an unknown name that may be a passage
+_HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes it above the passages of a question that needs several
 _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 _ASSERTIONS = {
     name_key(kind): role.removeprefix("assert-")
@@ -59,6 +60,9 @@ class CitedPassage(NamedTuple):
         return bool(self.text or self.provision or self.offsets or self.page is not None)
 
 
+Files = Sequence[tuple[str, int | None]]  # the documents that a row names, with the pages that it states
+
+
 @dataclass
 class TableQuestion:
     """A question, read from one row of the table or from several rows with the same id."""
@@ -71,9 +75,9 @@ class TableQuestion:
     labels: dict[str, Label]
     passages: list[CitedPassage]
     items: list[Item]
-    quoted: bool = False  # the table quotes or cites passages for it, even if they are not found
-    acceptable: tuple[CitedPassage, ...] = ()
-    lists: dict[str, list[Any]] = field(default_factory=dict)  # texts that the answer must, or must not, contain
+    quoted: bool  # the table quotes or cites passages for it, even if they are not found
+    acceptable: tuple[CitedPassage, ...]
+    lists: dict[str, list[Any]]  # texts that the answer must, or must not, contain
 
     @property
     def judged(self) -> bool:
@@ -96,59 +100,56 @@ def open_record(record: Record, tally: Tally) -> Record:
     cells = flatten_object(record.cells, inside="wrapper")
     name = choose_name(cells, "assertions")
     checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []
-    if name is None or not all("type" in check for check in checks) or not checks:
-        return Record(record.index, record.place, cells)
-    del cells[name]
-    asserted: dict[str, list[Any]] = {}
-    for check in checks:
-        role = _ASSERTIONS.get(name_key(str(check["type"])))
-        values = list_cell_values(check.get("value"))
-        if role is None:
-            tally.note("assertion that is not read", f"{record.place}: {check['type']}")
-        elif role == "impossible":
-            asserted[role] = [True]
-        elif role == "must-contain" and str(check["type"]).endswith("any"):
-            asserted.setdefault(role, []).append(values)  # one of these texts is enough
-        else:
-            asserted.setdefault(role, []).extend(values)
-    for role, values in asserted.items():
-        single = role in ("answer", "impossible")
-        cells.setdefault(_ASSERTED_COLUMNS[role], values[0] if single and values else values)
+    if name is not None and checks and all("type" in check for check in checks):
+        del cells[name]
+        asserted: dict[str, list[Any]] = {}
+        for check in checks:
+            role = _ASSERTIONS.get(name_key(str(check["type"])))
+            values = list_cell_values(check.get("value"))
+            if role is None:
+                tally.note("assertion that is not read", f"{record.place}: {check['type']}")
+            elif role == "must-contain" and str(check["type"]).endswith("any"):
+                asserted.setdefault(role, []).append(values)  # one of these texts is enough
+            else:
+                asserted.setdefault(role, []).extend([True] if role == "impossible" else values)
+        for role, values in asserted.items():
+            single = role in ("answer", "impossible")
+            cells.setdefault(_ASSERTED_COLUMNS[role], values[0] if single and values else values)
     return Record(record.index, record.place, cells)
 
 
-@dataclass
 class GoldReader:
     """Reads the gold passages of each row, from the columns that were chosen."""
 
-    columns: Columns
-    seen: Sequence[str]
-    texts: Texts
-    only: str | None
-    tally: Tally
-    _yields: set[str] = field(default_factory=set)
-    _unknown: dict[str, dict[str, int]] = field(default_factory=dict)  # lengths of fields that gave no passage
+    def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
+        self._paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
+        self._shelf, self._only, self._tally = shelf, only, tally
+        self._understood: set[str] = set()  # columns with objects of which one has a text
+        self._unknown: dict[str, dict[str, int]] = {}  # lengths of fields that gave no passage, by column
 
     def read(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        """Return the gold of a row; raise a ValueError with the reason if it is ambiguous."""
-        named = list(self._read_documents(cells))
-        quoted = self._list_items(cells, "text")
-        passages = list(self._read_quoted(quoted, named, cells))
-        if not any(passage.text or passage.provision for passage in passages):
-            passages = self._read_all_cited(cells, "provision", named, place) or passages
-        if passages or quoted:
-            return passages
-        if not named or named == [(self.only, None)]:
-            answer = " ".join(read_cell_words(value) for value in self._list_items(cells, "answer"))
-            files = filter(None, map(self.texts.shelf.find_named, BRACKETED.findall(answer)))
-            cited = [CitedPassage(name, page=page) for name, page in files]
-            if cited:
-                return cited  # "… within 30 days [lease.pdf#page=2]" cites a file
-        pages = self._read_numbers(cells, "page")
-        if len(named) == 1 and pages:
-            return [CitedPassage(named[0][0], page=page) for page in pages]
-        paired = pages if len(pages) == len(named) else [None] * len(named)
-        return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
+        """Return the gold of a row, each passage with its document; raise a ValueError with the reason if it has none.
+
+        A passage whose document is not named is assigned to the only document that contains it.
+        """
+        passages = []
+        for passage in self._read_passages(cells, place):
+            if passage.grade == 0:
+                continue
+            if passage.document:
+                passages.append(passage)
+                continue
+            if not self._shelf.files:
+                raise ValueError("passage without a document")
+            text = _HOP.sub("", passage.text or "")
+            holders = self._shelf.find_holders(text)
+            if len(holders) == 1:
+                passages.append(passage._replace(document=holders[0], text=text))
+            else:
+                several = "passage without a document stands in several: it is ambiguous, and no gold"
+                reason = several if holders else "passage without a document stands in none"
+                self._tally.note(reason, f"{place}: {text[:80]!r}")
+        return passages
 
     def read_acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
         """Return the passages that a row accepts as alternatives to the expected ones."""
@@ -158,59 +159,73 @@ class GoldReader:
         """Raise SourceError, with flags to try, if a column has objects, but no known field name for their text."""
         for column, fields in self._unknown.items():
             likely = sorted((name for name in fields if fields[name] >= MIN_TEXT_CHARS), key=lambda name: -fields[name])
-            if likely and column not in self._yields:
+            if likely and column not in self._understood:
                 flags = ", or ".join(f"--text {column}.{name}" for name in likely[:MAX_FLAGS])
                 raise SourceError(
                     f"{table}: column {column!r} has objects as passages, but no field of them is known as the text "
                     f"(the fields: {', '.join(fields)}); name the field: {flags}"
                 )
 
+    def _read_passages(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
+        named = list(self._read_documents(cells))
+        quoted = self._list_items(cells, "text")
+        passages = list(self._read_quoted(quoted, named, cells))
+        if not any(passage.text or passage.provision for passage in passages):
+            passages = self._read_all_cited(cells, "provision", named, place) or passages
+        if passages or quoted:
+            return passages
+        if not named or named == [(self._only, None)]:
+            answer = " ".join(read_cell_words(value) for value in self._list_items(cells, "answer"))
+            files = filter(None, map(self._shelf.find_named, BRACKETED.findall(answer)))
+            cited = [CitedPassage(name, page=page) for name, page in files]
+            if cited:
+                return cited  # "… within 30 days [lease.pdf#page=2]" cites a file
+        pages = self._read_numbers(cells, "page")
+        if len(named) == 1 and pages:
+            return [CitedPassage(named[0][0], page=page) for page in pages]
+        paired = pages if len(pages) == len(named) else [None] * len(named)
+        return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
+
     # ------------------------------------------------------------ columns
 
-    def _split_path(self, role: str) -> tuple[str, str]:
-        path = self.columns.get(role)
-        return (split_path(path, self.seen) or (path, "")) if path else ("", "")
+    def _find_column(self, role: str) -> tuple[str, str]:
+        return self._paths.get(role, ("", ""))
 
     def _list_items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
-        column, _ = self._split_path(role)
-        cell = cells.get(column) if column else None
+        cell = cells.get(self._find_column(role)[0])
         return list_cell_values(cell) if role == "text" else self._split_cell(cell)
 
     def _split_cell(self, cell: Any) -> list[Any]:
         """Return the values of a cell; a text with several names is split, unless it is the name of a known file."""
         values = list_cell_values(cell)
-        find_named = self.texts.shelf.find_named
-        if len(values) == 1 and isinstance(values[0], str) and not find_named(values[0]):
-            pieces = split_values(cell)
-            if len(pieces) == 1 and ", " in values[0]:
-                cut = [part.strip() for part in values[0].split(", ")]
-                pieces = cut if all(map(find_named, cut)) else pieces
-            return pieces
-        return values
+        find_named = self._shelf.find_named
+        if len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
+            return values
+        pieces, by_comma = split_values(cell), [part.strip() for part in values[0].split(", ")]
+        return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
 
     def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that a row names, with stated pages; none if its passages' objects name them."""
-        column, inner = self._split_path("document")
-        if inner and column in (self._split_path("text")[0], self._split_path("provision")[0]):
+        column, inner = self._find_column("document")
+        if inner and column in (self._find_column("text")[0], self._find_column("provision")[0]):
             return
-        values = self._split_cell(cells.get(column) if column else None)
         cited = [
             self._find_field(flatten_object(value), "document", column) if isinstance(value, dict) else value
-            for value in values
+            for value in self._split_cell(cells.get(column))
         ]
         names = list(filter(None, map(read_cell_words, cited)))
-        for name in names or ([self.only] if self.only else []):
-            file = self.texts.shelf.find_named(name)
+        for name in names or ([self._only] if self._only else []):
+            file = self._shelf.find_named(name)
             yield (file if file and file[1] is not None else (name, None))
 
     def _read_numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
-        column, inner = self._split_path(role)
-        values = list_cell_values(cells.get(column)) if column and not inner else []
+        column, inner = self._find_column(role)
+        values = [] if inner else list_cell_values(cells.get(column))
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
         """Return the value of an object's field for a role: the one that the user named, else one of a common name."""
-        own, inner = self._split_path(role)
+        own, inner = self._find_column(role)
         if inner and own == column:
             return fields.get(inner)
         name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
@@ -218,14 +233,12 @@ class GoldReader:
 
     # ------------------------------------------------------------ passages
 
-    def _read_quoted(
-        self, items: Sequence[Any], named: Sequence[tuple[str, int | None]], cells: Mapping[str, Any]
-    ) -> Iterator[CitedPassage]:
+    def _read_quoted(self, items: Sequence[Any], named: Files, cells: Mapping[str, Any]) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
 
         A passage's object may name it; else it is the row's only document, or the one at the same place.
         """
-        column, _ = self._split_path("text")
+        column = self._find_column("text")[0]
         beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}
         for at, value in enumerate(items):
             if isinstance(value, dict):
@@ -234,14 +247,16 @@ class GoldReader:
                 passage = CitedPassage("", read_cell_words(value))
             if passage is None:
                 continue
-            if not passage.document and len(named) not in (0, 1, len(items)):
-                raise ValueError(
-                    f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
-                )
-            document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
+            document, page = passage.document, None
+            if named and not document:
+                if len(named) not in (1, len(items)):
+                    raise ValueError(
+                        f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
+                    )
+                document, page = named[at if len(named) > 1 else 0]
             numbers = {role: found[at] if len(found) == len(items) else None for role, found in beside.items()}
             yield passage._replace(
-                document=passage.document or document,
+                document=document,
                 page=_choose_first(passage.page, page, numbers["page"]),
                 offsets=passage.offsets or _make_offsets(numbers["start"], numbers["end"], passage.text),
                 grade=_choose_first(passage.grade, numbers["grade"]),
@@ -255,7 +270,7 @@ class GoldReader:
         text = read_cell_words(held["text"]) or None
         provision = read_cell_words(held["provision"])
         if text or provision:
-            self._yields.add(column)
+            self._understood.add(column)
         else:
             unknown = self._unknown.setdefault(column, {})
             for name, content in fields.items():
@@ -269,53 +284,50 @@ class GoldReader:
             _make_offsets(read_number(held["start"]), read_number(held["end"]), text),
             read_number(held["grade"]),
         )
-        return passage if any((text, provision, passage.document, passage.page is not None)) else None
+        return passage if passage.document or passage.is_part else None
 
     # ------------------------------------------------------------ provisions
 
-    def _read_all_cited(
-        self, cells: Mapping[str, Any], role: str, named: Sequence[tuple[str, int | None]], place: str
-    ) -> list[CitedPassage]:
+    def _read_all_cited(self, cells: Mapping[str, Any], role: str, named: Files, place: str) -> list[CitedPassage]:
         values = self._list_items(cells, role)
         return [passage for value in values for passage in self._read_cited(value, named, place)]
 
-    def _read_cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
+    def _read_cited(self, value: Any, named: Files, place: str) -> list[CitedPassage]:
         """Return the passages that a citation names: a file, a page of a file, or provisions; note one without."""
-        grade = None
+        law, text, grade = "", "", None
         if isinstance(value, dict):
-            passage = self._read_object(value, self._split_path("provision")[0])
+            passage = self._read_object(value, self._find_column("provision")[0])
             if passage is None or not passage.provision:
                 return [passage] if passage else []
             law, text, grade = passage.document, passage.provision, passage.grade
             if not read_provisions(text):
                 text = f"{law} {text}"
         else:
-            law, text = "", read_cell_words(value)
-            file = self.texts.shelf.find_named(text)
+            text = read_cell_words(value)
+            file = self._shelf.find_named(text)
             if file:
                 return [CitedPassage(file[0], page=file[1])]
         provisions = read_provisions(text)
         if not provisions:
-            self.tally.note("citation that names no file and no provision that is known", f"{place}: {text[:80]}")
-        documents = [(self._document_of(provision, law, named, place), provision.label) for provision in provisions]
+            self._tally.note("citation that names no file and no provision that is known", f"{place}: {text[:80]}")
+        documents = [(self._find_document(provision, law, named, place), provision.label) for provision in provisions]
         return [CitedPassage(name, None, words, grade=grade) for name, words in documents if name]
 
-    def _document_of(
-        self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
-    ) -> str | None:
+    def _find_document(self, provision: NamedProvision, law: str, named: Files, place: str) -> str | None:
         """Return the file of the named law, else the row's only document, else the only one with the provision."""
         for source in filter(None, (law, provision.source)):
-            file = self.texts.find_law_file(source)
+            file = self._shelf.find_law_file(source)
             if file:
                 return file
-        files = list(dict.fromkeys(name for name, _ in named))
-        if len(files) == 1 and self.texts.may_be(files[0], provision):
-            return files[0]
-        having = [name for name in self.texts.find_having(provision) if self.texts.may_be(name, provision)]
+        files = {name for name, _ in named}
+        if len(files) == 1 and self._shelf.may_be(named[0][0], provision):
+            return named[0][0]
+        having = [name for name in self._shelf.find_having(provision) if self._shelf.may_be(name, provision)]
         if len(having) == 1:
             return having[0]
         several = f"provision stands in {len(having)} documents, and the row names none of them: it is ambiguous"
-        self.tally.note(several if having else "provision of a law that is not at hand", f"{place}: {provision.label}")
+        reason = several if having else "provision of a law that is not at hand"
+        self._tally.note(reason, f"{place}: {provision.label}")
         return None
 
 
@@ -369,9 +381,10 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
     if not question:
         raise ValueError("the row has no question")
     refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
-    if refused is None or (answerable is None and read_cell_words(cells["answerable"])):
+    stated = bool(read_cell_words(cells["answerable"]))
+    if refused is None or (answerable is None and stated):
         raise ValueError("the cell for impossible questions is neither yes nor no")
-    used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
+    used = {name.split(".")[0] for name in columns.values() if name} | set(columns.values())
     labels = {name: label(value) for name, value in record.cells.items() if name not in used}
     options = read_options(cells["options"])
     answer = find_chosen_option(read_cell_text(cells["answer"], "answer"), options)
@@ -384,9 +397,9 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
         place=record.place,
         text=question,
         answer=answer,
-        is_impossible=refused or (answerable is False and bool(read_cell_words(cells["answerable"]))),
+        is_impossible=refused or (answerable is False and stated),
         labels=labels,
-        passages=[passage for passage in gold.read(record.cells, record.place) if passage.grade != 0],
+        passages=gold.read(record.cells, record.place),
         items=[record.item],
         quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
         acceptable=tuple(gold.read_acceptable(record.cells, record.place)),

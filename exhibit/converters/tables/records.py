@@ -1,7 +1,6 @@
 """Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet."""
 
 import csv
-import io
 import json
 import re
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import yaml
 
 from exhibit.converters.core.benchmark import Item, Tally
+from exhibit.converters.core.source import parse_csv
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.fields import FIELDS
@@ -24,7 +24,6 @@ from exhibit.schemas.errors import DocumentError, SourceError
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 MAX_MISSING_CELLS = 10_000_000  # each is filled with an empty text, so a small file could fill the memory
-MAX_CELL_CHARS = 1 << 30  # enough for a whole contract; csv needs a limit
 MAX_HEADER_ROW = 20  # rows above a header: a title, a date, a few notes
 
 _DELIMITERS = ",;\t|"
@@ -58,17 +57,17 @@ def read_records(
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        records = list(_number_rows(_read_unpacked(read_parquet, path)))
+        records = _number_rows(_read_unpacked(read_parquet, path))
     elif suffix in EXCEL:
-        records = list(_read_sheet(path, sheet, tally))
+        records = list(_read_workbook(path, sheet, tally))
     else:
         text = decode_table(path, data, tally)
         if suffix in (".jsonl", ".ndjson"):
             records = list(_read_lines(path, text, tally))
         elif suffix in (".json", ".yaml", ".yml"):
-            records = list(_number_rows(_read_json(path, text, as_yaml=suffix != ".json")))
+            records = _number_rows(_read_json(path, text))
         else:
-            records = list(_read_rows(path, text, tally))
+            records = list(_read_delimited(path, text, tally))
     if accounted:
         tally.take(record.item for record in records)
     return records
@@ -92,43 +91,31 @@ def decode_table(path: Path, data: bytes, tally: Tally) -> str:
 # ---------------------------------------------------------------- CSV and spreadsheets
 
 
-def split_cells(text: str, delimiter: str) -> list[list[str]]:
-    """Return the cells of a delimited text; tab-separated cells may be quoted as in CSV, or not at all."""
-    quoted = _split_cells(text, delimiter, csv.QUOTE_MINIMAL)
-    if delimiter != "\t" or '"' not in text:
-        return quoted
-    plain = _split_cells(text, delimiter, csv.QUOTE_NONE)
-    # a program that quotes cells quotes all cells with a quotation mark; a single bare mark shows that none are quoted
-    if all(_WRAPPED.fullmatch(cell) for record in plain for cell in record if '"' in cell):
-        return quoted
-    return quoted if _is_even(quoted) and not _is_even(plain) else plain
-
-
-def _split_cells(text: str, delimiter: str, quoting: Any) -> list[list[str]]:
-    usual = csv.field_size_limit(MAX_CELL_CHARS)
-    try:
-        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting))
-    finally:
-        csv.field_size_limit(usual)
-
-
-def _is_even(records: list[list[str]]) -> bool:
-    return len({len(record) for record in records if record}) == 1
-
-
-def _read_rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
+def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     first = text.split("\n", MAX_HEADER_ROW)[:MAX_HEADER_ROW]  # a title above the header has no delimiter
 
     def measure(mark: str) -> int:
-        return max(len(next(iter(split_cells(line, mark)), [])) for line in first)
+        return max(len(next(iter(_split_cells(line, mark)), [])) for line in first)
 
-    # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
     try:
-        rows = split_cells(text, delimiter)
+        # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
+        rows = _split_cells(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a valid CSV or TSV table: {error}") from error
     yield from _cut(path, _keep_filled_rows(rows), tally)
+
+
+def _split_cells(text: str, delimiter: str) -> list[list[str]]:
+    """Return the cells of a delimited text; tab-separated cells may be quoted as in CSV, or not at all."""
+    quoted = parse_csv(text, delimiter=delimiter)
+    if delimiter != "\t" or '"' not in text:
+        return quoted
+    plain = parse_csv(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    # a program that quotes cells quotes all cells with a quotation mark; a single bare mark shows that none are quoted
+    wrapped = all(_WRAPPED.fullmatch(cell) for record in plain for cell in record if '"' in cell)
+    widths, plain_widths = ({len(record) for record in records if record} for records in (quoted, plain))
+    return quoted if wrapped or len(widths) == 1 < len(plain_widths) else plain
 
 
 def _keep_filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
@@ -188,33 +175,34 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
         raise SourceError(str(error)) from error
 
 
-def _read_sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
+def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
     """Yield the rows of the named sheet, else of the first sheet with a table and of those with the same header."""
-    tables, others = _read_unpacked(partial(_read_sheets, name=name), path)
-    if name is not None and name not in tables:
-        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
-    filled = {title: rows for title, rows in tables.items() if rows}
+    sheets = _read_unpacked(partial(_read_sheets, name=name), path)
+    if name is not None and name not in sheets:
+        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(sheets)}")
+    filled = {title: rows for title, rows in sheets.items() if rows}
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
     headers = {title: rows[_find_header(rows)][1] for title, rows in filled.items()}
     # a cover sheet has no columns
     tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
-    main = next(iter([*tabular, *filled]))
-    alike = [title for title in filled if headers[title] == headers[main]]
-    for title in (*(title for title in filled if title not in alike), *others):
-        tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
+    alike = [title for title in filled if headers[title] == headers[[*tabular, *filled][0]]]
+    for title, rows in sheets.items():
+        if title not in alike and (rows is None or rows):
+            tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
     count = 0
     for title in alike:
         yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
         count += len(filled[title]) - _find_header(filled[title]) - 1
 
 
-def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
-    """Return the rows of the named sheet, or of all sheets, and the names of unread sheets; called in a worker."""
+def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
+    """Return the rows of the named sheet, or of all sheets, and None for each other sheet; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
-        wanted = [title for title in book.sheetnames if name in (None, title)]
-        tables = {title: _keep_filled_rows(_unmerge_cells(book[title])) for title in wanted}
-        return tables, [title for title in book.sheetnames if title not in tables]
+        return {
+            title: _keep_filled_rows(_unmerge_cells(book[title])) if name in (None, title) else None
+            for title in book.sheetnames
+        }
 
 
 def _unmerge_cells(sheet: Any) -> list[list[Any]]:
@@ -230,50 +218,35 @@ def _unmerge_cells(sheet: Any) -> list[list[Any]]:
 
 
 def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
-    index = 0
     # not splitlines: JSON may contain U+2028, which does not end a line here
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    for index, (number, line) in enumerate(lines):
         place = f"line {number}"
-        if line.lstrip().startswith(("//", "#")):
-            tally.note("line of a JSONL file that is a comment", f"{path.name}: {place}")
-            continue
         try:
             cells = json.loads(line)
         except (ValueError, RecursionError) as error:
             tally.fault("line is not JSON", f"{path.name}: {place}: {error}", item=Item("rows", place))
+            continue
+        if isinstance(cells, dict):
+            yield Record(index, place, cells)
         else:
-            if isinstance(cells, dict):
-                yield Record(index, place, cells)
-            else:
-                tally.fault("line is not a JSON object", f"{path.name}: {place}", item=Item("rows", place))
-        index += 1
+            tally.fault("line is not a JSON object", f"{path.name}: {place}", item=Item("rows", place))
 
 
-def _read_json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
+def _read_json(path: Path, text: str) -> list[Any]:
     """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
     try:
-        data = read_yaml(text, path) if as_yaml else json.loads(text)
+        data = json.loads(text) if path.suffix.lower() == ".json" else _DatelessLoader(text).get_single_data()
+    except yaml.YAMLError as error:
+        raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
     rows = _find_rows(data)
-    if rows is None and isinstance(data, dict):
-        lists = [key for key, value in data.items() if isinstance(value, list)]
-        raise SourceError(
-            f"{path}: expected a list of objects, or one in an object; its lists: {', '.join(lists) or 'none'}"
-        )
     if rows is None:
-        raise SourceError(f"{path}: expected a list of objects, one per question")
+        lists = [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, dict) else []
+        shown = f"; its lists: {', '.join(lists)}" if lists else ""
+        raise SourceError(f"{path}: expected a list of objects, one per question, or one in an object{shown}")
     return rows
-
-
-def read_yaml(text: str, path: Path) -> Any:
-    """Return the content of a YAML file; no Python objects are created."""
-    try:
-        return _DatelessLoader(text).get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: not YAML: {str(error).replace(chr(10), ' ')[:200]}") from error
 
 
 class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
@@ -303,15 +276,13 @@ def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
     columns = [value for value in data.values() if isinstance(value, list)]
     if len(columns) > 1 and columns[0] and len(columns) == len(data) and len({len(column) for column in columns}) == 1:
         return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    objects = [value for value in data.values() if isinstance(value, dict)]
-    if len(objects) > 1 and len(objects) == len(data):
+    if len(data) > 1 and all(isinstance(value, dict) for value in data.values()):
         return [{"id": key, **value} for key, value in data.items()]  # {"q1": {…}, "q2": {…}}
     return _find_rows(columns[0]) if len(columns) == 1 else None
 
 
-def _number_rows(rows: list[Any]) -> Iterator[Record]:
-    for index, cells in enumerate(rows):
-        yield Record(index, f"row {index + 1}", cells)
+def _number_rows(rows: list[Any]) -> list[Record]:
+    return [Record(index, f"row {index + 1}", cells) for index, cells in enumerate(rows)]
 
 
 def read_parquet(path: Path) -> list[Any]:
