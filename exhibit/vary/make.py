@@ -19,7 +19,6 @@ from exhibit.converters.core.benchmark import (
     format_points,
 )
 from exhibit.converters.core.build import build
-from exhibit.converters.core.documents import SharedDocuments
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
@@ -55,17 +54,14 @@ def make_variant(
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
     kept = {row.labels[CONTROL_ROW] for row in varied.rows}
     plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
-    with make_scratch_folder() as folder:
-        later = [] if control is None else _finish_rows(plain, about, CONTROL)
-        shared = SharedDocuments(folder / "texts", out / CORPUS, later)
-        variant = _write(varied, about, about.kinds, tally, out, options, shared)
-        if control is None:
-            return variant, None
-        other = Tally(strict=options.strict)
-        for row in corpus.rows:
-            if row.id not in kept:
-                other.leave_out(NO_TWIN, row.name)
-        return variant, _write(plain, about, CONTROL, other, control, options, shared)
+    variant = _write(varied, about, about.kinds, tally, out, options)
+    if control is None:
+        return variant, None
+    other = Tally(strict=options.strict)
+    for row in corpus.rows:
+        if row.id not in kept:
+            other.leave_out(NO_TWIN, row.name)
+    return variant, _write(plain, about, CONTROL, other, control, options)
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,7 @@ class _About:
         return self.bundle.info.name if self.bundle.info else self.bundle.root.name
 
 
-def _write(
-    corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path, options: Namespace, shared: SharedDocuments
-) -> BundleInfo:
+def _write(corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path, options: Namespace) -> BundleInfo:
     others = options.others.name if options.others else None
     scanned = corpus.scan_seed is not None
     names = ("engine", "jobs", "item_timeout", "item_memory", "ocr_language", "ocr_engine")
@@ -111,7 +105,7 @@ def _write(
         info, rows = _make_info(about, kind), _finish_rows(corpus, about, kind)
         benchmark = Benchmark(documents, rows, about.checksums, info=info, by_construction=True)
         with replace_folder(out, force=options.force) as place:
-            return build(info, benchmark, tally, given, place, shared)
+            return build(info, benchmark, tally, given, place)
 
 
 def _finish_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from exhibit.converters.core import build
 from exhibit.converters.core.benchmark import Block
 from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evaluation.cases import Reply
@@ -88,23 +87,6 @@ def test_vary_writes_the_same_bytes_for_the_same_seed(tmp_path, kind):
         files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
         assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
         assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
-
-
-def test_document_shared_by_variant_and_control_is_printed_once(tmp_path, monkeypatch):
-    printed = []
-    press = build.PdfPrinter.print
-    monkeypatch.setattr(
-        build.PdfPrinter, "print", lambda self, raw, corpus: printed.append(raw.filename) or press(self, raw, corpus)
-    )
-    out = run(tmp_path, "--kind", "amended:1", "--seed", "2")
-    control = out.with_name("out-control")
-    assert printed.count("lease.pdf") == 1 and printed.count("lease - Amendment No. 1.pdf") == 1
-    assert (out / "corpus" / "lease.pdf").read_bytes() == (control / "corpus" / "lease.pdf").read_bytes()
-    assert read_info(control / "bundle.json").printing == read_info(out / "bundle.json").printing is not None
-    assert check_gold(control)[1] == []
-    printed.clear()
-    run(tmp_path, "--kind", "figures", "--seed", "4")
-    assert printed.count("lease.pdf") == 2, "the variant's words are others than the control's"
 
 
 def test_bundle_json_has_checksums_of_the_parent_and_the_card_describes_the_edits(figures):

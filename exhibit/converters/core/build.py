@@ -21,15 +21,13 @@ from exhibit.converters.core.documents import (
     FAMILY,
     NOWHERE,
     Done,
-    QuotePlace,
-    SharedDocuments,
     make_tasks,
     mark_families,
     materialise,
     settle_pages,
 )
 from exhibit.converters.pages.print import PdfPrinter, describe_printing
-from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
+from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
 from exhibit.hub.card import CardText, find_sample, write_card
@@ -64,31 +62,27 @@ _MACHINE_OPTIONS = frozenset(
 )
 
 
-def build(
-    info: DatasetInfo,
-    benchmark: Benchmark,
-    tally: Tally,
-    options: Namespace,
-    folder: Path,
-    shared: SharedDocuments | None = None,
-) -> BundleInfo:
-    """Write a whole bundle into an empty folder and validate it; documents that `shared` has are copied."""
-    converter = info.name  # the bundle of a table has the name that its user gives it
+def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
+    """Write a whole bundle into an empty folder and validate it."""
+    # the bundle of a table has the name that its user gives it, which is not the name of a dataset
+    text = make_card_text(replace(benchmark.info, derived="") if benchmark.info else info, info.name, options)
     info = benchmark.info or info
+    texts = folder / _TEXTS
     (folder / CORPUS).mkdir()
+    texts.mkdir()
     items = len(benchmark.documents)
     engine = open_engine(options.engine, jobs=options.jobs, items=items, limits=read_limits(options))
-    shared = shared or SharedDocuments(folder / _TEXTS, folder / CORPUS, ())
-    shared.texts.mkdir(exist_ok=True)
-    done = _materialise_all(benchmark, folder / CORPUS, engine, tally, options, shared)
+    done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
     if not benchmark.by_construction:  # a bundle made by rule has its own labels for amendments
         done = mark_families(done, tally)
-    rows = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
+    given = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
-        rows = [row for row in rows if _is_located(row, done, tally)]
-    given = rows
-    if benchmark.draft:
-        rows = _set_drafts_apart(given, done, folder)
+        given = [row for row in given if _is_located(row, done, tally)]
+    unsure = [row for row in given if row.labels.get("draft") == "unsure"] if benchmark.draft else []
+    rows = [row for row in given if row.labels.get("draft") != "unsure"] if benchmark.draft else given
+    if benchmark.draft:  # a person must review the unsure rows
+        drafts = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
+        (folder / DRAFTS).write_text(drafts, encoding="utf-8")
     settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_make_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
@@ -96,44 +90,36 @@ def build(
     write_gold(gold, folder / GOLD)
     _note_gold(gold, questions, tally)
     _note_provisions(rows, done, tally)
-    kept = [raw for raw in benchmark.documents if raw.filename in done]
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
-    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
-    bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
-    # the name of a table is not the name of a dataset
-    text = make_card_text(replace(info, derived="") if benchmark.info else info, converter, options)
-    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=shared.texts)
+    owners = (*(raw for raw in benchmark.documents if raw.filename in done), *given)
+    bundle = bundle.model_copy(update={"account": tally.account(item for owner in owners for item in owner.items)})
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=texts)
     remove_below(folder, _TEXTS)
     printers = describe_printing(document.printer for document in done.values())
     return finish(bundle.model_copy(update={"printing": printers}), folder)
 
 
 def _materialise_all(
-    benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, options: Namespace, shared: SharedDocuments
+    benchmark: Benchmark, corpus: Path, texts: Path, engine: Engine, tally: Tally, options: Namespace
 ) -> dict[str, Done]:
-    quotes = shared.quotes_of(benchmark)
     documents = [raw for raw in benchmark.documents if _is_writable(raw, tally)]
-    known = {raw.filename: shared.place(raw, quotes.get(raw.filename, ()), corpus) for raw in documents}
-    missing = [raw for raw in documents if known[raw.filename] is None]
     done: dict[str, Done] = {}
     with PdfPrinter(read_limits(options)) as press:
-        work = make_tasks(missing, quotes, corpus, press=press, ocr=read_ocr_flags(options), texts=shared.texts)
-        outcomes = track(engine.map(materialise, work), total=len(missing), label="documents")
-        for raw in documents:
-            name = raw.filename
-            before = known[name]
-            outcome = next(outcomes) if before is None else Outcome(before)
-            if isinstance(outcome.error, ServiceError):
-                raise outcome.error  # a store that is unreachable is not the fault of the document
-            if outcome.error is not None:
-                reason = PAST_A_LIMIT if isinstance(outcome.error, LimitError) else UNREADABLE
-                line = f"{name}: {str(outcome.error).removeprefix(f'{raw.original or raw.path or name}: ')}"
+        ocr = read_ocr_flags(options)
+        work = make_tasks(documents, benchmark.rows, corpus, press=press, ocr=ocr, texts=texts)
+        outcomes = track(engine.map(materialise, work), total=len(documents), label="documents")
+        for raw, outcome in zip(documents, outcomes, strict=True):
+            name, error = raw.filename, outcome.error
+            if isinstance(error, ServiceError):
+                raise error  # a store that is unreachable is not the fault of the document
+            if error is not None:
+                reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
+                line = f"{name}: {str(error).removeprefix(f'{raw.original or raw.path or name}: ')}"
                 tally.fault(reason, line, item=_file_of(raw))
                 tally.leave_out_all(reason, [item for item in raw.items if item.kind == "rows"], more=line)
                 remove_below(corpus, name)
                 continue
             done[name] = outcome.unwrap()
-            shared.keep(raw, done[name])
             for remark in done[name].notes:
                 tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
@@ -185,14 +171,6 @@ def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     return located
 
 
-def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
-    """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
-    unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
-    text = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
-    (folder / DRAFTS).write_text(text, encoding="utf-8")
-    return [row for row in rows if row.labels.get("draft") != "unsure"]
-
-
 # ---------------------------------------------------------------- train.json and gold.jsonl
 
 
@@ -210,12 +188,12 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
 def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line per gold passage; a row without any has one line, which holds its labels."""
     for row in rows:
+        near = _label_near_misses(row, done)
         if not row.quotes:
-            yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_label_family(row.filename, done)})
+            yield NOWHERE.make_gold(row.id, None, row.filename, {**row.labels, **_label_family(row.filename, done)})
         for index, quote in enumerate(row.quotes):
-            family = _label_family(quote.filename, done)
-            labels = {**row.labels, **family, **_label_near_misses(row, done), **dict(quote.labels)}
-            yield gold_of(row.id, index, quote.filename, done[quote.filename].places[quote], labels)
+            own = {**row.labels, **_label_family(quote.filename, done), **near, **dict(quote.labels)}
+            yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, own)
 
 
 def _label_family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
@@ -232,14 +210,6 @@ def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
         for start, end in done[quote.filename].places[quote].spans
     ]
     return {"other_versions": " ".join(spans)} if spans else {}
-
-
-def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
-    """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
-    fields = {"id": id, "context": context, "filename": filename, **vars(place)}
-    hidden = fields.pop("hidden")
-    del fields["text"], fields["remark"], fields["not_accepted"]
-    return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
 
 
 def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
@@ -278,31 +248,21 @@ def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally
 
 
 def _describe(
-    info: DatasetInfo,
-    benchmark: Benchmark,
-    tally: Tally,
-    options: Namespace,
-    rows: Sequence[Row],
-    gold: Sequence[Gold],
-    documents: list[DocumentEntry],
-) -> BundleInfo:
+    info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, rows: Sequence[Row],
+    gold: Sequence[Gold], documents: list[DocumentEntry],
+) -> BundleInfo:  # fmt: skip
     # only a benchmark that cites headings has sections, and only a table has answers that stand for quotes
     hows = [how for how in HOWS if how not in ("section", "answer")]
     draft = benchmark.draft
     if draft is not None:
         unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)
         draft = draft.model_copy(update={"sure": len(rows), "unsure": unsure})
+    same = ("name", "title", "summary", "licence", "citation", "groups", "headline")
     return BundleInfo(
+        **{name: getattr(info, name) for name in same},
         format=FORMAT,
-        name=info.name,
-        title=info.title,
-        summary=info.summary,
         source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
-        licence=info.licence,
-        citation=info.citation,
         counts=counts_of(rows, gold, documents=len(documents), hows=hows),
-        groups=info.groups,
-        headline=info.headline,
         left_out=tally.left_out,
         noted=tally.noted,
         documents=documents,

@@ -13,7 +13,15 @@ from exhibit.converters.core.source import open_source
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.hub.card import find_sample
-from exhibit.runtime.command import Parser, add_json, guarded, parse_positive, print_results, rename_commands
+from exhibit.runtime.command import (
+    Parser,
+    add_json,
+    align_rows,
+    guarded,
+    parse_positive,
+    print_results,
+    rename_commands,
+)
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
@@ -30,19 +38,19 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
     away = "run the same command again: files that already arrived are not sent again"
-    stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
-    return guarded(stopped)(_convert_and_report)(converter, options)
 
+    @guarded(f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}")
+    def convert_and_report() -> int:
+        started = time.monotonic()
+        with apply_limits(read_limits(options)):
+            bundle = convert(converter, options)
+        seconds = time.monotonic() - started
+        left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+        record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
+        print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
+        return 0
 
-def _convert_and_report(converter: Converter, options: argparse.Namespace) -> int:
-    started = time.monotonic()
-    with apply_limits(read_limits(options)):
-        bundle = convert(converter, options)
-    seconds = time.monotonic() - started
-    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
-    record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
-    print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
-    return 0
+    return convert_and_report()
 
 
 def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
@@ -110,9 +118,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
 
 def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
     """Return the summary table at the end of a conversion."""
-    rows = make_summary_rows(bundle, seconds)
-    width = max(len(label) for label, _ in rows)
-    lines = [f"{label:<{width}}  {value}" for label, value in rows]
+    lines = align_rows(make_summary_rows(bundle, seconds))
     return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
 
 
@@ -129,7 +135,7 @@ def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str
         located = quotes - counts.located.get("absent", 0)
         rows += [("gold passages", f"{quotes:,}"), ("  located", f"{located:,}  ({100 * located / quotes:.2f}%)")]
         rows += [(f"    {how}", f"{counts.located[how]:,}") for how in HOWS[:-1] if how in counts.located]
-        rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
+        rows.append(("  not located", f"{quotes - located:,}"))
     for kind, account in bundle.account.items():
         left = account.given - account.kept
         rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))

@@ -1,7 +1,6 @@
 """Adds documents to the corpus: copies or prints each, reads it as a RAG system will, and locates its gold."""
 
 import shutil
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Benchmark, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.pages.print import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.readers import picture
-from exhibit.evidence.scan import Ocr, Scanned, read_scan
+from exhibit.evidence.scan import Ocr, read_scan
 from exhibit.law.amendments import Agreement, link_families, read_amendment
 from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provisions import ProvisionIndex, read_provisions
 from exhibit.schemas.errors import DocumentError
-from exhibit.schemas.models import DocumentEntry, How
+from exhibit.schemas.models import DocumentEntry, Gold, How
 from exhibit.storage.atomic import write_whole
 
 MIN_ANSWER_LETTERS = 5  # a `yes` or a `2` as the answer occurs anywhere
@@ -41,10 +40,9 @@ class Task:
     quotes: tuple[Quote, ...]
     path: Path  # the file to read: the official one, or the printed one in the corpus
     target: Path
-    fault: DocumentError | None = None  # why it could not be printed
-    printed: Printed | None = None
-    ocr: Ocr | None = None
-    text: Path | None = None  # where to store the extracted text, so that the tables need not read the file again
+    printed: Printed | DocumentError
+    ocr: Ocr | None
+    text: Path | None  # where to store the extracted text, so that the tables need not read the file again
 
     def __str__(self) -> str:
         """Return the document's name in error messages."""
@@ -64,6 +62,21 @@ class QuotePlace:
     remark: str = ""  # on a provision: absent, ambiguous, or a part of it not found
     not_accepted: tuple[str, ...] = ()  # accepted provisions that the document has not, or has several times
     hidden: str = ""  # why words of it are invisible on the page
+    on_page: "tuple[QuotePlace | None, ...]" = ()  # on the page that the source states, counted from 0 and from 1
+
+    def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
+        """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
+        return Gold(
+            id=id,
+            context=context,
+            filename=filename,
+            pages=self.pages,
+            spans=self.spans,
+            alternatives=self.alternatives,
+            how=self.how,
+            score=self.score,
+            labels={**labels, "hidden": self.hidden} if self.hidden else labels,
+        )
 
 
 NOWHERE = QuotePlace([], [], [], "absent", None)
@@ -76,54 +89,48 @@ class Done:
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
-    page_starts: tuple[int, ...] = ()  # only where a quote states a page
-    agreement: Agreement | None = None
-    printer: str = ""
+    agreement: Agreement | None
+    printer: str
 
 
 def make_tasks(
-    documents: Iterable[RawDocument],
-    quotes: Mapping[str, Sequence[Quote]],
-    corpus: Path,
-    *,
-    press: PdfPrinter,
-    ocr: Ocr | None = None,
-    texts: Path | None = None,
-) -> Iterator[Task]:
+    documents: Iterable[RawDocument], rows: Iterable[RawRow], corpus: Path, *, press: PdfPrinter, ocr: Ocr | None,
+    texts: Path,
+) -> Iterator[Task]:  # fmt: skip
     """Yield a task for each document, after its file was printed; workers locate earlier gold meanwhile."""
+    quotes: dict[str, list[Quote]] = defaultdict(list)
+    for row in rows:
+        for quote in (*row.quotes, *row.near_misses):
+            quotes[quote.filename].append(quote)
     for raw in documents:
         target = corpus / raw.filename
-        fault: DocumentError | None = None
-        printed: Printed | None = None
+        printed: Printed | DocumentError = Printed(raw.printer)
         if raw.path is None and target.suffix.lower() == ".pdf":
             try:
                 printed = press.print(raw, corpus)
             except DocumentError as error:
-                fault = error
+                printed = error
         elif raw.path is None:
             target.write_text(raw.text or raw.html or "", encoding="utf-8", newline="")
         path = raw.path or target
         # a file with another suffix would be read differently
-        text = texts / raw.filename if texts and path.suffix == target.suffix else None
+        text = texts / raw.filename if path.suffix == target.suffix else None
         without_page = replace(raw, html=None, blocks=())
-        yield Task(without_page, tuple(quotes.get(raw.filename, ())), path, target, fault, printed, ocr, text)
+        yield Task(without_page, tuple(quotes[raw.filename]), path, target, printed, ocr, text)
 
 
 def materialise(task: Task) -> Done:
     """Add a document to the corpus, read it, and locate its quotes."""
     raw = task.document
-    if task.fault:
-        raise task.fault
+    if isinstance(task.printed, DocumentError):
+        raise task.printed
     document = read_document(task.path)
-    scanned: Scanned | None = None
-    if task.ocr is not None:
-        scanned = read_scan(document, task.target, task.ocr)
-        document = scanned.document if scanned else document
+    scanned = read_scan(document, task.target, task.ocr) if task.ocr is not None else None
+    document = scanned.document if scanned else document
     if not document.has_text:
         raise DocumentError(_explain_wordless(task))
-    path = task.target if scanned else task.path
-    if path != task.target:
-        shutil.copyfile(path, task.target)
+    if not scanned and task.path != task.target:
+        shutil.copyfile(task.path, task.target)
     finder = _Finder(document.text if raw.own_text else raw.text or "", document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     # only on pages with gold: on all pages of a filing it takes twice as long as everything else together
@@ -133,6 +140,10 @@ def materialise(task: Task) -> Done:
         places = {
             quote: replace(where, hidden=_explain_hidden(where, document, hidden)) for quote, where in places.items()
         }
+    for quote, where in places.items():
+        if quote.stated is not None:
+            choices = [_choose_page(where, document, quote.stated + 1), _choose_page(where, document, quote.stated)]
+            places[quote] = replace(where, on_page=tuple(choices))
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -145,11 +156,8 @@ def materialise(task: Task) -> Done:
     if task.text is not None:
         with suppress(OSError):  # if it cannot be stored, it is read again later
             write_whole(task.text, document.text)
-    stated = any(quote.stated is not None for quote in task.quotes)
-    starts = tuple(page.span.start for page in document.pages) if stated else ()
-    printed = task.printed or Printed(raw.printer)
-    notes = (*printed.notes, *document.notes, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, starts, read_agreement(raw.filename, document), printed.printer)
+    notes = (*task.printed.notes, *document.notes, *describe_hidden(hidden, document))
+    return Done(entry, places, notes, read_agreement(raw.filename, document), task.printed.printer)
 
 
 def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[HiddenSpan]) -> str:
@@ -159,6 +167,12 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
             words = document.text[max(start, span.start) : min(end, span.end)]
             letters[why] += sum(character.isalnum() for character in words)
     return "; ".join(sorted(why for why, count in letters.items() if count >= MIN_HIDDEN_LETTERS))
+
+
+def _choose_page(where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
+    """Return the location on a page if the quote is there, with the others on this page as alternatives."""
+    here = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
+    return replace(where, spans=here[0], alternatives=here[1:], pages=document.pages_of(*here[0])) if here else None
 
 
 def _explain_wordless(task: Task) -> str:
@@ -180,19 +194,17 @@ class _Finder:
     document: Document
 
     def place(self, quote: Quote) -> QuotePlace:
-        where = self._find_provision(quote) if quote.provision and not quote.text else self._place_words(quote)
+        if quote.provision and not quote.text:
+            where = self._find_provision(quote)
+        else:
+            where = self._find_words(quote)
+            if quote.answer:
+                where = _check_answer(where, quote)
+            elif quote.section and where.spans:
+                where = replace(where, how="section", score=quote.score)
         return self._accept_provisions(where, quote) if quote.acceptable else where
 
-    def _place_words(self, quote: Quote) -> QuotePlace:
-        where = self._place(quote)
-        if quote.answer:
-            letters = len(fold(quote.text or "", loose=True))
-            once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
-            clause = letters >= MIN_CLAUSE_LETTERS and where.spans
-            return replace(where, how="answer") if once or clause else NOWHERE
-        return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
-
-    def _place(self, quote: Quote) -> QuotePlace:
+    def _find_words(self, quote: Quote) -> QuotePlace:
         marked = find_marked_place(quote.text or "", quote.marked, self.document)
         if marked:
             return marked
@@ -251,11 +263,20 @@ class _Finder:
 
     def _accept_provisions(self, where: QuotePlace, quote: Quote) -> QuotePlace:
         """Add the equally right provisions as alternatives, and list those that are absent or ambiguous."""
-        named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
-        found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
-        lost = [text for text, places in named.items() if not any(len(place) == 1 for place in places)]
-        alternatives = [[(start, end) for start, end in spans] for spans in found] if where.spans else []
-        return replace(where, alternatives=[*where.alternatives, *alternatives], not_accepted=tuple(lost))
+        alternatives, lost = [], []
+        for text in quote.acceptable:
+            found = [self._provisions.find(named) for named in read_provisions(text)]
+            alternatives += [_as_pairs(places[0].spans) for places in found if len(places) == 1]
+            lost += [] if any(len(places) == 1 for places in found) else [text]
+        alternatives = [*where.alternatives, *(alternatives if where.spans else [])]
+        return replace(where, alternatives=alternatives, not_accepted=tuple(lost))
+
+
+def _check_answer(where: QuotePlace, quote: Quote) -> QuotePlace:
+    """Return the location of an answer if it is a clause, or occurs exactly once; else nowhere."""
+    letters = len(fold(quote.text or "", loose=True))
+    once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
+    return replace(where, how="answer") if once or (letters >= MIN_CLAUSE_LETTERS and where.spans) else NOWHERE
 
 
 def find_marked_place(quote: str, spans: Spans, document: Document) -> QuotePlace | None:
@@ -277,9 +298,11 @@ def place_of(matches: list[Match], document: Document) -> QuotePlace:
 
 
 def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> QuotePlace:
-    pages = document.pages_of(*spans)
-    others = [[(start, end) for start, end in other] for other in alternatives]
-    return QuotePlace(pages, [(start, end) for start, end in spans], others, how, score)
+    return QuotePlace(document.pages_of(*spans), _as_pairs(spans), list(map(_as_pairs, alternatives)), how, score)
+
+
+def _as_pairs(spans: Spans) -> list[tuple[int, int]]:
+    return [(start, end) for start, end in spans]
 
 
 # ---------------------------------------------------------------- over all documents
@@ -290,37 +313,23 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
 
     Whether the source counts pages from 0 or from 1 is decided by the quotes that fit only one way.
     """
-    stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None and quote.filename in done]
+    stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None]
     votes: Counter[int] = Counter()
     for quote in stated:
-        fitting = {base for base in (0, 1) if _list_on_page(quote, done[quote.filename], base)}
+        fitting = [base for base, place in enumerate(done[quote.filename].places[quote].on_page) if place]
         votes.update(fitting if len(fitting) == 1 else ())
     base = 0 if votes[0] > votes[1] else 1
-    if stated and votes:
+    if votes:
         others = f", {votes[1 - base]} as if from {1 - base}" if votes[1 - base] else ""
         tally.note("pages that the source states", f"counted from {base}: {votes[base]} quotes fit{others}")
     for quote in stated:
-        document = done[quote.filename]
-        where = document.places[quote]
-        here = _list_on_page(quote, document, base)
-        if here:
-            pages = sorted({number for span in here[0] for number in _find_pages(span, document.page_starts)})
-            document.places[quote] = replace(where, spans=here[0], alternatives=here[1:], pages=pages)
-        elif where.spans and document.page_starts:
+        places = done[quote.filename].places
+        where = places[quote]
+        if place := where.on_page[base]:
+            places[quote] = place
+        elif where.pages and where.spans:
             on = f"{quote.filename}: page {where.pages[0]}, stated {quote.stated}"
             tally.note(NOT_ON_PAGE, f"{on}: {(quote.text or quote.provision)[:60]!r}")
-
-
-def _list_on_page(quote: Quote, done: Done, base: int) -> list[list[tuple[int, int]]]:
-    wanted = (quote.stated or 0) + 1 - base
-    places = (done.places[quote].spans, *done.places[quote].alternatives)
-    return [spans for spans in places if any(wanted in _find_pages(span, done.page_starts) for span in spans)]
-
-
-def _find_pages(span: tuple[int, int], starts: tuple[int, ...]) -> range:
-    """Return the numbers of the pages that a span touches, from 1."""
-    first, last = bisect_right(starts, span[0]), bisect_right(starts, max(span[1] - 1, span[0]))
-    return range(max(first, 1), last + 1) if starts else range(0)
 
 
 def read_agreement(name: str, document: Document) -> Agreement | None:
@@ -349,40 +358,3 @@ def mark_families(done: dict[str, Done], tally: Tally) -> dict[str, Done]:
         entry = done[name].entry
         marked[name] = replace(done[name], entry=entry.model_copy(update={"labels": {**entry.labels, **labels}}))
     return marked
-
-
-class SharedDocuments:
-    """The documents of one bundle, stored so that a second one, such as a control, can copy those that are equal."""
-
-    def __init__(self, texts: Path, corpus: Path, later: Sequence[RawRow]) -> None:
-        """Take the folder for texts, the folder of the first bundle's corpus, and the rows of the second bundle."""
-        self.texts = texts
-        self._corpus, self._later = corpus, _quotes_of(later)
-        self._done: dict[str, tuple[RawDocument, Done]] = {}
-
-    def quotes_of(self, benchmark: Benchmark) -> dict[str, list[Quote]]:
-        """Return the quotes to locate in each document: those of the benchmark, and those of the second bundle."""
-        quotes = _quotes_of(benchmark.rows)
-        for name, more in self._later.items():
-            quotes[name] += more
-        return quotes
-
-    def keep(self, raw: RawDocument, done: Done) -> None:
-        """Store a document of the first bundle."""
-        self._done.setdefault(raw.filename, (raw, done))
-
-    def place(self, raw: RawDocument, quotes: Sequence[Quote], corpus: Path) -> Done | None:
-        """Copy an identical document of the first bundle; None if there is none, or a quote was not looked for."""
-        known, done = self._done.get(raw.filename, (None, None))
-        if known != raw or done is None or not done.places.keys() >= set(quotes):
-            return None
-        shutil.copyfile(self._corpus / raw.filename, corpus / raw.filename)
-        return done
-
-
-def _quotes_of(rows: Sequence[RawRow]) -> dict[str, list[Quote]]:
-    quotes: dict[str, list[Quote]] = defaultdict(list)
-    for row in rows:
-        for quote in (*row.quotes, *row.near_misses):
-            quotes[quote.filename].append(quote)
-    return quotes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exhibit.converters.core.benchmark import DatasetInfo, Label, Tally
-from exhibit.converters.core.build import counts_of, finish, gold_of, make_card_text
+from exhibit.converters.core.build import counts_of, finish, make_card_text
 from exhibit.converters.core.documents import NOWHERE, find_marked_place, place_of
 from exhibit.engine import open_engine, track
 from exhibit.evidence.locate import locate
@@ -76,7 +76,6 @@ def apply_patches(
     unsure = {draft.id for draft in drafts}
     asked += [(draft.row, draft.gold) for draft in drafts]
     tally = Tally(strict=strict)
-    entries = []
     for path in paths:
         patch = read_patch(path)
         if patch.dataset != info.name:
@@ -89,32 +88,30 @@ def apply_patches(
         known = {document.filename for document in info.documents}
         for name in (name for name in aside if name not in known):
             tally.note(ELSEWHERE, f"{path.name}: {name}")
+        kept, corrections = _correct(asked, patch, path, bundle, tally)
         entry = PatchEntry(
             name=path.name,
             sha256=sha256_of(path),
             about=patch.about,
             documents=len(info.documents) - len(documents),
-            questions=len(asked),
-            corrections=0,
+            questions=len(asked) - len(kept),
+            corrections=corrections,
         )
-        asked, corrections = _correct(asked, patch, path, bundle, tally)
-        entries.append(entry.model_copy(update={"questions": entry.questions - len(asked), "corrections": corrections}))
-        if must_fit and not any((entry.documents, entries[-1].questions, corrections)):
+        asked = kept
+        if must_fit and not any((entry.documents, entry.questions, corrections)):
             raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
-        info = info.model_copy(update={"documents": documents, "patches": [*info.patches, entries[-1]]})
-    changed = ChangedBundle(left_out=tally.left_out, noted=tally.noted)
-    for row, gold in asked:
-        if row.id not in unsure:
-            changed.rows.append(row)
-            changed.gold += gold
-    waiting = [(row, gold) for row, gold in asked if row.id in unsure]
+        info = info.model_copy(update={"documents": documents, "patches": [*info.patches, entry]})
+    sure = [(row, gold) for row, gold in asked if row.id not in unsure]
+    rows, gold = [row for row, _ in sure], [line for _, lines in sure for line in lines]
+    changed = ChangedBundle(rows, gold, tally.left_out, tally.noted)
     extra = {}
     if info.draft is not None:
-        counts = {"sure": len(changed.rows), "unsure": len(waiting)}
+        waiting = [(row, gold) for row, gold in asked if row.id in unsure]
+        counts = {"sure": len(sure), "unsure": len(waiting)}
         info = info.model_copy(update={"draft": info.draft.model_copy(update=counts)})
         extra = {DRAFTS: drafts_text(waiting)}
     write_changed(bundle, info, changed, out, extra, force=force, text=text)
-    return entries
+    return info.patches[-len(paths) :]
 
 
 def _correct(
@@ -133,20 +130,19 @@ def _correct(
         reason = dropped.get(row.id) or next((aside[f] for line in gold if (f := line.filename) in aside), None)
         if reason:
             tally.leave_out(f"set aside by a patch: {reason}", name)
-        elif fix is None:
-            kept.append((row, gold))
-        elif fix.was != digest_gold((context.filename, context.text) for context in row.contexts):
-            if tally.strict:
-                raise SourceError(f"{name}: {UNFIT}; leave the correction out of the patch, or remove --strict")
-            tally.note(UNFIT, name)
-            kept.append((row, gold))
-        else:
+            continue
+        if fix is not None and fix.was == digest_gold((context.filename, context.text) for context in row.contexts):
             reviewers = ", ".join(fix.reviewers)
             tally.note(CORRECTED, f"{name}: by {reviewers}" + (f": {fix.reason}" if fix.reason else ""))
             answer = fix.answer or ("" if row.is_impossible else row.answer)
             answer = answer or " […] ".join(passage.text for passage in fix.contexts)
-            kept.append(replace_gold(row, gold, fix.contexts, answer, dict(gold[0].labels) if gold else {}, bundle))
+            row, gold = replace_gold(row, gold, fix.contexts, answer, dict(gold[0].labels) if gold else {}, bundle)
             corrections += 1
+        elif fix is not None:
+            if tally.strict:
+                raise SourceError(f"{name}: {UNFIT}; leave the correction out of the patch, or remove --strict")
+            tally.note(UNFIT, name)
+        kept.append((row, gold))
     return kept, corrections
 
 
@@ -173,7 +169,7 @@ def replace_gold(
     if not passages:
         name = next((line.filename for line in lines if line.filename), None)
         impossible = {"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}
-        return row.model_copy(update=impossible), [gold_of(row.id, None, name, NOWHERE, labels)]
+        return row.model_copy(update=impossible), [NOWHERE.make_gold(row.id, None, name, labels)]
     gold = []
     for at, passage in enumerate(passages):
         name = passage.filename
@@ -186,7 +182,7 @@ def replace_gold(
         place = find_marked_place(passage.text, passage.spans, document) or place_of(
             locate(passage.text, document), document
         )
-        gold.append(gold_of(row.id, at, name, place, labels))
+        gold.append(place.make_gold(row.id, at, name, labels))
     contexts = [Context(filename=passage.filename, text=passage.text) for passage in passages]
     return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
 

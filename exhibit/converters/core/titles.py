@@ -1,7 +1,7 @@
 """Pairs the rows of a table with files of slightly different names, and makes a unique title for each document."""
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,55 +45,47 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]
     pairs = Pairs()
-
-    def assign(row: int, path: Path | None) -> None:
-        if path is not None:
-            pairs.files[row] = path
-            del left[path]
-
-    for wanted, make_key in ((names, lambda path: path.name), (keys, left.__getitem__)):
-        by_key: dict[str, list[Path]] = defaultdict(list)
-        for path in left:
-            by_key[make_key(path)].append(path)
-        for row, key in enumerate(wanted):
-            if row not in pairs.files:
-                assign(row, _choose_only([path for path in by_key.get(key, ()) if path in left]))
-    for rule in (_find_longer, _find_similar):
-        for row, key in enumerate(keys):
-            match = rule(key, left) if row not in pairs.files else None
-            assign(row, match)
-            if match is not None and rule is _find_similar:
-                pairs.similar.append((names[row], match.name))
+    for find in (_find_same_name, _find_same_key, _find_longer, _find_similar):
+        for row, (name, key) in enumerate(zip(names, keys, strict=True)):
+            matches = find(name, key, left) if row not in pairs.files else []
+            if len(matches) == 1:
+                pairs.files[row] = matches[0]
+                del left[matches[0]]
+                if find is _find_similar:
+                    pairs.similar.append((name, matches[0].name))
     taken_names = Counter(path.name for path in pairs.files.values())
     taken_keys = Counter(make_file_key(path.name) for path in pairs.files.values())
-    for row, name in enumerate(names):
+    for row, (name, key) in enumerate(zip(names, keys, strict=True)):
         if row not in pairs.files:
-            again = taken_names[name] == 1 or taken_keys[keys[row]] == 1
+            again = taken_names[name] == 1 or taken_keys[key] == 1
             (pairs.doubled if again else pairs.missing).append(row)
     return pairs
 
 
-def _find_longer(key: str, left: Mapping[Path, str]) -> Path | None:
-    """Return the only file whose name is a shorter or longer form of the key."""
-    longer = [
+def _find_same_name(name: str, _: str, left: Mapping[Path, str]) -> list[Path]:
+    return [path for path in left if path.name == name]
+
+
+def _find_same_key(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
+    return [path for path, other in left.items() if other == key]
+
+
+def _find_longer(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
+    """Return the files whose names are a shorter or longer form of the key."""
+    return [
         path
         for path, other in left.items()
         if min(len(key), len(other)) >= MIN_NAME_CHARS and (other.startswith(key) or key.startswith(other))
     ]
-    return _choose_only(longer)
 
 
-def _find_similar(key: str, left: Mapping[Path, str]) -> Path | None:
-    """Return the file with the most similar name if only a few letters differ, such as `_` for `É`."""
+def _find_similar(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
+    """Return the files with the most similar name if only a few letters differ, such as `_` for `É`."""
     if len(key) < MIN_NAME_CHARS:
-        return None
+        return []
     distances = {path: edit_distance(key, other) for path, other in left.items()}
-    close = {path: distance for path, distance in distances.items() if distance * LETTERS_PER_SLIP <= len(key)}
-    return _choose_only([path for path, distance in close.items() if distance == min(close.values())])
-
-
-def _choose_only(paths: Sequence[Path]) -> Path | None:
-    return paths[0] if len(paths) == 1 else None
+    least = min(distances.values(), default=0)
+    return [path for path, distance in distances.items() if distance == least and least * LETTERS_PER_SLIP <= len(key)]
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exhibit.converters.core.benchmark import Label
-from exhibit.converters.core.build import gold_of
 from exhibit.converters.core.documents import NOWHERE
 from exhibit.converters.core.patches import ChangedBundle, replace_gold, row_of, write_changed
 from exhibit.evaluation.placement import Documents
@@ -266,7 +265,7 @@ def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: i
         answer = added.answer.strip() or join_words(added.contexts)
         fields: dict[str, Any] = {"id": number, "question": added.question, "is_impossible": added.is_impossible}
         row = Row(**fields, answer=answer or IMPOSSIBLE_ANSWER, contexts=[])
-        nowhere = [gold_of(number, None, added.filename, NOWHERE, labels)]
+        nowhere = [NOWHERE.make_gold(number, None, added.filename, labels)]
         row, lines = replace_gold(row, nowhere, added.contexts, answer, labels, bundle)
         rows.append(row)
         gold += lines
