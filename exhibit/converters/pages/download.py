@@ -60,12 +60,10 @@ _OURS = frozenset({"accept-encoding", "host", "connection"})  # headers that our
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _UNICAST = ipaddress.ip_network("2000::/3")  # the part of IPv6 that is allocated
 # cloud services at addresses that Python calls global, and special blocks that Python does not know
-_SPECIAL = tuple(
-    map(
-        ipaddress.ip_network,
-        ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
-    )
-)
+_SPECIAL = [
+    ipaddress.ip_network(block)
+    for block in "168.63.129.16/32 192.0.0.0/24 192.88.99.0/24 2001::/23 2002::/16 3fff::/20".split()
+]
 
 
 @dataclass(frozen=True)
@@ -209,7 +207,15 @@ class Downloader:
     def _follow(self, url: str, *, limit: int, robots: bool) -> PageReply:
         """Request a URL and follow its redirects one by one, each to an address that is allowed."""
         for _ in range(MAX_REDIRECTS + 1):
-            host = self._check_host(url, robots=robots)
+            if flaw := flaw_of(url):
+                raise FetchError(flaw, f"redirected to {url}")
+            parsed = httpx.URL(url)
+            name = parsed.raw_host.decode("ascii")
+            self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
+            host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
+            path = parsed.raw_path.decode("ascii")
+            if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
+                raise FetchError(DISALLOWED)
             reply = host.retries(partial(self._ask, url, host, limit))
             target = reply.headers.get("location", "") if reply.status in REDIRECTS else ""
             if not target:
@@ -217,40 +223,22 @@ class Downloader:
             url = urljoin(url, target)
         raise FetchError("redirects without end", f"more than {MAX_REDIRECTS}")
 
-    def _check_host(self, url: str, *, robots: bool) -> Host:
-        flaw = flaw_of(url)
-        if flaw is not None:
-            raise FetchError(flaw, f"redirected to {url}")
-        parsed = httpx.URL(url)
-        name = parsed.raw_host.decode("ascii")
-        self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
-        host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
-        if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
-            raise FetchError(DISALLOWED)
-        return host
-
     def _fetch_rules(self, host: Host, url: str) -> Rules:
         """Return the robots.txt rules of a site, with one request per site."""
         with host.lock:
             if url not in host.robots:
                 try:
-                    host.robots[url] = rules = self._ask_robots(url)
+                    text = self._follow(url, limit=MAX_ROBOTS_BYTES, robots=False).text
+                    host.robots[url] = rules = Rules(ROBOT, text)
                     host.delay = max(host.delay, min(rules.delay, MAX_CRAWL_DELAY_SECONDS))
                 except FetchError as error:
-                    host.robots[url] = error
+                    # missing, or larger than any robots.txt: it is something else
+                    missing = error.reason == TOO_LARGE or (error.status or 500) < 500
+                    host.robots[url] = Rules() if missing else FetchError(error.reason, error.detail or "robots.txt")
         known = host.robots[url]
         if isinstance(known, FetchError):
             raise known
         return known
-
-    def _ask_robots(self, url: str) -> Rules:
-        try:
-            return Rules(ROBOT, self._follow(url, limit=MAX_ROBOTS_BYTES, robots=False).text)
-        except FetchError as error:
-            # missing, or larger than any robots.txt: it is something else
-            if error.reason == TOO_LARGE or (error.status or 500) < 500:
-                return Rules()
-            raise FetchError(error.reason, error.detail or "robots.txt") from error
 
     def _ask(self, url: str, host: Host, limit: int) -> PageReply:
         """Send one request, and name each failure with one of the fixed reasons by which failures are counted."""

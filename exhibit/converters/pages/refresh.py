@@ -9,7 +9,7 @@ be fetched.
 import sys
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -56,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     with make_scratch_folder() as folder:
         pages = fetch_all(list(urls.values()), folder=folder, policy=replace(read_policy(options), refetch=True))
         for name, url in urls.items():
-            here = bundle.files.get(name)
-            if here is None or isinstance(here, Remote):
+            path = bundle.files.get(name)
+            if path is None or isinstance(path, Remote):
                 raise BundleError(f"{bundle.address}: corpus/ has no file {name!r} on this disk; pull the bundle first")
-            state, lines = _compare(here, pages[url], gold[name])
+            state, lines = _compare(path, pages[url], gold[name])
             states[state] += 1
             if state != "unchanged":
                 sys.stdout.write("\n  ".join([f"{state}: {name} ({url})", *lines]) + "\n")
@@ -69,14 +69,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return CHANGED if states["changed"] or states["gone"] else FAILED if states["unknown"] else 0
 
 
-def _compare(here: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
+def _compare(path: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
     """Return the state of a document's page, and the lines to print: the changes and the questions without gold."""
+
+    def list_lost(is_lost: Callable[[str], bool]) -> list[str]:
+        return [f"question {id}: its gold is gone: {_shorten(quote)}" for id, quote in gold if is_lost(quote)]
+
     if page.path is None:
         reason = f"{page.reason}: {page.detail}" if page.detail else page.reason
-        if page.status not in _GONE:
-            return "unknown", [reason]
-        return "gone", [reason, *_list_lost(gold)]
-    old = read_document(here)
+        return ("gone", [reason, *list_lost(lambda _: True)]) if page.status in _GONE else ("unknown", [reason])
+    old = read_document(path)
     try:
         new = read_document(page.path)
     except ToolkitError as error:
@@ -85,11 +87,7 @@ def _compare(here: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
         return "unchanged", []
     lines = list(list_changes(old.text, new.text))
     more = [f"… and {len(lines) - MAX_SHOWN} more sentences"] if len(lines) > MAX_SHOWN else []
-    return "changed", [*lines[:MAX_SHOWN], *more, *_list_lost((id, q) for id, q in gold if q and not locate(q, new))]
-
-
-def _list_lost(gold: Iterable[tuple[int, str]]) -> list[str]:
-    return [f"question {id}: its gold is gone: {_shorten(quote)}" for id, quote in gold]
+    return "changed", [*lines[:MAX_SHOWN], *more, *list_lost(lambda quote: bool(quote) and not locate(quote, new))]
 
 
 def list_changes(old: str, new: str) -> Iterator[str]:
