@@ -35,7 +35,7 @@ def printer():
 
 
 def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
-    page = make_html("Clause 1. The parties agree.\n" * 200, title="An Agreement")
+    page = make_html("An Agreement\n" + "Clause 1. The parties agree.\n" * 200)
     printer.print_html(page, tmp_path / "one.pdf")
     printer.print_html(make_html("something else"), tmp_path / "between.pdf")
     printer.print_html(page, tmp_path / "two.pdf")

@@ -20,7 +20,7 @@ import pytest
 from exhibit.conversion import main
 from exhibit.converters import Tally
 from exhibit.converters.pages import download
-from exhibit.converters.pages.download import Downloader, FetchError, flaw_of
+from exhibit.converters.pages.download import USER_AGENT, flaw_of
 from exhibit.converters.pages.fetch import Policy, UrlLine, fetch_all, filename_of, report
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
@@ -218,6 +218,7 @@ def test_web_pages_cannot_reach_private_hosts_by_redirect_script_frame_or_pictur
     site, lines = hostile
     assert site.hosts["inside.example"] == 0
     assert site.asked["/to-inside?image"] == 1  # the browser did try
+    assert site.agents == {USER_AGENT, f"Mozilla/5.0 (compatible; {USER_AGENT})"}
     text = read_document(lines["/curious"].path).text
     assert "inside only" not in text
     assert "NOTICE TO THE PROFESSION" not in text  # a frame with a file of this machine
@@ -264,40 +265,10 @@ def test_web_continues_a_killed_run_from_the_cache(site, cache, convert, tmp_pat
     assert len(list((bundle / "corpus").iterdir())) == 3
 
 
-@pytest.mark.parametrize(
-    ("host", "allow_private", "reached"),
-    [("127.0.0.1", True, True), ("127.0.0.1", False, False), ("[::ffff:127.0.0.1]", False, False)],
-)
-def test_fetch_for_browser_returns_allowed_addresses_and_refuses_private_addresses(site, host, allow_private, reached):
-    downloader = Downloader(Policy(allow_private=allow_private))
-    url = f"http://{host}:{site.port}/notice.txt"
-    try:
-        status, headers, body = downloader.fetch_for_browser("GET", url, {"user-agent": "a browser"}, None, follow=True)
-        assert reached and (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
-        assert b"NOTICE TO THE PROFESSION" in body and site.agents == {"a browser"}
-    except FetchError as error:
-        assert not reached and error.reason == PRIVATE
-    finally:
-        downloader.close()
-    assert bool(site.asked) is reached
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://a.example/x",
-        "file:///etc/passwd",
-        "page.html",
-        "http://",
-        "http://a.example:99999/x",
-        "http://a]b.example/x",
-        "http://[::1",
-        "",
-        "javascript:1",
-    ],
-)
-def test_flaw_of_reports_an_invalid_web_address(url):
-    assert flaw_of(url) == "not a web address"
+def test_flaw_of_reports_an_invalid_web_address():
+    wrong = ["ftp://a.example/x", "file:///etc/passwd", "page.html", "http://", "http://a.example:99999/x"]
+    for url in [*wrong, "http://a]b.example/x", "http://[::1", "", "javascript:1"]:
+        assert flaw_of(url) == "not a web address", url
 
 
 # ---------------------------------------------------------------- names
