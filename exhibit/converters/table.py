@@ -7,7 +7,6 @@ import hashlib
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,13 +82,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(table, options.documents, as_pdf, policy)
     by_user = [role for role, name in named.items() if name is not None]
     columns = correct_columns(choose_columns(table, seen, named), by_user, records, shelf)
-    show_columns(table, columns, named, records, tally)
+    show_columns(table, seen, columns, named, tally)
     readable = [file.name for file in shelf.files if is_readable(file.path)]
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     gold = GoldReader(columns, seen, shelf, only, tally)
     questions = read_questions(records, columns, gold, tally)
     gold.check(table)
-    _count_pages_from_1(questions)
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
     judged = any(question.judged for question in questions)
     if not names and not shelf.files and not judged:
@@ -110,6 +108,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             by_name[name] = replace(by_name[name], text=read.text)  # to which the offsets refer
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
     titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
+    from_0 = any(passage.page == 0 for question in questions for passage in question.passages)
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
@@ -118,7 +117,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if lacking:
             tally.leave_out_all(lacking, question.items, more=more, fault=True)
         else:
-            rows.append(_make_row(question, by_name, tally))
+            rows.append(_make_row(question, by_name, tally, from_0=from_0))
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
         rows=rows,
@@ -146,18 +145,6 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
     return replace(INFO, name=name, title=title, benchmark=title, licence=licence)
 
 
-def _count_pages_from_1(questions: Sequence[TableQuestion]) -> None:
-    """If the table has a page 0, add 1 to the page of each passage whose gold is the whole page."""
-    if any(passage.page == 0 for question in questions for passage in question.passages):
-        for question in questions:
-            question.passages = [
-                passage._replace(page=passage.page + 1)
-                if passage.page is not None and not passage.text and not passage.provision
-                else passage
-                for passage in question.passages
-            ]
-
-
 # ---------------------------------------------------------------- rows
 
 
@@ -178,13 +165,13 @@ def _find_lacking(
     return "" if placed else "row names no document", ""
 
 
-def _make_row(question: TableQuestion, documents: dict[str, RawDocument], tally: Tally) -> RawRow:
+def _make_row(question: TableQuestion, documents: dict[str, RawDocument], tally: Tally, *, from_0: bool) -> RawRow:
     quoted = any(passage.text or passage.provision for passage in question.passages)
     if question.is_impossible and quoted:
         tally.note("impossible, so its passages are dropped", question.place)
     whole_clause = len(fold(question.answer, loose=True)) >= MIN_CLAUSE_LETTERS
     answer = question.answer if not quoted and whole_clause else ""
-    quotes = [_quote(passage, question, documents, answer) for passage in question.passages]
+    quotes = [_quote(passage, question, documents, answer, from_0=from_0) for passage in question.passages]
     unplaced = question.name_unplaced()
     for name in unplaced:
         tally.note("accepted, but not in a document of the gold: a label, no alternative", f"{question.place}: {name}")
@@ -221,13 +208,18 @@ def _stand_in(question: TableQuestion) -> tuple[str, str]:
     return "", ""
 
 
-def _quote(passage: CitedPassage, question: TableQuestion, documents: dict[str, RawDocument], answer: str) -> Quote:
+def _quote(
+    passage: CitedPassage, question: TableQuestion, documents: dict[str, RawDocument], answer: str, *, from_0: bool
+) -> Quote:
     """Return a passage as gold to locate; its provision, page and grade become labels."""
     document = documents[passage.document]
     text = passage.text
     if text is None and passage.offsets and document.text:
         text = document.text[slice(*passage.offsets)] or None
-    stated = {"provision": passage.provision or None, "stated_page": passage.page, "grade": passage.grade}
+    page = passage.page
+    if page is not None and from_0 and not passage.text and not passage.provision:
+        page += 1  # the gold is the whole page, so nothing else can show that the table counts from 0
+    stated = {"provision": passage.provision or None, "stated_page": page, "grade": passage.grade}
     own = tuple((name, value) for name, value in stated.items() if value is not None)
     accepted = [other.provision for other in question.acceptable if other.document == passage.document]
     worded = bool(text or passage.provision)
@@ -238,8 +230,8 @@ def _quote(passage: CitedPassage, question: TableQuestion, documents: dict[str, 
         labels=(*passage.labels, *own),
         provision="" if text else passage.provision,
         acceptable=tuple(filter(None, accepted)) if worded else (),
-        stated=passage.page if worded else None,
-        page=None if worded else passage.page or None,
+        stated=page if worded else None,
+        page=None if worded else page,
         answer=bool(answer) and not text,
     )
 

@@ -26,6 +26,7 @@ from exhibit.converters.core.benchmark import (
 )
 from exhibit.converters.core.titles import choose_unique_titles, join_names
 from exhibit.converters.pages.fetch import Policy
+from exhibit.converters.pages.print import check_printers
 from exhibit.converters.tables.documents import Shelf
 from exhibit.draft.asked import Asker
 from exhibit.draft.constructed import construct_questions
@@ -113,6 +114,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, limited=False, tally=tally).values())
+    check_printers(documents)
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))

@@ -39,17 +39,17 @@ def llm(monkeypatch, tmp_path):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.asked.append((self.path, self.headers.get("Authorization"), body))
-            content = server.reply or f'"Deed {len(server.asked)} between A and B."'
+            content = f'"Deed {len(server.asked)} between A and B."'
             reply = json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
             self.send_response(server.status)
             self.end_headers()
-            self.wfile.write(b"[]" if server.nonsense else reply)
+            self.wfile.write(server.reply or reply)
 
         def log_message(self, *args: object) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked, server.reply, server.status, server.nonsense = [], None, 200, False
+    server.asked, server.reply, server.status = [], None, 200
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-secret")
@@ -60,14 +60,12 @@ def llm(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def source(samples, tmp_path):
-    import shutil
-
-    return shutil.copytree(samples / "cuad" / "CUAD_v1", tmp_path / "CUAD_v1")
+def flags(samples):
+    return ["cuad", "--source", samples / "cuad" / "CUAD_v1", "--titles", "llm", "--max-documents", "2"]
 
 
-def test_llm_titles_are_requested_once_and_cached(llm, source, convert, capsys, tmp_path):
-    first = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", out="first")
+def test_llm_titles_are_requested_once_and_cached(llm, flags, convert, capsys, tmp_path):
+    first = convert(*flags, out="first")
     questions = {
         row["question"].split(";")[0] for row in json.loads((first / "train.json").read_text(encoding="utf-8"))
     }
@@ -76,18 +74,16 @@ def test_llm_titles_are_requested_once_and_cached(llm, source, convert, capsys, 
     assert path == "/v1/chat/completions" and body["model"] == "tiny" and body["temperature"] == 0
     assert any("HOSTING AGREEMENT" in body["messages"][0]["content"] for _, _, body in llm.asked)
 
-    second = convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", out="second")
+    second = convert(*flags, out="second")
     assert len(llm.asked) == 2
     assert (second / "train.json").read_bytes() == (first / "train.json").read_bytes()
     kept = b"".join(path.read_bytes() for path in (tmp_path / "cache" / "titles").iterdir())
     assert b"Deed 1" in kept and b"planted" not in kept + capsys.readouterr().err.encode()
 
 
-def test_convert_reports_no_title_when_the_llm_fails_or_replies_nonsense(llm, source, convert, capsys, monkeypatch):
-    llm.status = 500
-    convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
+@pytest.mark.parametrize(("status", "reply"), [(500, None), (200, b"[]")])
+def test_convert_reports_no_title_when_the_llm_fails_or_replies_nonsense(llm, flags, convert, capsys, status, reply):
+    llm.status, llm.reply = status, reply
+    convert(*flags, expect=1)
     error = capsys.readouterr().err
     assert "no title" in error and "planted" not in error
-    llm.status, llm.nonsense = 200, True
-    convert("cuad", "--source", source, "--titles", "llm", "--max-documents", "2", expect=1)
-    assert "no title" in capsys.readouterr().err

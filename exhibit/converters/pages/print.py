@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters.core.benchmark import Block, RawDocument
-from exhibit.converters.pages.chromium import import_browser_error, run_browser
+from exhibit.converters.pages.chromium import HERE, NEEDED, import_browser_error, run_browser
 from exhibit.converters.pages.text_pdf import (
     PAGE_BREAK,
     make_printable,
@@ -33,7 +33,7 @@ from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.read import read_printable as page_of
 from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
-from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
 from exhibit.storage.atomic import make_scratch_folder, write_whole
 
@@ -161,6 +161,13 @@ def describe_printing(printers: Iterable[str]) -> Printing | None:
 # ---------------------------------------------------------------- the printing process
 
 
+def check_printers(documents: Iterable[RawDocument]) -> None:
+    """Raise ServiceError before the work starts if a document needs a browser and Playwright is not installed."""
+    needing = next((raw.original for raw in documents if raw.original and _needs_page(raw.original)), None)
+    if needing and not HERE:
+        raise ServiceError(f"{needing.name} cannot be printed: {NEEDED}")
+
+
 def _needs_page(path: Path) -> bool:
     return path.suffix.lower() in HTML or has_page(path)
 
@@ -214,19 +221,19 @@ def _print_sheet(sheet: _Sheet) -> Printed:
             _running.pop().__exit__(None, None, None)
         return Printed("")
     path = sheet.corpus / raw.filename
-    heading = [Block("h1", raw.heading)] if raw.heading else []
-    blocks: Sequence[Block] = raw.blocks or [*heading, Block("p", raw.text or "")]
-    notes: tuple[str, ...] = ()
-    if raw.original is not None and not _needs_page(raw.original):
-        document = read_document(raw.original)
-        blocks, notes = [Block("p", document.text)], document.notes
-    elif raw.original is not None or raw.html is not None:
-        blocks = []
-    if blocks and not any(needs_browser(block.text) for block in blocks):
-        print_blocks(blocks, path, title=raw.title, subject=raw.subject)
-        return Printed(name_printer(), notes)
-    words = "\n\n".join(block.text for block in blocks)
-    page = read_office_page(raw.original) if raw.original else Printable(raw.html or make_html(words))
+    if (raw.original is not None and _needs_page(raw.original)) or (raw.original is None and raw.html is not None):
+        page = read_office_page(raw.original) if raw.original else Printable(raw.html or "")
+    else:
+        heading = [Block("h1", raw.heading)] if raw.heading else []
+        blocks: Sequence[Block] = raw.blocks or [*heading, Block("p", raw.text or "")]
+        notes: tuple[str, ...] = ()
+        if raw.original is not None:
+            document = read_document(raw.original)
+            blocks, notes = [Block("p", document.text)], document.notes
+        if not any(needs_browser(block.text) for block in blocks):
+            print_blocks(blocks, path, title=raw.title, subject=raw.subject)
+            return Printed(name_printer(), notes)
+        page = Printable(make_html("\n\n".join(block.text for block in blocks)), notes)
     if not _running:
         os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
         _running.append(Printer().__enter__())
@@ -239,12 +246,11 @@ def _print_sheet(sheet: _Sheet) -> Printed:
 # ---------------------------------------------------------------- pages for the browser
 
 
-def make_html(text: str, *, title: str = "") -> str:
-    """Return an HTML page with the unchanged text, below a title if there is one."""
-    heading = f"<h1>{html.escape(title)}</h1>" if title else ""
+def make_html(text: str) -> str:
+    """Return an HTML page with the unchanged text."""
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{read_style('text')}</style>"
-        f"<body>{heading}<pre>{html.escape(make_printable(text), quote=False)}</pre></body></html>"
+        f"<body><pre>{html.escape(make_printable(text), quote=False)}</pre></body></html>"
     )
 
 

@@ -86,14 +86,10 @@ def label(cell: Any) -> Label:
     return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, dict | list) else str(cell)
 
 
-def is_number(cell: Any) -> bool:
-    """Return whether a cell is a non-negative integer, as a number or as a string of digits."""
-    return read_cell_words(cell).isdecimal()
-
-
 def read_number(cell: Any) -> int | None:
-    """Return a cell as a non-negative integer; None for anything else."""
-    return int(read_cell_words(cell)) if is_number(cell) else None
+    """Return a non-negative integer, given as a number or as a string of digits; None for anything else."""
+    words = read_cell_words(cell)
+    return int(words) if words.isdecimal() else None
 
 
 def read_refusal(cell: Any) -> bool | None:

@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from exhibit.converters.core.benchmark import Tally
-from exhibit.converters.tables.cells import is_number, list_cell_values, read_cell_words, read_refusal
+from exhibit.converters.tables.cells import list_cell_values, read_cell_words, read_number, read_refusal
 from exhibit.converters.tables.documents import Shelf, is_url
 from exhibit.converters.tables.records import Record, columns_of
 from exhibit.evidence.fields import HELPS as ROLES
@@ -55,10 +55,9 @@ def list_columns(columns: Sequence[str]) -> str:
 
 
 def show_columns(
-    table: Path, chosen: Columns, named: Mapping[str, str | None], records: Sequence[Record], tally: Tally
+    table: Path, seen: Sequence[str], chosen: Columns, named: Mapping[str, str | None], tally: Tally
 ) -> None:
     """Print the role of each column and the reason for it; raise if the table has no questions or no gold."""
-    seen = columns_of(records)
     by_name = choose_columns(table, seen, {})
     shown = []
     for role, column in ((role, chosen[role]) for role in ROLES):
@@ -77,18 +76,13 @@ def show_columns(
     elif not any(chosen[role] for role in (*_GOLD, "impossible", "answerable")):
         problem, roles = "no column of answers, passages, provisions or documents", ("answer", "text", "provision")
     if problem:
-        hint = _suggest_flags(roles, unread, records)
-        raise SourceError(f"{table}: {problem}{list_columns(seen)}; name it: {hint}")
+        raise SourceError(f"{table}: {problem}{list_columns(seen)}; name it: {_suggest_flags(roles, unread)}")
 
 
-def _suggest_flags(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
-    """Return up to three flags to try, such as `--answer reply`: the columns with the longest cells come first."""
-
-    def measure(column: str) -> int:
-        return sum(len(read_cell_words(record.cells.get(column))) for record in records[:MAX_CELLS])
-
-    ranked = [quote(name) for name in sorted(free, key=measure, reverse=True)[:MAX_FLAGS]] or ["COLUMN"]
-    return ", or ".join(f"--{roles[min(at, len(roles) - 1)]} {name}" for at, name in enumerate(ranked))
+def _suggest_flags(roles: Sequence[str], free: Sequence[str]) -> str:
+    """Return up to three flags to try, such as `--answer reply`."""
+    names = [quote(name) for name in free[:MAX_FLAGS]] or ["COLUMN"]
+    return ", or ".join(f"--{roles[min(at, len(roles) - 1)]} {name}" for at, name in enumerate(names))
 
 
 # ---------------------------------------------------------------- by the cells
@@ -115,17 +109,17 @@ def correct_columns(columns: Columns, named: Collection[str], records: Sequence[
 def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
     """Take the role from a numeric column with other cells; give a column of verdicts the role `impossible`."""
 
-    def holds_only(column: str, fits: Callable[[Any], bool]) -> bool:
+    def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
         cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
-        return bool(cells) and all(map(fits, cells))
+        return bool(cells) and all(parse(cell) is not None for cell in cells)
 
     for role in ("page", "start", "end", "grade"):
         column = columns[role]
-        if column is not None and role not in named and not holds_only(column, is_number):
+        if column is not None and role not in named and not holds_only(column, read_number):
             columns[role] = None
     verdict = choose_name((name for name in columns_of(records) if name not in columns.values()), "verdict")
     decided = columns["impossible"] or columns["answerable"] or "impossible" in named
-    if verdict and not decided and holds_only(verdict, lambda cell: read_refusal(cell) is not None):
+    if verdict and not decided and holds_only(verdict, read_refusal):
         columns["impossible"] = verdict
     return columns
 

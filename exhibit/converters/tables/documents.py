@@ -267,14 +267,13 @@ class Shelf:
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
 
     def find_having(self, provision: NamedProvision) -> list[str]:
-        """Return the files that have a provision with this number, such as `§ 5`; the name of the law is ignored."""
+        """Return the files that may have a provision, such as `§ 5`, and have one with this number."""
         having = []
         for name in self._by_name:
             document = self.read(name)
-            if document is not None:
-                if name not in self._provisions:
-                    self._provisions[name] = ProvisionIndex(document)
-                having += [name] if self._provisions[name].find(provision) else []
+            if document is not None and self.may_be(name, provision):
+                index = self._provisions[name] = self._provisions.get(name) or ProvisionIndex(document)
+                having += [name] if index.find(provision) else []
         return having
 
 

@@ -60,9 +60,6 @@ class CitedPassage(NamedTuple):
         return bool(self.text or self.provision or self.offsets or self.page is not None)
 
 
-Files = Sequence[tuple[str, int | None]]  # the documents that a row names, with the pages that it states
-
-
 @dataclass
 class TableQuestion:
     """A question, read from one row of the table or from several rows with the same id."""
@@ -76,7 +73,7 @@ class TableQuestion:
     passages: list[CitedPassage]
     items: list[Item]
     quoted: bool  # the table quotes or cites passages for it, even if they are not found
-    acceptable: tuple[CitedPassage, ...]
+    acceptable: list[CitedPassage]
     lists: dict[str, list[Any]]  # texts that the answer must, or must not, contain
 
     @property
@@ -122,77 +119,85 @@ class GoldReader:
     """Reads the gold passages of each row, from the columns that were chosen."""
 
     def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
-        self._paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
-        self._shelf, self._only, self._tally = shelf, only, tally
-        self._understood: set[str] = set()  # columns with objects of which one has a text
-        self._unknown: dict[str, dict[str, int]] = {}  # lengths of fields that gave no passage, by column
+        self.paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
+        self.shelf, self.only, self.tally = shelf, only, tally
+        self.understood: set[str] = set()  # columns with objects of which one has a text
+        self.unknown: dict[str, dict[str, int]] = {}  # lengths of fields that gave no passage, by column
 
-    def read(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        """Return the gold of a row, each passage with its document; raise a ValueError with the reason if it has none.
+    def read(self, record: Record) -> tuple[list[CitedPassage], list[CitedPassage]]:
+        """Return the gold of a row, and the passages that it accepts as alternatives; raise ValueError with a fault.
 
         A passage whose document is not named is assigned to the only document that contains it.
         """
+        row = _GoldOfRow(self, record)
         passages = []
-        for passage in self._read_passages(cells, place):
+        for passage in row.list_passages():
             if passage.grade == 0:
                 continue
             if passage.document:
                 passages.append(passage)
                 continue
-            if not self._shelf.files:
+            if not self.shelf.files:
                 raise ValueError("passage without a document")
             text = _HOP.sub("", passage.text or "")
-            holders = self._shelf.find_holders(text)
+            holders = self.shelf.find_holders(text)
             if len(holders) == 1:
                 passages.append(passage._replace(document=holders[0], text=text))
             else:
                 several = "passage without a document stands in several: it is ambiguous, and no gold"
                 reason = several if holders else "passage without a document stands in none"
-                self._tally.note(reason, f"{place}: {text[:80]!r}")
-        return passages
-
-    def read_acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        """Return the passages that a row accepts as alternatives to the expected ones."""
-        return self._read_all_cited(cells, "acceptable", list(self._read_documents(cells)), place)
+                self.tally.note(reason, f"{record.place}: {text[:80]!r}")
+        return passages, row.list_cited("acceptable")
 
     def check(self, table: object) -> None:
         """Raise SourceError, with flags to try, if a column has objects, but no known field name for their text."""
-        for column, fields in self._unknown.items():
+        for column, fields in self.unknown.items():
             likely = sorted((name for name in fields if fields[name] >= MIN_TEXT_CHARS), key=lambda name: -fields[name])
-            if likely and column not in self._understood:
+            if likely and column not in self.understood:
                 flags = ", or ".join(f"--text {column}.{name}" for name in likely[:MAX_FLAGS])
                 raise SourceError(
                     f"{table}: column {column!r} has objects as passages, but no field of them is known as the text "
                     f"(the fields: {', '.join(fields)}); name the field: {flags}"
                 )
 
-    def _read_passages(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        named = list(self._read_documents(cells))
-        quoted = self._list_items(cells, "text")
-        passages = list(self._read_quoted(quoted, named, cells))
+
+class _GoldOfRow:
+    """The passages that one row names, as the columns of its reader give them."""
+
+    def __init__(self, reader: GoldReader, record: Record) -> None:
+        self._reader, self._shelf, self._tally = reader, reader.shelf, reader.tally
+        self._cells, self._place = record.cells, record.place
+        self._named = list(self._read_documents())
+
+    def list_passages(self) -> list[CitedPassage]:
+        named, quoted = self._named, self._list_items("text")
+        passages = list(self._read_quoted(quoted))
         if not any(passage.text or passage.provision for passage in passages):
-            passages = self._read_all_cited(cells, "provision", named, place) or passages
+            passages = self.list_cited("provision") or passages
         if passages or quoted:
             return passages
-        if not named or named == [(self._only, None)]:
-            answer = " ".join(read_cell_words(value) for value in self._list_items(cells, "answer"))
+        if not named or named == [(self._reader.only, None)]:
+            answer = " ".join(map(read_cell_words, self._list_items("answer")))
             files = filter(None, map(self._shelf.find_named, BRACKETED.findall(answer)))
             cited = [CitedPassage(name, page=page) for name, page in files]
             if cited:
                 return cited  # "… within 30 days [lease.pdf#page=2]" cites a file
-        pages = self._read_numbers(cells, "page")
+        pages = self._read_numbers("page")
         if len(named) == 1 and pages:
             return [CitedPassage(named[0][0], page=page) for page in pages]
         paired = pages if len(pages) == len(named) else [None] * len(named)
         return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
+    def list_cited(self, role: str) -> list[CitedPassage]:
+        return [passage for value in self._list_items(role) for passage in self._read_cited(value)]
+
     # ------------------------------------------------------------ columns
 
     def _find_column(self, role: str) -> tuple[str, str]:
-        return self._paths.get(role, ("", ""))
+        return self._reader.paths.get(role, ("", ""))
 
-    def _list_items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
-        cell = cells.get(self._find_column(role)[0])
+    def _list_items(self, role: str) -> list[Any]:
+        cell = self._cells.get(self._find_column(role)[0])
         return list_cell_values(cell) if role == "text" else self._split_cell(cell)
 
     def _split_cell(self, cell: Any) -> list[Any]:
@@ -204,23 +209,23 @@ class GoldReader:
         pieces, by_comma = split_values(cell), [part.strip() for part in values[0].split(", ")]
         return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
 
-    def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
-        """Yield the documents that a row names, with stated pages; none if its passages' objects name them."""
+    def _read_documents(self) -> Iterator[tuple[str, int | None]]:
+        """Yield the documents that the row names, with stated pages; none if its passages' objects name them."""
         column, inner = self._find_column("document")
         if inner and column in (self._find_column("text")[0], self._find_column("provision")[0]):
             return
         cited = [
             self._find_field(flatten_object(value), "document", column) if isinstance(value, dict) else value
-            for value in self._split_cell(cells.get(column))
+            for value in self._list_items("document")
         ]
         names = list(filter(None, map(read_cell_words, cited)))
-        for name in names or ([self._only] if self._only else []):
+        for name in names or filter(None, [self._reader.only]):
             file = self._shelf.find_named(name)
             yield (file if file and file[1] is not None else (name, None))
 
-    def _read_numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
+    def _read_numbers(self, role: str) -> list[int]:
         column, inner = self._find_column(role)
-        values = [] if inner else list_cell_values(cells.get(column))
+        values = [] if inner else list_cell_values(self._cells.get(column))
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
@@ -233,18 +238,16 @@ class GoldReader:
 
     # ------------------------------------------------------------ passages
 
-    def _read_quoted(self, items: Sequence[Any], named: Files, cells: Mapping[str, Any]) -> Iterator[CitedPassage]:
+    def _read_quoted(self, items: Sequence[Any]) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
 
         A passage's object may name it; else it is the row's only document, or the one at the same place.
         """
-        column = self._find_column("text")[0]
-        beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}
+        column, named = self._find_column("text")[0], self._named
+        beside = {role: self._read_numbers(role) for role in ("page", "start", "end", "grade")}
         for at, value in enumerate(items):
-            if isinstance(value, dict):
-                passage = self._read_object(value, column)
-            else:
-                passage = CitedPassage("", read_cell_words(value))
+            text = "" if isinstance(value, dict) else read_cell_words(value)
+            passage = self._read_object(value, column) if isinstance(value, dict) else CitedPassage("", text)
             if passage is None:
                 continue
             document, page = passage.document, None
@@ -270,9 +273,9 @@ class GoldReader:
         text = read_cell_words(held["text"]) or None
         provision = read_cell_words(held["provision"])
         if text or provision:
-            self._understood.add(column)
+            self._reader.understood.add(column)
         else:
-            unknown = self._unknown.setdefault(column, {})
+            unknown = self._reader.unknown.setdefault(column, {})
             for name, content in fields.items():
                 if content is not held["document"]:
                     unknown[name] = max(unknown.get(name, 0), len(read_cell_words(content)))
@@ -288,46 +291,41 @@ class GoldReader:
 
     # ------------------------------------------------------------ provisions
 
-    def _read_all_cited(self, cells: Mapping[str, Any], role: str, named: Files, place: str) -> list[CitedPassage]:
-        values = self._list_items(cells, role)
-        return [passage for value in values for passage in self._read_cited(value, named, place)]
-
-    def _read_cited(self, value: Any, named: Files, place: str) -> list[CitedPassage]:
+    def _read_cited(self, value: Any) -> list[CitedPassage]:
         """Return the passages that a citation names: a file, a page of a file, or provisions; note one without."""
-        law, text, grade = "", "", None
+        law, grade = "", None
         if isinstance(value, dict):
             passage = self._read_object(value, self._find_column("provision")[0])
             if passage is None or not passage.provision:
                 return [passage] if passage else []
             law, text, grade = passage.document, passage.provision, passage.grade
-            if not read_provisions(text):
-                text = f"{law} {text}"
+            text = text if read_provisions(text) else f"{law} {text}"
         else:
             text = read_cell_words(value)
-            file = self._shelf.find_named(text)
-            if file:
+            if file := self._shelf.find_named(text):
                 return [CitedPassage(file[0], page=file[1])]
         provisions = read_provisions(text)
         if not provisions:
-            self._tally.note("citation that names no file and no provision that is known", f"{place}: {text[:80]}")
-        documents = [(self._find_document(provision, law, named, place), provision.label) for provision in provisions]
+            self._tally.note(
+                "citation that names no file and no provision that is known", f"{self._place}: {text[:80]}"
+            )
+        documents = [(self._find_document(provision, law), provision.label) for provision in provisions]
         return [CitedPassage(name, None, words, grade=grade) for name, words in documents if name]
 
-    def _find_document(self, provision: NamedProvision, law: str, named: Files, place: str) -> str | None:
+    def _find_document(self, provision: NamedProvision, law: str) -> str | None:
         """Return the file of the named law, else the row's only document, else the only one with the provision."""
         for source in filter(None, (law, provision.source)):
-            file = self._shelf.find_law_file(source)
-            if file:
+            if file := self._shelf.find_law_file(source):
                 return file
-        files = {name for name, _ in named}
-        if len(files) == 1 and self._shelf.may_be(named[0][0], provision):
-            return named[0][0]
-        having = [name for name in self._shelf.find_having(provision) if self._shelf.may_be(name, provision)]
+        files = list(dict.fromkeys(name for name, _ in self._named))
+        if len(files) == 1 and self._shelf.may_be(files[0], provision):
+            return files[0]
+        having = self._shelf.find_having(provision)
         if len(having) == 1:
             return having[0]
         several = f"provision stands in {len(having)} documents, and the row names none of them: it is ambiguous"
         reason = several if having else "provision of a law that is not at hand"
-        self._tally.note(reason, f"{place}: {provision.label}")
+        self._tally.note(reason, f"{self._place}: {provision.label}")
         return None
 
 
@@ -390,6 +388,7 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
     answer = find_chosen_option(read_cell_text(cells["answer"], "answer"), options)
     if options:
         labels |= {"options": label(options), "label": answer}
+    passages, acceptable = gold.read(record)
     lists = {MUST_CONTAIN: _read_words(cells["must-contain"]), MUST_NOT_CONTAIN: _read_words(cells["must-not-contain"])}
     labels |= {name: label(items) for name, items in lists.items() if items}
     return TableQuestion(
@@ -399,10 +398,10 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
         answer=answer,
         is_impossible=refused or (answerable is False and stated),
         labels=labels,
-        passages=gold.read(record.cells, record.place),
+        passages=passages,
         items=[record.item],
         quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
-        acceptable=tuple(gold.read_acceptable(record.cells, record.place)),
+        acceptable=acceptable,
         lists=lists,
     )
 
