@@ -91,7 +91,8 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     _note_gold(gold, questions, tally)
     _note_provisions(rows, done, tally)
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
-    owners = (*(raw for raw in benchmark.documents if raw.filename in done), *given)
+    owners: list[RawDocument | RawRow] = [raw for raw in benchmark.documents if raw.filename in done]
+    owners += given
     bundle = bundle.model_copy(update={"account": tally.account(item for owner in owners for item in owner.items)})
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=texts)
     remove_below(folder, _TEXTS)

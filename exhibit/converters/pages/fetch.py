@@ -31,6 +31,8 @@ from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 
+__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
+
 MAX_NAME_BYTES = 255  # that every common file system accepts
 MAX_PAGES = 8  # that are downloaded or printed at the same time
 MAX_PAGES_OF_HOST = 2

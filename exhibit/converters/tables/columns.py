@@ -12,13 +12,13 @@ from exhibit.converters.core.benchmark import Tally
 from exhibit.converters.tables.cells import list_cell_values, read_cell_words, read_number, read_refusal
 from exhibit.converters.tables.documents import Shelf, is_url
 from exhibit.converters.tables.records import Record, columns_of
-from exhibit.evidence.fields import HELPS as ROLES
-from exhibit.evidence.fields import choose_name, flatten_object
+from exhibit.evidence.fields import HELPS, choose_name, flatten_object
 from exhibit.evidence.fold import fold
 from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import SourceError
 
 Columns = dict[str, str | None]
+ROLES = HELPS
 
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
 MAX_FLAGS = 3  # that an error proposes
@@ -70,7 +70,8 @@ def show_columns(
     unread = [name for name in seen if name not in used]
     kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
     tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
-    problem, roles = "", ("question",)
+    problem = ""
+    roles: tuple[str, ...] = ("question",)
     if chosen["question"] is None:
         problem = "which column is the question?"
     elif not any(chosen[role] for role in (*_GOLD, "impossible", "answerable")):

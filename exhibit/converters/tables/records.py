@@ -95,18 +95,18 @@ def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     first = text.split("\n", MAX_HEADER_ROW)[:MAX_HEADER_ROW]  # a title above the header has no delimiter
 
     def measure(mark: str) -> int:
-        return max(len(next(iter(_split_cells(line, mark)), [])) for line in first)
+        return max(len(next(iter(split_cells(line, mark)), [])) for line in first)
 
     try:
         # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
         delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
-        rows = _split_cells(text, delimiter)
+        rows = split_cells(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a valid CSV or TSV table: {error}") from error
     yield from _cut(path, _keep_filled_rows(rows), tally)
 
 
-def _split_cells(text: str, delimiter: str) -> list[list[str]]:
+def split_cells(text: str, delimiter: str) -> list[list[str]]:
     """Return the cells of a delimited text; tab-separated cells may be quoted as in CSV, or not at all."""
     quoted = parse_csv(text, delimiter=delimiter)
     if delimiter != "\t" or '"' not in text:
