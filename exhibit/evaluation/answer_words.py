@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from exhibit.evaluation.cases import Case
 from exhibit.law.citations import BRACKETED, find_citations, rewrite_citations, without_places
@@ -16,36 +16,21 @@ def split_words(text: str) -> list[str]:
     return list_word_runs(text.lower())
 
 
-def compute_f1(shared: int, predicted: int, expected: int) -> float:
-    """Return F1 from the numbers of shared, predicted and expected words; 0 if no word is shared."""
-    return 2 * shared / (predicted + expected) if shared else 0.0
-
-
 def set_f1(answer: str, expected: str, cut: Callable[[str], list[str]] = split_words) -> float:
-    """Return the F1 of the sets of words of two texts."""
+    """Return the F1 of the sets of words of two texts; 0 if no word is shared."""
     one, other = set(cut(answer)), set(cut(expected))
-    return compute_f1(len(one & other), len(one), len(other))
+    return 2 * len(one & other) / ((len(one) + len(other)) or 1)
 
 
 def compute_multiset_f1(answer: str, expected: str) -> float:
     """Return the F1 of the words of two texts; a repeated word counts each time."""
     one, other = Counter(split_words(answer)), Counter(split_words(expected))
-    return compute_f1((one & other).total(), one.total(), other.total())
+    return 2 * (one & other).total() / ((one.total() + other.total()) or 1)
 
 
 def compare_words(answer: str, expected: str) -> float:
     """Return 1 where two texts have the same words in the same order and are not empty, else 0."""
     return float(bool(split_words(answer)) and split_words(answer) == split_words(expected))
-
-
-def score_against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
-    """Return the best score of the answer against any of the expected texts.
-
-    Citations are removed from the answer and from the expected texts first. Expected texts without a word are
-    ignored; the result is None if no expected text is left.
-    """
-    answer = without_citations(case.reply.answer or "")
-    return max((score(answer, text) for text in map(without_citations, expected) if split_words(text)), default=None)
 
 
 def without_citations(text: str) -> str:

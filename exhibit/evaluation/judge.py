@@ -9,20 +9,25 @@ from exhibit.models.llms import Prompt
 from exhibit.schemas.parsing import read_beside
 
 _MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
-_SHOWN = 80  # characters of an unreadable reply in the message about it
-_KEYS = ("score", "mark", "rating", "grade")
+_SHOWN_CHARS = 80  # of an unreadable reply in the message about it
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _SCORE = re.compile(
     r"\b(?:score|mark|rating|grade)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.[1-9])(?:\s*/\s*5)?", re.IGNORECASE
 )
-_ALONE = re.compile(r"\W*([1-5](?:\.\d)?)(?:\s*(?:/|out of)\s*5)?\W*", re.IGNORECASE)
-
+_ALONE = re.compile(r"[^\w-]*([1-4](?:\.\d+)?|5(?:\.0+)?)(?:\s*(?:/|out of)\s*5)?\W*", re.IGNORECASE)
 _PROMPTS = read_beside(__file__)
 
 
-def read_system_prompt(metric: str) -> str:
-    """Return the judge's system prompt for a metric, from judge.toml."""
-    return f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}"
+def make_prompt(metric: str, behind: str = "", **texts: str) -> Prompt:
+    """Return the judge's prompt for a metric: its instruction in judge.toml, and texts between delimiters."""
+    fenced = "\n\n".join(_fence_text(title, text) for title, text in texts.items())
+    return Prompt(fenced + behind, system=f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}")
+
+
+def _fence_text(title: str, text: str) -> str:
+    """Return a text between delimiters that do not occur in it."""
+    fence = "~" * max([3, *(len(run) + 1 for run in re.findall("~+", text))])
+    return f"{title}\n{fence}\n{text.strip()}\n{fence}"
 
 
 def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float = 0.0) -> Values:
@@ -33,8 +38,8 @@ def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float
     marks = [None if reply.error else read_mark(reply.text) for reply in replies]
     for reply, mark in zip(replies, marks, strict=True):
         if mark is None:
-            said = " ".join(reply.text.split())[:_SHOWN]
-            options.judge_faults[reply.error or f"its reply has no mark from 1 to 5: {said!r}"] += 1
+            text = " ".join(reply.text.split())[:_SHOWN_CHARS]
+            options.judge_faults[reply.error or f"its reply has no mark from 1 to 5: {text!r}"] += 1
     return marks
 
 
@@ -45,25 +50,10 @@ def read_mark(text: str) -> float | None:
             fields = json.loads(record)
         except (ValueError, RecursionError):
             continue
-        stated = [fields[key] for key in _KEYS if key in fields]
+        stated = [str(fields[key]) for key in ("score", "mark", "rating", "grade") if key in fields]
         if stated:
-            return _read_number(stated[0]) if len(stated) == 1 else None
+            alone = _ALONE.fullmatch(stated[0])
+            return float(alone[1]) if alone and len(stated) == 1 else None
     alone = _ALONE.fullmatch(text)
     marks = {alone[1]} if alone else set(_SCORE.findall(text))
     return float(marks.pop()) if len(marks) == 1 else None
-
-
-def _read_number(value: object) -> float | None:
-    if isinstance(value, str):
-        alone = _ALONE.fullmatch(value)
-        return float(alone[1]) if alone else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 1 <= value <= 5 else None
-
-
-def fence_text(title: str, text: str) -> str:
-    """Return a text between delimiters that do not occur in it."""
-    longest = max(re.findall("~+", text), key=len, default="")
-    fence = "~" * max(3, len(longest) + 1)
-    return f"{title}\n{fence}\n{text.strip()}\n{fence}"

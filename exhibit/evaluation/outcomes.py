@@ -130,31 +130,26 @@ def _touches(passage: Passage, gold: GoldPassage) -> bool:
 # ---------------------------------------------------------------- figures
 
 
-_SHARES = {
-    ANSWERED_RIGHTLY: (frozenset({Outcome.RIGHT}), False),
-    AT_MOST: (frozenset({Outcome.RIGHT, Outcome.NOT_JUDGED}), False),
-    "abstention_accuracy": (frozenset({Outcome.RIGHTLY_REFUSED}), True),
-    "false_refusal_rate": (frozenset({Outcome.WRONGLY_REFUSED}), False),
-}
-"""The outcomes that each share counts, and whether it is over the impossible questions or over all others."""
-
-
-def score_outcome(name: str, outcome: Outcome, *, impossible: bool) -> float | None:
-    """Return what a question adds to a share of the outcomes; None where the share does not apply.
+def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
+    """Return what a question adds to each share of the outcomes; None where the share does not apply.
 
     `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
     also where the reply failed, so that no system gains by not replying.
     """
-    counted, of_impossible = _SHARES[name]
-    if impossible is not of_impossible or (outcome is Outcome.FAILED and name not in (ANSWERED_RIGHTLY, AT_MOST)):
-        return None
-    return float(outcome in counted)
+    replied = outcome is not Outcome.FAILED
+    return {
+        ANSWERED_RIGHTLY: None if impossible else float(outcome is Outcome.RIGHT),
+        AT_MOST: None if impossible else float(outcome in (Outcome.RIGHT, Outcome.NOT_JUDGED)),
+        "abstention_accuracy": float(outcome is Outcome.RIGHTLY_REFUSED) if impossible and replied else None,
+        "false_refusal_rate": float(outcome is Outcome.WRONGLY_REFUSED) if replied and not impossible else None,
+    }
 
 
 def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]) -> dict[str, Values]:
     """Return the shares that follow from the outcomes of a system that answers, one value per question."""
-    rows = [*zip(outcomes, impossible, strict=True)]
-    return {name: [score_outcome(name, one, impossible=none) for one, none in rows] for name in _SHARES}
+    pairs = zip(outcomes, impossible, strict=True)
+    rows = [score_outcome(outcome, impossible=none) for outcome, none in pairs]
+    return {name: [row[name] for row in rows] for name in score_outcome(Outcome.FAILED, impossible=False)}
 
 
 def describe_result(tables: Iterable[Table]) -> str:

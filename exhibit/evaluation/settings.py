@@ -91,7 +91,7 @@ class Settings(BaseModel):
     """delete a server's documents after the run"""
     metrics: tuple[str, ...] = ()
     """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
-    parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
+    parity: Literal["", "legalbenchrag", "seed"] = ""
     """use the published definition of another project where it differs from ours"""
     count_added: bool = False
     """count words that passages add to the documents' own against precision"""

@@ -18,14 +18,14 @@ from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.placement import Documents, golds_of
 from exhibit.evaluation.replies import FileNamer, ReplyError, read_passages
-from exhibit.evaluation.stages import InChunks, InText, find_in_chunks, find_in_text
+from exhibit.evaluation.stages import InText, find_in_chunks, find_in_text
 from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.place import Place, blank_markup
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import LARGEST_FILE, parse_json, read_regular, read_text
 from exhibit.storage.atomic import list_files
 
-Found = tuple[InText | None, InChunks | None]
+Found = tuple[float | None, float | None]
 _CACHED = 1024
 """The number of cached results: questions that are repeated, or share a passage, follow each other closely."""
 _MAX_LISTED = 3
@@ -46,8 +46,8 @@ class TargetDocuments:
             return None, None
         text = self._text(gold.filename)
         if text is None:  # the system skipped the document
-            return InText("absent", 0.0, (" ".join((gold.text or "").split()),)), None
-        return InText("whole", 1.0, (), gold.places), find_in_chunks(gold.places, self._chunks(gold.filename), text)
+            return 0.0, None
+        return 1.0, find_in_chunks(gold.places, self._chunks(gold.filename), text)
 
 
 class FileDocuments:
@@ -69,7 +69,9 @@ class FileDocuments:
                 document, parsed = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
                 if document is not None and parsed is not None:
                     in_text[gold] = find_in_text(gold, document, parsed)
-        self._found: dict[GoldPassage, Found] = {gold: (text, None) for gold, text in in_text.items()}
+        self._found: dict[GoldPassage, Found] = {
+            gold: (text.share if text else None, None) for gold, text in in_text.items()
+        }
         if not file:
             return
         documents = dataset.documents.with_texts(texts)
@@ -79,7 +81,8 @@ class FileDocuments:
             document = documents.get(filename)
             if document is not None:
                 places = gold.places if filename not in texts else text.places if text else ()
-                self._found[gold] = text, find_in_chunks(places, chunks.get(filename, []), document.text)
+                share = text.share if text else None
+                self._found[gold] = share, find_in_chunks(places, chunks.get(filename, []), document.text)
 
     def find(self, gold: GoldPassage) -> Found:
         """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain."""

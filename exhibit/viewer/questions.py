@@ -393,14 +393,11 @@ def write_piece(folder: Path, name: str, value: Any) -> None:
 
 def _describe_stages(gold: Mapping[str, Any]) -> Record:
     """Return a gold passage's result at every stage, the stage that lost it, and the reason."""
-    text, chunks = gold.get("text") or {}, gold.get("chunks") or {}
     return {
         "gold": gold.get("gold", 0),
         "lost": gold.get("lost_at"),
         "reason": gold.get("reason") or "",
         "stages": [[stage, _describe_stage(stage, gold[stage])] for stage in STAGE_TITLES if stage in gold],
-        "missing": text.get("missing") or [],
-        "cut": chunks.get("cut"),
     }
 
 
@@ -408,8 +405,8 @@ def _describe_stage(stage: str, value: Any) -> str:
     if stage == "page":
         return "" if value else "not located"
     if stage in ("text", "chunks"):
-        share = min(99, int(100 * value["share"]))  # a part is never shown as 100%
-        return value["how"] if value["how"] in ("whole", "absent", "none") else f"{value['how']}, {share}%"
+        share = int(100 * value["share"])  # rounded down: a part is never shown as 100%
+        return "whole" if share == 100 else f"{share}%"
     if stage == "answered":
         return str(value)
     rank, before = value.get("rank"), value.get("before")

@@ -10,11 +10,8 @@ from types import SimpleNamespace
 import jsonschema
 import pytest
 
-from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.metrics.parity import make_squad_prediction, split_squad_words
 from exhibit.evaluation.result_exports import ragas_dataset
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -33,7 +30,7 @@ def runs(tmp_path):
         rows = [_row(case, truthful) for case in dataset.cases if truthful or case.id != 3]
         (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
         told = {"dataset_paths": [str(bundle)], "target": f"predictions:{tmp_path / f'{name}.json'}"}
-        told |= {"output_dir": str(tmp_path / "results"), "run_name": name, "report_cases": 0, "parity": "squad"}
+        told |= {"output_dir": str(tmp_path / "results"), "run_name": name, "report_cases": 0}
         evaluate(parse_settings(told))
     return tmp_path / "results"
 
@@ -79,51 +76,6 @@ def test_evaltools_summary_and_diff_read_results_folder(runs, peers, monkeypatch
     assert "no prediction in poor.json" not in page, "only what changed in both"
     assert "What is the term of the agreement of Alder Ltd?" in page and "⬇️" in page
     assert "no prediction in poor.json" in diff.main([runs / "good", runs / "poor"])
-
-
-# ---------------------------------------------------------------- SQuAD
-
-
-def _case(answer, *golds, truth="", impossible=False):
-    held = tuple(GoldPassage("a.txt", text) for text in golds)
-    return Case(1, "?", truth, held, is_impossible=impossible, reply=Reply(answer))
-
-
-SQUAD = [
-    # answer, golds, impossible: exact match and F1, worked out by hand
-    ("The law of Norway.", ["law of Norway"], False, 1.0, 1.0),
-    ("law of Norway [1]", ["the law, of Norway"], False, 1.0, 1.0),
-    ("Norway", ["law of Norway", "Ohio"], False, 0.0, 0.5),  # 1 of 1 and 1 of 3 words
-    ("Ohio Ohio", ["Ohio"], False, 0.0, 2 / 3),  # 1 of 2 and 1 of 1
-    ("Chile", ["law of Norway"], False, 0.0, 0.0),
-    ("Not found in provided documents", [], True, 1.0, 1.0),
-    ("Norway", [], True, 0.0, 0.0),
-    ("Not found in provided documents", ["law of Norway"], False, 0.0, 0.0),
-    ("the", ["an"], False, 1.0, 1.0),  # a gold of articles alone is none
-]
-
-
-@pytest.mark.parametrize(("answer", "golds", "impossible", "exact", "overlap"), SQUAD)
-def test_squad_parity_gives_hand_computed_exact_match_and_f1(answer, golds, impossible, exact, overlap):
-    case = _case(answer, *golds, impossible=impossible)
-    values = measure([case], Options(parity="squad"), names=["answer_exact_match", "answer_f1"])
-    assert values == {"answer_exact_match": [exact], "answer_f1": [pytest.approx(overlap)]}
-
-
-def test_squad_parity_uses_truth_without_quotes_and_excludes_failures():
-    cases = [_case("the Norway", truth="Norway"), Case(2, "?", "Norway", reply=Reply(error="HTTP 500"))]
-    assert measure(cases, Options(parity="squad"), names=["answer_f1"]) == {"answer_f1": [1.0, None]}
-
-
-@pytest.mark.interop
-def test_squad_parity_table_equals_transformers_squad_metrics():
-    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
-
-    for answer, golds, _, exact, overlap in SQUAD:
-        said = make_squad_prediction(answer)
-        texts = [gold for gold in golds if split_squad_words(gold)] or [""]
-        assert max(compute_exact(gold, said) for gold in texts) == exact
-        assert max(compute_f1(gold, said) for gold in texts) == pytest.approx(overlap)
 
 
 # ---------------------------------------------------------------- ragas

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from exhibit.evaluation.cases import GoldPassage, Passage
-from exhibit.evaluation.stages import (
-    GOLD_STAGES,
-    GoldStages,
-    InChunks,
-    InText,
-    SystemLists,
-    compute_gold_left,
-    find_in_chunks,
-    find_in_text,
-    follow_gold,
-)
+from exhibit.evaluation.stages import GoldStages, Stage, ceilings_of, find_in_chunks, find_in_text, follow_gold
 from exhibit.evidence import Document, Span
 from exhibit.evidence.place import blank_markup
 
@@ -38,6 +29,12 @@ def parsed(text: str) -> Document:
     return Document("harbour.txt", blank_markup(text))
 
 
+def follow(words: str, *lists: list[Passage] | None, **known: Any) -> GoldStages:
+    """Follow a clause through the lists of the stages retrieved, reranked, context and cited."""
+    names = ("retrieved", "reranked", "context", "cited")
+    return follow_gold(gold(words), dict(zip(names, lists, strict=False)), **known)
+
+
 def passage(words: str) -> Passage:
     start = PORT.index(words)
     return Passage(words, "harbour.txt", Span(start, start + len(words)))
@@ -48,9 +45,9 @@ def passage(words: str) -> Passage:
 
 def test_follow_gold_reports_loss_on_page_when_gold_is_absent_from_document() -> None:
     absent = GoldPassage("harbour.txt", "No such words stand in these rules at all.", absent=True)
-    assert follow_gold(absent).lost_at == "page"
-    assert follow_gold(gold(LIGHTS)).lost_at is None
-    assert follow_gold(GoldPassage("harbour.txt", None)).page is None
+    assert follow_gold(absent, {}).lost_at == "page"
+    assert follow(LIGHTS).lost_at is None
+    assert follow_gold(GoldPassage("harbour.txt", None), {}).known == {}
 
 
 @pytest.mark.parametrize(
@@ -63,34 +60,30 @@ def test_follow_gold_reports_loss_on_page_when_gold_is_absent_from_document() ->
     ],
 )
 def test_find_in_text_ignores_markup_and_line_breaks(form: str) -> None:
-    found = find_in_text(gold(LIGHTS), DOCUMENT, parsed(form))
-    assert (found.how, found.share, found.missing) == ("whole", 1.0, ())
-    assert follow_gold(gold(LIGHTS), text=found).lost_at is None
+    assert find_in_text(gold(LIGHTS), DOCUMENT, parsed(form)).share == 1.0
 
 
 @pytest.mark.parametrize("dropped", ["both", "each evening", "640", "closed by ice"])
-def test_find_in_text_lists_words_dropped_by_parser(dropped: str) -> None:
+def test_find_in_text_counts_words_dropped_by_parser(dropped: str) -> None:
     clause = LIGHTS if dropped in LIGHTS else BERTH + PROVISO
-    found = find_in_text(gold(clause), DOCUMENT, parsed(PORT.replace(f" {dropped}", "")))
-    assert found.how == "part"
-    assert " ".join(found.missing).strip(" .,") == dropped
-    assert 0.5 < found.share < 1
-    assert follow_gold(gold(clause), text=found).lost_at is None  # most of it is there
+    share = find_in_text(gold(clause), DOCUMENT, parsed(PORT.replace(f" {dropped}", ""))).share
+    whole, letters = (sum(map(str.isalnum, words)) for words in (clause, dropped))
+    assert share == pytest.approx(1 - letters / whole, abs=0.02)
+    assert follow(clause, in_text=share).lost_at is None  # most of it is there
 
 
-def test_find_in_text_is_absent_when_clause_is_dropped() -> None:
-    found = find_in_text(gold(LIGHTS), DOCUMENT, parsed(PORT.replace(LIGHTS, "")))
-    assert found == InText("absent", 0.0, (LIGHTS,))
-    assert follow_gold(gold(LIGHTS), text=found).lost_at == "text"
+def test_find_in_text_is_zero_when_clause_is_dropped() -> None:
+    assert find_in_text(gold(LIGHTS), DOCUMENT, parsed(PORT.replace(LIGHTS, ""))) == (0.0, ())
+    assert follow(LIGHTS, in_text=0.0).lost_at == "text"
 
 
 def test_find_in_text_identifies_short_gold_by_neighbouring_text() -> None:
     short = gold("north quay")
     twice = PORT + "\n\nThe north quay is of stone."
-    assert find_in_text(short, DOCUMENT, parsed(twice)).how == "whole"  # type: ignore[union-attr]
+    assert find_in_text(short, DOCUMENT, parsed(twice)) == (1.0, short.places)
     # the words stand in the text, but not where the gold is: nothing tells
     assert find_in_text(short, DOCUMENT, parsed("The north quay is of stone. " + LIGHTS)) is None
-    assert find_in_text(short, DOCUMENT, parsed(LIGHTS)).how == "absent"  # type: ignore[union-attr]
+    assert find_in_text(short, DOCUMENT, parsed(LIGHTS)) == (0.0, ())
 
 
 def test_find_in_text_chooses_repeated_clause_at_same_position() -> None:
@@ -104,43 +97,35 @@ def test_find_in_text_chooses_repeated_clause_at_same_position() -> None:
 # ---------------------------------------------------------------- the chunks
 
 
-def halves(words: str, text: str = PORT) -> list[tuple[Span, ...]]:
-    """Return two chunks that split a text in the middle of these words."""
-    middle = text.index(words) + len(words) // 2
-    return [(Span(0, middle),), (Span(middle, len(text)),)]
+def halves(words: str) -> list[tuple[Span, ...]]:
+    """Return two chunks that split the rules in the middle of these words."""
+    middle = PORT.index(words) + len(words) // 2
+    return [(Span(0, middle),), (Span(middle, len(PORT)),)]
 
 
 @pytest.mark.parametrize("words", [LIGHTS, BERTH + PROVISO, TOLL])
 def test_find_in_chunks_reports_gold_cut_by_every_chunk(words: str) -> None:
-    found = find_in_chunks(gold(words).places, halves(words), PORT)
-    assert found.how == "cut"
-    assert found.share == pytest.approx(0.5, abs=0.06)
-    assert found.cut is not None
-    assert found.cut.at == PORT.index(words) + len(words) // 2
-    assert follow_gold(gold(words), chunks=found).lost_at == "chunks"
-    whole = find_in_chunks(gold(words).places, [*halves(words), (Span(0, len(PORT)),)], PORT)
-    assert whole == InChunks("whole", 1.0, 2)
-    assert follow_gold(gold(words), chunks=whole).lost_at is None
+    share = find_in_chunks(gold(words).places, halves(words), PORT)
+    assert share == pytest.approx(0.5, abs=0.06)
+    assert follow(words, in_chunks=share).lost_at == "chunks"
+    assert find_in_chunks(gold(words).places, [*halves(words), (Span(0, len(PORT)),)], PORT) == 1.0
+    assert follow(words, in_chunks=1.0).lost_at is None
 
 
 def test_find_in_chunks_reports_gold_in_no_chunk() -> None:
-    found = find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT)
-    assert found == InChunks("none", 0.0)
-    assert follow_gold(gold(LIGHTS), chunks=found).lost_at == "chunks"
+    assert find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT) == 0.0
+    assert follow(LIGHTS, in_chunks=0.0).as_row()["reason"] == "in no chunk"
 
 
 def test_find_in_chunks_ignores_missing_punctuation_at_edge() -> None:
     start, end = gold(LIGHTS).places[0][0]
-    found = find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT)
-    assert found.how == "whole"
+    assert find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT) == 1.0
 
 
 def test_find_in_chunks_requires_both_spans_of_gold_in_same_chunk() -> None:
     place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
-    both = find_in_chunks([place], [place], PORT)
-    one = find_in_chunks([place], [place[:1]], PORT)
-    assert both.how == "whole"
-    assert one.how == "cut"
+    assert find_in_chunks([place], [place], PORT) == 1.0
+    assert find_in_chunks([place], [place[:1], place[1:]], PORT) < 1.0
 
 
 # ---------------------------------------------------------------- the lists, the citations and the answer
@@ -149,49 +134,47 @@ def test_find_in_chunks_requires_both_spans_of_gold_in_same_chunk() -> None:
 LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LIGHTS), passage(TOLL)]
 
 
-def test_follow_gold_names_first_stage_that_loses_gold() -> None:
-    one = gold(LIGHTS)
-    assert follow_gold(one, SystemLists(LIST[:2], LIST[:2], LIST[:1])).lost_at == "retrieved"
-    assert follow_gold(one, SystemLists([], None, [])).lost_at == "retrieved"
-    assert follow_gold(one, SystemLists(LIST, LIST, LIST[:2])).lost_at == "context"
-    assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[:1])).lost_at == "cited"
-    assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[2:3]), answered="wrong").lost_at == "answered"
-    assert follow_gold(one, SystemLists(LIST, LIST, LIST, LIST[2:3]), answered="right").lost_at is None
+@pytest.mark.parametrize(
+    ("lists", "right", "lost_at"),
+    [
+        ((LIST[:2], LIST[:2], LIST[:1]), None, "retrieved"),
+        (([], None, []), None, "retrieved"),
+        ((LIST, LIST, LIST[:2]), None, "context"),
+        ((LIST, LIST, LIST, LIST[:1]), None, "cited"),
+        ((LIST, LIST, LIST, LIST[2:3]), False, "answered"),
+        ((LIST, LIST, LIST, LIST[2:3]), True, None),
+        ((LIST[:2],), True, "retrieved"),  # a right answer may come from elsewhere
+    ],
+)
+def test_follow_gold_names_first_stage_that_loses_gold(lists, right, lost_at) -> None:
+    assert follow(LIGHTS, *lists, right=right).lost_at == lost_at
 
 
 def test_follow_gold_ignores_earlier_loss_when_gold_is_retrieved() -> None:
-    cut = find_in_chunks(gold(LIGHTS).places, halves(LIGHTS), PORT)
     middle = len(LIGHTS) // 2
     both = [passage(LIGHTS[:middle]), passage(LIGHTS[middle:])]
-    assert follow_gold(gold(LIGHTS), SystemLists(both), chunks=cut).lost_at is None
-    assert follow_gold(gold(LIGHTS), SystemLists(LIST[:2]), chunks=cut).lost_at == "chunks"
-    # a right answer may come from elsewhere
-    assert follow_gold(gold(LIGHTS), SystemLists(LIST[:2]), answered="right").lost_at == "retrieved"
+    assert follow(LIGHTS, both, in_chunks=0.5).lost_at is None
+    assert follow(LIGHTS, LIST[:2], in_chunks=0.5).lost_at == "chunks"
 
 
 def test_follow_gold_leaves_unreported_stages_unknown() -> None:
-    stages = follow_gold(gold(LIGHTS), SystemLists(LIST))
-    assert [stage for stage in GOLD_STAGES if stages.is_kept(stage) is not None] == ["page", "retrieved"]
+    assert [*follow(LIGHTS, LIST).known] == ["page", "retrieved"]
     unplaced = replace(Passage("words of nobody knows where"), unplaced=True)
-    assert follow_gold(gold(LIGHTS), SystemLists([unplaced])).retrieved is None
+    assert "retrieved" not in follow(LIGHTS, [unplaced]).known
 
 
-def test_compute_gold_left_falls_from_stage_to_stage() -> None:
-    stages = [
-        follow_gold(gold(LIGHTS), SystemLists(LIST, LIST)),
-        follow_gold(gold(TOLL), SystemLists(LIST, LIST[:3])),
-        follow_gold(gold(BERTH), SystemLists(LIST[1:], LIST[1:])),
-        GoldStages(page=False),
-    ]
-    assert compute_gold_left(stages, "page") == 0.75
-    assert compute_gold_left(stages, "retrieved") == pytest.approx(2 / 3)
-    assert compute_gold_left(stages, "reranked") == pytest.approx(1 / 3)
+def test_gold_left_falls_from_stage_to_stage() -> None:
+    absent = GoldStages({"page": Stage(False, False, "")})
+    stages = [follow(LIGHTS, LIST, LIST), follow(TOLL, LIST, LIST[:3]), follow(BERTH, LIST[1:], LIST[1:]), absent]
+    left = ceilings_of(stages)
+    assert left["ceiling_page"] == 0.75
+    assert left["ceiling_retrieved"] == pytest.approx(2 / 3)
+    assert left["ceiling_reranked"] == pytest.approx(1 / 3)
 
 
 def test_gold_stages_row_omits_unknown_stages() -> None:
-    cut = find_in_chunks(gold(BERTH + PROVISO).places, halves(BERTH + PROVISO), PORT)
-    row = follow_gold(gold(BERTH + PROVISO), SystemLists(LIST[1:3]), chunks=cut, answered="wrong").as_row()
-    assert row["lost_at"] == "chunks"
-    assert row["retrieved"] == {"rank": None}
-    assert row["answered"] == "wrong"
-    assert "text" not in row
+    row = follow(BERTH + PROVISO, LIST[1:3], in_chunks=0.5, right=False).as_row()
+    assert row == {
+        "lost_at": "chunks", "reason": "cut", "page": True, "chunks": {"share": 0.5}, "retrieved": {"rank": None},
+        "answered": "wrong",
+    }  # fmt: skip

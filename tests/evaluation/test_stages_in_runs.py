@@ -66,11 +66,7 @@ def test_parsed_folder_without_table_loses_its_gold_at_text_stage(run: Run, pars
     # the passages are unknown: else a list that has the table proves that the parser did not lose it
     done = run(function=lambda question: {"answer": honest(question)["answer"]}, parsed=parsed(TEXT.replace(FARES, "")))
     assert losses(done) == [None, "text", None, None]
-    assert rows(done)[1]["gold_stages"][0]["text"] == {
-        "how": "absent",
-        "share": 0.0,
-        "missing": [" ".join(FARES.split())],
-    }
+    assert rows(done)[1]["gold_stages"][0]["text"] == {"share": 0.0}
     assert reasons(done)[1] == "absent from the text"
     assert done.summary["ceiling_text"].mean == 0.75
 
@@ -91,8 +87,6 @@ def test_chunks_that_cut_every_gold_lose_all_gold_at_chunks_stage(run: Run, tmp_
     done = run(function=nothing_told, chunks=chunks)
     assert losses(done) == ["chunks"] * 4
     assert reasons(done) == ["cut"] * 4
-    cut = rows(done)[2]["gold_stages"][0]["chunks"]["cut"]
-    assert (cut["before"], cut["after"]) == tuple(" ".join(half.split()) for half in halves(CLAUSES[2]))
     assert done.summary["ceiling_chunks"].mean == 0.0
 
 
@@ -113,8 +107,8 @@ def test_chunks_are_matched_to_parsed_text_when_both_are_given(
     chunks = write_chunks(tmp_path / "chunks.jsonl", *(part.strip() for part in short.split("\n\n")))
     done = run(function=nothing_told, parsed=parsed(short), chunks=chunks)
     stages = rows(done)[2]["gold_stages"][0]
-    assert stages["text"]["missing"] == ["of not less than twenty feet"]
-    assert stages["chunks"]["how"] == "whole"  # the chunk has all that the text has
+    assert 0.5 < stages["text"]["share"] < 1
+    assert stages["chunks"]["share"] == 1.0  # the chunk has all that the text has
     assert losses(done) == [None] * 4
 
 
@@ -146,7 +140,7 @@ def test_builtin_pipeline_reports_every_gold_stage(run: Run) -> None:
     for one in rows(done):
         (gold,) = one["gold_stages"]
         assert ("answered" in gold) == (one["outcome"] in ("right", "wrong"))
-        assert gold["text"]["how"] == "whole"
+        assert gold["text"] == {"share": 1.0}
         assert "before" in gold["reranked"]
     assert {"ceiling_text", "ceiling_chunks", "ceiling_retrieved", "ceiling_reranked", "ceiling_context"} <= set(
         done.summary

@@ -144,14 +144,14 @@ def test_measure_gives_none_to_passage_metrics_when_gold_is_not_located(dataset)
     values = {name: column[0] for name, column in measure([lost]).items()}
     known = {"document_hit@1": 1.0, "drm@1": 0.0, "answer_contained": 1.0}
     assert {name: values[name] for name in known} == known, "the document and the answer are known"
-    passage_metrics = ("char_", "recall", "ndcg", "mrr", "map", "exact_match", "span_f1", "chunk_")
+    passage_metrics = ("char_", "recall", "ndcg", "mrr", "exact_match", "span_f1", "chunk_")
     assert not [name for name, value in values.items() if name.startswith(passage_metrics) and value is not None]
 
 
 def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
     _, cases = figures(dataset, passages_of)
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
-    values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr", "map"])
+    values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr"])
     assert {value for column in values.values() for value in column} == {1.0}
     assert "some gold is not located: passage metrics are over the rest" in notes_on(half)
 
@@ -174,7 +174,7 @@ LACKS = {
     "a file from elsewhere": ([{"text": "other words", "filename": "Quarry.txt"}],
                               {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
                     "1 of 1 passages name files that the bundle lacks"),
-    "one passage twice": ([HIT, HIT], {"char_recall@8": 1.0, "char_precision@2": 1.0, "ndcg@10": 1.0, "map": 1.0},
+    "one passage twice": ([HIT, HIT], {"char_recall@8": 1.0, "char_precision@2": 1.0, "ndcg@10": 1.0},
                     None),
     "offsets beyond the end": ([{**HIT, "start": 5, "end": 10**7}], {"char_recall@8": 1.0, "char_precision@1": 1.0},
                     None),
@@ -199,13 +199,13 @@ def test_measure_gives_expected_values_and_note_for_incomplete_reply(dataset, la
 
 TRUTHS = {
     "no answer": ({}, Reply(None, (Passage(NOTICE, "Alder Freight.txt"),)),
-                  {"answer_contained": None, "answer_f1": None, "answer_in_passages": 1.0, "false_refusal_rate": None},
+                  {"answer_contained": None, "answer_f1": None, "false_refusal_rate": None},
                   "the reply has no answer"),
     "no expected answer": ({"truth": " "}, Reply("90 days"),
                            {"answer_contained": None, "answer_f1": None, "answer_correctness": None}, None),
     "a file without words": ({"gold": (GoldPassage("Alder Freight.txt", None),)},
                              Reply("90 days", (Passage(NOTICE, "Alder Freight.txt", Span(0, 9)),)),
-                             {"mrr@10": None, "map": None, "recall@10": None, "char_recall@8": None,
+                             {"mrr@10": None, "recall@10": None, "char_recall@8": None,
                               "document_hit@1": 1.0}, "no words are quoted: document and answer metrics only"),
     "impossible": ({"is_impossible": True}, Reply("90 days", (Passage(NOTICE, "Alder Freight.txt"),)),
                    {"abstention_accuracy": 0.0, "false_refusal_rate": None, "answer_f1": None, "recall@10": None,

@@ -19,16 +19,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from exhibit.evaluation.cases import Case as Case
-from exhibit.evaluation.cases import GoldPassage
+from exhibit.evaluation.cases import GoldPassage, Values
 from exhibit.evaluation.cases import Passage as Passage
-from exhibit.evaluation.cases import Values as Values
-from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import list_own_plugins, list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
+
+if TYPE_CHECKING:
+    from exhibit.evaluation.registers import Register
+    from exhibit.law.references import ReferenceCorpus
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The cutoffs at which retrieval is measured; each is a prefix of one ranking."""
@@ -46,25 +48,12 @@ Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", 
 Group = Literal["Retrieval", "Stages", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 Need = Literal[
-    "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "passages",
+    "gold spans", "gold text", "gold files", "truth", "label", "answer", "passages",
     "passage files", "judge", "corpus", "registers",
 ]  # fmt: skip
-Parity = Literal["", "legalbenchrag", "seed", "squad"]
+Parity = Literal["", "legalbenchrag", "seed"]
 """The project whose definition of a metric is used where it differs from ours."""
-Cutoffs = tuple[int | Literal["k", "ks"], ...]
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
-
-
-class Citable(Protocol):
-    """A corpus in which references are looked up, such as `law.references.ReferenceCorpus`."""
-
-    def contains(self, reference: Reference, /) -> bool: ...
-
-
-class Registers(Protocol):
-    """The public registers of law: `found` if a reference exists, `absent` if not, else they cannot decide."""
-
-    def outcome(self, reference: Reference) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -76,8 +65,9 @@ class Options:
     parity: Parity = ""
     count_added: bool = False
     """Whether words of a passage that no document has count against precision."""
-    corpus: Citable | None = None
-    officials: Registers | None = None
+    corpus: "ReferenceCorpus | None" = None
+    officials: "Register | None" = None
+    """The public registers of law."""
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
     """The judge's failed and unreadable replies, by their message; the metrics that ask it add to them."""
     judge: LLM | None = None
@@ -89,10 +79,8 @@ class Options:
     """The price of a million input tokens and of a million output tokens."""
 
     def __post_init__(self) -> None:
-        if not self.ks or any(low >= high for low, high in zip((0, *self.ks), self.ks, strict=False)):
-            raise ToolkitError(f"ks = {self.ks}: must be positive and ascending, such as {KS}")
-        if self.k < 1:
-            raise ToolkitError(f"k = {self.k}: must be at least 1")
+        if not self.ks or list(self.ks) != sorted({*self.ks}) or min(self.k, *self.ks) < 1:
+            raise ToolkitError(f"ks = {self.ks}, k = {self.k}: must be positive and ascending, such as {KS}")
 
 
 # ---------------------------------------------------------------- a metric
@@ -109,7 +97,7 @@ class Metric:
     unit: Unit = "share"
     higher_is_better: bool | None = True
     needs: tuple[Need, ...] = ()
-    at: Cutoffs = ()
+    at: tuple[int | Literal["k", "ks"], ...] = ()
     """The cutoffs at which it is measured; `k` and `ks` are those of the options."""
     depths: tuple[int, ...] = (K,)
     """The cutoffs that a short table shows."""
@@ -145,19 +133,20 @@ class Metric:
         if value is None or not math.isfinite(value):
             return "–"
         if self.unit in ("tokens", "characters"):
-            places = ",.0f"
+            digits = ",.0f"
         elif self.unit == "currency":
-            places = ",.6f" if abs(value) < 0.01 else ",.4f"
+            digits = ",.6f" if abs(value) < 0.01 else ",.4f"
         elif self.unit in ("share", "number"):
-            places = ".3f" if abs(value) < 10 else ",.0f"
+            digits = ".3f" if abs(value) < 10 else ",.0f"
         else:
-            places = ".2f"
-        return f"{value:{'+' if signed else ''}{places}}"
+            digits = ".2f"
+        return f"{value:{'+' if signed else ''}{digits}}"
 
     def in_words(self, value: float | None) -> str:
         """Return a value as the report shows it, without a unit sign: a share of 0.123 becomes `12.3`."""
-        known = self.unit == "share" and value is not None and math.isfinite(value)
-        return f"{100 * value:.1f}" if known and value is not None else self.figure(value)
+        if self.unit == "share" and value is not None and math.isfinite(value):
+            return f"{100 * value:.1f}"
+        return self.figure(value)
 
     def change_in_words(self, change: float) -> str:
         """Return a change as the report shows it, with plus or minus; for a share, in percentage points."""
@@ -169,24 +158,12 @@ class Metric:
         depths = sorted({k for at in self.at for k in (named[at] if isinstance(at, str) else (at,))})
         return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
 
-    def score(self, case: Case, options: Options, k: int | None) -> float | None:
-        """Return the metric's value for a case that meets its needs."""
+    def compute(self, cases: Case | Sequence[Case], options: Options, k: int | None = None) -> Any:
+        """Return the metric's value for a case that meets its needs; for a judge's metric, the values of all cases."""
         assert self.function is not None
         offered = {"options": options, "k": k}
-        given = {name: value for name, value in offered.items() if name in _list_parameters(self.function)}
-        return self._check(self._call(case, **given), case)
-
-    def score_all(self, cases: Sequence[Case], options: Options) -> dict[str, Values]:
-        """Return the values of a metric that a judge decides, and for how many answers the judge gave none."""
-        values = self._call(cases, options=options)
-        return {
-            name: [self._check(one, case) for one, case in zip(own, cases, strict=True)] for name, own in values.items()
-        }
-
-    def _call(self, *given: Any, **named: Any) -> Any:
-        assert self.function is not None
         try:
-            return self.function(*given, **named)
+            return self.function(cases, **{name: offered[name] for name in _list_parameters(self.function)})
         except ToolkitError:
             raise
         except Exception as error:
@@ -194,7 +171,8 @@ class Metric:
                 raise
             raise ToolkitError(f"the metric {self.where} failed: {type(error).__name__}: {error}") from error
 
-    def _check(self, value: Any, case: Case) -> float | None:
+    def check(self, value: Any, case: Case) -> float | None:
+        """Return a value that the function computed for a case; raise if it is no finite number."""
         if value is None:
             return None
         if not isinstance(value, int | float) or not math.isfinite(value):
@@ -212,16 +190,14 @@ class Metric:
 
 
 @cache
-def _list_parameters(function: Callable[..., Any]) -> frozenset[str]:
+def _list_parameters(function: Callable[..., Any]) -> set[str]:
     try:
-        return frozenset(inspect.signature(function).parameters)
+        return {"options", "k"} & inspect.signature(function).parameters.keys()
     except (TypeError, ValueError):  # a function written in C
-        return frozenset()
+        return set()
 
 
 _registered: dict[str, Metric] = {}
-
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
@@ -230,52 +206,40 @@ def metric(**about: Any) -> Callable[[Function], Function]:
     """Register a function as a metric; the arguments are the fields of `Metric`, and its name is the function's."""
 
     def decorate(function: Function) -> Function:
-        about.setdefault("name", function.__name__.rstrip("_"))
-        register(Metric(**about, function=function))
+        _add(Metric(**{"name": function.__name__.rstrip("_"), **about}, function=function))
         return function
 
     return decorate
 
 
-def metrics_of(group: Group) -> Callable[..., Callable[[Function], Function]]:
-    """Return the decorator `metric` for a group."""
-    return lambda **about: metric(**{"group": group, **about})
+def register(function: Callable[..., Any]) -> str:
+    """Register a plain function as a metric without a description, and return its name."""
+    known = next((own for own in _registered.values() if own.function is function), None)
+    name = getattr(function, "__name__", type(function).__name__)
+    return _add(known or replace(describe_unknown(name), function=function))
 
 
-def register(one: Metric | Callable[..., Any]) -> str:
-    """Register a metric, or a plain function as one, and return its name; raise if another file has the name."""
-    if not isinstance(one, Metric):
-        known = next((other for other in _registered.values() if other.function is one), None)
-        name = getattr(one, "__name__", type(one).__name__)
-        one = known or Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None, function=one)
-    other = _registered.get(one.name)
-    same_place = other is not None and getattr(other.function, "__module__", "") == getattr(
-        one.function, "__module__", ""
-    )
-    if not one.name.isidentifier() or (other is not None and not same_place):
-        taken = f"the name is taken by {other.where}" if other else "its name must be an identifier"
-        raise ToolkitError(f"the metric {one.where}: {taken}; rename the function")
-    _registered[one.name] = one
-    _load_plugins.cache_clear()
-    return one.name
+def _add(own: Metric) -> str:
+    other = _registered.get(own.name)
+    if not own.name.isidentifier():
+        raise ToolkitError(f"the metric {own.where}: its name must be an identifier; rename the function")
+    if other and getattr(other.function, "__module__", "") != getattr(own.function, "__module__", ""):
+        raise ToolkitError(f"the metric {own.where}: the name is taken by {other.where}; rename the function")
+    _registered[own.name] = own
+    return own.name
 
 
 @cache
-def _load_plugins() -> dict[str, Metric]:
+def _load_plugins() -> None:
     own = list_own_plugins(__name__)
     for name in sorted(list_plugins(__name__), key=lambda name: (name not in own, name)):
         load_plugin(__name__, name)
-    return _registered
 
 
 def import_metrics() -> dict[str, Metric]:
     """Return every metric by its name, ours first."""
-    return dict(_load_plugins())
-
-
-def list_metrics() -> list[str]:
-    """Return the names of all figures that the metrics return with the default options."""
-    return [name for one in import_metrics().values() for name, _ in one.list_figures(Options())]
+    _load_plugins()
+    return dict(_registered)
 
 
 _LEFT = {
@@ -283,27 +247,25 @@ _LEFT = {
     "retrieved": "in what was retrieved", "reranked": "behind the reranker", "context": "in the context",
     "cited": "in the passages cited",
 }  # fmt: skip
-_UNJUDGED = "_unjudged"
 
 
 def describe_metric(name: str) -> Metric:
     """Return the description of a metric; for an unknown name, a default one in which no direction is better."""
     family = name.partition("@")[0]
-    known = import_metrics().get(family)
-    if known is not None:
+    if known := import_metrics().get(family):
         return known
-    if (stage := family.removeprefix(CEILING)) in _LEFT and family.startswith(CEILING):
+    if family.startswith(CEILING) and (left := _LEFT.get(family.removeprefix(CEILING))):
         meaning = "share of the gold that no stage up to this one loses"
-        return Metric(family, f"Gold left {_LEFT[stage]}", meaning, group="Stages", short=False)
-    if family.endswith(_UNJUDGED) and (judged := import_metrics().get(family.removesuffix(_UNJUDGED))):
-        meaning = "share of the answers that the judge gave no mark"
-        return Metric(
-            family, f"{judged.title} not judged", meaning, judged.group, "share", False, judged.needs, short=False
-        )
+        return Metric(family, f"Gold left {left}", meaning, group="Stages", short=False)
     if family.startswith(OUTCOME):
         title = f"Outcome: {family.removeprefix(OUTCOME)}"
         return Metric(family, title, "share of the questions with this outcome", short=False, higher_is_better=False)
-    return Metric(family, family.replace("_", " "), name, unit="number", higher_is_better=None)
+    return describe_unknown(family)
+
+
+def describe_unknown(name: str) -> Metric:
+    """Return the description of a metric of which only the name is known."""
+    return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None)
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
@@ -317,7 +279,7 @@ _HEADLINES = (
     "answered_rightly", "read_value", "remembered", "in_force", "superseded", "canary_followed", "label_accuracy",
     "groundedness", "abstention_accuracy", "false_refusal_rate", f"recall@{K}", "statute_citation_accuracy",
     "document_hit@1", "char_recall@8", "page_hit@8", f"ndcg@{K}", "drm@8", "answer_f1", "char_precision@8",
-    "version_accuracy", "mrr@10", "map", "answer_contained", "latency", "cost",
+    "version_accuracy", "mrr@10", "answer_contained", "latency", "cost",
 )  # fmt: skip
 _SHOWN = 6
 
@@ -335,10 +297,10 @@ def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list
 
     With `all_families`, metrics that a short table normally omits are included.
     """
-    families = _group_families(names)
-    chosen = [family for family in families if all_families or describe_metric(family).short]
-    chosen.sort(key=lambda family: (GROUPS.index(describe_metric(family).group), not describe_metric(family).short))
-    return [name for family in chosen for name in _find_nearest(families[family], describe_metric(family).depths)]
+    families = [(describe_metric(family), figures) for family, figures in _group_families(names).items()]
+    chosen = [(about, figures) for about, figures in families if all_families or about.short]
+    chosen.sort(key=lambda pair: (GROUPS.index(pair[0].group), not pair[0].short))
+    return [name for about, figures in chosen for name in _find_nearest(figures, about.depths)]
 
 
 def _group_families(names: Iterable[str]) -> dict[str, list[str]]:
@@ -366,22 +328,21 @@ def split_requests(text: str) -> list[str]:
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
     """Return the figures of the named metrics (`ndcg`, `ndcg@20`), or of all; raise an error for unknown names."""
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
-    unknown = [name for name in names if name.partition("@")[0].removesuffix(_UNJUDGED) not in known]
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], known, n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        listed = f"{', '.join(map(repr, unknown))}{meant}; the metrics are {', '.join(sorted(known))}"
-        raise ToolkitError(f"no metric {listed}")
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
         family, _, depth = name.partition("@")
-        own = known[family.removesuffix(_UNJUDGED)]
+        own = known.get(family)
+        if own is None:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise ToolkitError(f"no metric {name!r}{meant}; the metrics are {', '.join(sorted(known))}")
         if not depth:
             figures |= {figure: (own, k) for figure, k in own.list_figures(options)}
-        elif not own.at or not depth.isdecimal() or int(depth) < 1:
-            raise ToolkitError(f"--metrics {name}: write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20")
-        elif int(depth) > max(options.ks):
-            raise ToolkitError(f"--metrics {name}: only {max(options.ks)} passages are ranked; give a smaller cutoff")
+        elif not own.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
+            raise ToolkitError(
+                f"--metrics {name}: write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20; only "
+                f"{max(options.ks)} passages are ranked"
+            )
         else:
             figures[name] = own, int(depth)
     return figures
@@ -391,41 +352,30 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     """Return the values of the named metrics, or of all; None where a case lacks something that a metric needs."""
     options = options or Options()
     figures = choose_figures(names, options)
-    columns: dict[str, Values] = {}
+    columns: dict[str, Values] = {figure: [] for figure in figures}
+    limited = [{needs: limit_gold(case, needs, options) for needs in _list_needs(figures)} for case in cases]
+    for known in limited:  # case by case, because several figures of a case share a computation
+        for figure, (own, k) in figures.items():
+            case = known[own.needs]
+            if not own.prompt_version:
+                columns[figure].append(None if case is None else own.check(own.compute(case, options, k), case))
     for figure, (own, _) in figures.items():
         if own.prompt_version:
-            columns |= _measure_judged(own, cases, options)
-        else:
-            columns[figure] = []
-    for case in cases:
-        limited: dict[tuple[Need, ...], Case | None] = {}
-        for figure, (own, k) in figures.items():
-            if own.prompt_version:
-                continue
-            if own.needs not in limited:
-                limited[own.needs] = limit_gold(case, own.needs, options)
-            known = limited[own.needs]
-            columns[figure].append(None if known is None else own.score(known, options, k))
+            asked = [case for known in limited if (case := known[own.needs]) is not None]
+            marks = iter(map(own.check, own.compute(asked, options), asked))
+            columns[figure] = [None if known[own.needs] is None else next(marks) for known in limited]
     return columns
 
 
-def _measure_judged(own: Metric, cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    rows = [(row, kept) for row, case in enumerate(cases) if (kept := limit_gold(case, own.needs, options)) is not None]
-    columns: dict[str, Values] = {}
-    for name, values in own.score_all([case for _, case in rows], options).items():
-        columns[name] = [None] * len(cases)
-        for (row, _), value in zip(rows, values, strict=True):
-            columns[name][row] = value
-    return columns
+def _list_needs(figures: dict[str, tuple[Metric, int | None]]) -> set[tuple[Need, ...]]:
+    return {own.needs for own, _ in figures.values()}
 
 
 _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "gold spans": lambda case: not case.is_impossible and any(gold.located for gold in case.gold),
     "gold text": lambda case: not case.is_impossible and bool(case.grades or any(gold.worded for gold in case.gold)),
     "gold files": lambda case: bool(list_gold_files(case)),
-    "grades": lambda case: bool(case.grades) and not case.is_impossible,
     "truth": lambda case: bool(case.truth.strip()) and not case.is_impossible,
-    "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
     "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
@@ -442,9 +392,7 @@ def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | 
 
     None if the reply failed, or if the case or the options lack something that the metric needs.
     """
-    # SQuAD 2.0 also scores the answers to impossible questions
-    open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
-    if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
+    if case.reply.error or not all(_KNOWN[need](case) for need in needs if need in _KNOWN):
         return None
     if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):
         return None
@@ -466,27 +414,13 @@ def list_gold_files(case: Case) -> frozenset[str]:
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
 
 
-def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from a file other than `files`; None if its file is unknown.
-
-    If the bundle has neither the passage's file name nor its text, the passage is from a wrong file. If its
-    text occurs in several files, the result is None.
-    """
-    if passage.filename is not None:
-        return passage.filename not in files
-    return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
-
-
 def once_per_case(function: Callable[..., Result]) -> Callable[..., Result]:
     """Remember the last result: several figures of one case are computed from it."""
-    last: tuple[Any, Any] = (None, None)
+    last: list[tuple[Case, tuple[Any, ...], Result]] = []
 
     def call(case: Case, *given: Any) -> Result:
-        nonlocal last
-        (known, arguments), result = last if last[0] else ((None, None), None)
-        if known is not case or arguments != given:
-            result = function(case, *given)
-            last = (case, given), result
-        return result  # type: ignore[return-value]
+        if not last or last[0][0] is not case or last[0][1] != given:
+            last[:] = [(case, given, function(case, *given))]
+        return last[0][2]
 
     return call

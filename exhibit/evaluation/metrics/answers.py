@@ -2,60 +2,70 @@
 
 import json
 from collections.abc import Callable, Sequence
-from statistics import fmean
-from typing import Any
+from functools import partial
 
+from exhibit.evaluation import metrics
 from exhibit.evaluation.answer_words import (
     compare_words,
     compute_multiset_f1,
-    score_against,
     split_words,
     without_citations,
     without_named,
 )
-from exhibit.evaluation.judge import ask_marks, fence_text, read_system_prompt
+from exhibit.evaluation.judge import ask_marks, make_prompt
 from exhibit.evaluation.label_choices import find_chosen_label
-from exhibit.evaluation.metrics import Case, K, Options, Values, metrics_of, once_per_case
-from exhibit.evaluation.metrics.parity import score_squad
+from exhibit.evaluation.metrics import Case, Options, Values, once_per_case
 from exhibit.evaluation.outcomes import find_outcome, score_outcome
+from exhibit.evaluation.score_table import compute_mean
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import stands_in
 from exhibit.models.llms import Prompt
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
-from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
+from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 
-metric = metrics_of("Answers")
+metric = partial(metrics.metric, group="Answers")
 
 # ---------------------------------------------------------------- outcomes, in a run also by the judge's marks
 
 
 @once_per_case
-def _decide(case: Case) -> Outcome:
-    return find_outcome(case).outcome
+def _score_outcome(case: Case) -> dict[str, float | None]:
+    return score_outcome(find_outcome(case).outcome, impossible=case.is_impossible)
 
 
-def _register_share(name: str, title: str, meaning: str, **about: Any) -> None:
-    @metric(name=name, title=title, meaning=meaning, needs=("answer",), **about)
-    def share(case: Case) -> float | None:
-        return score_outcome(name, _decide(case), impossible=case.is_impossible)
-
-
-_register_share(
-    ANSWERED_RIGHTLY,
-    "Answered rightly",
-    "answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
+@metric(
+    title="Answered rightly",
+    meaning="answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
+    needs=("answer",),
 )
-_register_share(
-    AT_MOST,
-    "Answered rightly, at most",
-    "answerable questions whose answer is right or is not judged",
+def answered_rightly(case: Case) -> float | None:
+    return _score_outcome(case)[ANSWERED_RIGHTLY]
+
+
+@metric(
+    title="Answered rightly, at most",
+    meaning="answerable questions whose answer is right or is not judged",
+    needs=("answer",),
     short=False,
     gate=False,
 )
-_register_share("abstention_accuracy", "Refused when impossible", "impossible questions that were refused")
-_register_share(
-    "false_refusal_rate", "Refused when answerable", "answerable questions that were refused", higher_is_better=False
+def answered_rightly_at_most(case: Case) -> float | None:
+    return _score_outcome(case)[AT_MOST]
+
+
+@metric(title="Refused when impossible", meaning="impossible questions that were refused", needs=("answer",))
+def abstention_accuracy(case: Case) -> float | None:
+    return _score_outcome(case)["abstention_accuracy"]
+
+
+@metric(
+    title="Refused when answerable",
+    meaning="answerable questions that were refused",
+    higher_is_better=False,
+    needs=("answer",),
 )
+def false_refusal_rate(case: Case) -> float | None:
+    return _score_outcome(case)["false_refusal_rate"]
 
 
 @metric(
@@ -87,48 +97,27 @@ def flagged(case: Case, options: Options) -> float | None:
     needs=("answer", "truth"),
 )
 def answer_contained(case: Case) -> float | None:
-    contained = says_expected(case, case.reply.answer or "")
+    """Return whether the answer contains the expected words; None if that cannot be decided, as for a bare yes."""
+    contained = stands_in(without_named(without_citations(case.truth)), case.reply.answer or "")
     return None if contained is None else float(contained)
 
 
 @metric(
-    title="Expected answer retrieved",
-    meaning="questions with a passage that has the expected answer, or every part of it",
-    needs=("truth", "passages"),
-    group="Retrieval",
-    short=False,
+    title="Answer overlap (F1)", meaning="words that the answer shares with the expected one", needs=("answer", "truth")
 )
-def answer_in_passages(case: Case) -> float | None:
-    return None if says_expected(case, "") is None else float(find_answer_passage(case) is not None)
+def answer_f1(case: Case) -> float | None:
+    return _compare_with_truth(case, compute_multiset_f1)
 
 
-def says_expected(case: Case, text: str) -> bool | None:
-    """Return whether a text states the expected answer of a case; None if that cannot be decided, as for a bare yes."""
-    return stands_in(without_named(without_citations(case.truth)), text)
+@metric(title="Answer is the expected one", meaning="word for word", needs=("answer", "truth"), short=False)
+def answer_exact_match(case: Case) -> float | None:
+    return _compare_with_truth(case, compare_words)
 
 
-def find_answer_passage(case: Case) -> int | None:
-    """Return the number (from 1) of the first context passage that states the expected answer; None if none does."""
-    numbers = case.reply.list_numbers_read(K)
-    return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
-
-
-@metric(
-    title="Answer overlap (F1)",
-    meaning="words that the answer shares with the expected one",
-    needs=("answer", "expected"),
-)
-def answer_f1(case: Case, options: Options) -> float | None:
-    if options.parity == "squad":
-        return score_squad(case, exact=False)
-    return score_against(case, [case.truth], compute_multiset_f1)
-
-
-@metric(title="Answer is the expected one", meaning="word for word", needs=("answer", "expected"), short=False)
-def answer_exact_match(case: Case, options: Options) -> float | None:
-    if options.parity == "squad":
-        return score_squad(case, exact=True)
-    return score_against(case, [case.truth], compare_words)
+def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float | None:
+    """Return the score of the answer against the expected one, both without citations; None without a word of it."""
+    answer, expected = map(without_citations, (case.reply.answer or "", case.truth))
+    return score(answer, expected) if split_words(expected) else None
 
 
 @metric(
@@ -187,18 +176,16 @@ _VOTE_TEMPERATURE = 0.7
     needs=("answer", "passages", "judge"),
     prompt_version="groundedness-1",
 )
-def groundedness(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    return _ask_judge("groundedness", cases, options, _make_groundedness_prompts)
+def groundedness(cases: Sequence[Case], options: Options) -> Values:
+    def make_prompts(case: Case) -> list[Prompt]:
+        # a refusal claims nothing, and an answer without passages cannot be supported
+        passages, answer = case.reply.read(len(case.reply.passages)), case.reply.answer
+        if not answer or not passages or is_refusal(answer):
+            return []
+        sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
+        return [make_prompt("groundedness", SOURCES=sources[:_MAX_SOURCE_CHARS], ANSWER=answer)]
 
-
-def _make_groundedness_prompts(case: Case) -> list[Prompt]:
-    # a refusal claims nothing, and an answer without passages cannot be supported
-    answer = case.reply.answer
-    passages = case.reply.read(len(case.reply.passages))
-    if not answer or not passages or is_refusal(answer):
-        return []
-    sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
-    return [_make_prompt("groundedness", SOURCES=sources[:_MAX_SOURCE_CHARS], ANSWER=answer)]
+    return _ask_judge(cases, options, make_prompts)
 
 
 @metric(
@@ -208,13 +195,13 @@ def _make_groundedness_prompts(case: Case) -> list[Prompt]:
     needs=("answer", "judge"),
     prompt_version="relevance-1",
 )
-def relevance(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def relevance(cases: Sequence[Case], options: Options) -> Values:
     def make_prompts(case: Case) -> list[Prompt]:
         if not case.reply.answer or case.is_impossible:
             return []
-        return [_make_prompt("relevance", QUESTION=case.question, ANSWER=case.reply.answer)]
+        return [make_prompt("relevance", QUESTION=case.question, ANSWER=case.reply.answer)]
 
-    return _ask_judge("relevance", cases, options, make_prompts)
+    return _ask_judge(cases, options, make_prompts)
 
 
 @metric(
@@ -224,7 +211,7 @@ def relevance(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     needs=("answer", "truth", "judge"),
     prompt_version="answer_correctness-1",
 )
-def answer_correctness(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def answer_correctness(cases: Sequence[Case], options: Options) -> Values:
     """Return the mean mark of the votes; every second vote sees the two answers in reverse order, because judges
     favour the text that they read first.
     """
@@ -238,29 +225,15 @@ def answer_correctness(cases: Sequence[Case], options: Options) -> dict[str, Val
             shown = dict(texts if vote % 2 == 0 else texts[::-1])
             # numbered, so that the cache does not return the first vote for all
             seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
-            prompts.append(_make_prompt("answer_correctness", seat, QUESTION=case.question, **shown))
+            prompts.append(make_prompt("answer_correctness", seat, QUESTION=case.question, **shown))
         return prompts
 
-    return _ask_judge("answer_correctness", cases, options, make_prompts)
+    return _ask_judge(cases, options, make_prompts)
 
 
-def _make_prompt(name: str, behind: str = "", **texts: str) -> Prompt:
-    fenced = "\n\n".join(fence_text(title, text) for title, text in texts.items())
-    return Prompt(fenced + behind, system=read_system_prompt(name))
-
-
-def _ask_judge(
-    name: str, cases: Sequence[Case], options: Options, make_prompts: Callable[[Case], list[Prompt]]
-) -> dict[str, Values]:
-    """Return the judge's mean mark for each case, and the share of its replies that have no readable mark."""
+def _ask_judge(cases: Sequence[Case], options: Options, make_prompts: Callable[[Case], list[Prompt]]) -> Values:
+    """Return the judge's mean mark for each case; None where it gives none."""
     prompts = [make_prompts(case) for case in cases]
     temperature = _VOTE_TEMPERATURE if max(map(len, prompts), default=0) > 1 else 0.0
-    replies = iter(ask_marks([prompt for own in prompts for prompt in own], options, temperature=temperature))
-    marks = [[next(replies) for _ in own] for own in prompts]
-    readable = [[mark for mark in own if mark is not None] for own in marks]
-    return {
-        name: [fmean(own) if own else None for own in readable],
-        f"{name}_unjudged": [
-            1 - len(known) / len(own) if own else None for own, known in zip(marks, readable, strict=True)
-        ],
-    }
+    marks = iter(ask_marks([prompt for own in prompts for prompt in own], options, temperature=temperature))
+    return [compute_mean([next(marks) for _ in own]) for own in prompts]

@@ -6,16 +6,18 @@ their neutral citation.
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import PurePath
 
+from exhibit.evaluation import metrics
 from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, without_named
-from exhibit.evaluation.metrics import Case, Options, list_gold_files, metrics_of
+from exhibit.evaluation.metrics import Case, Options, list_gold_files
 from exhibit.law.citations import BRACKETED, find_citations
 from exhibit.law.names import normalise_name, without_ending
 from exhibit.law.references import Reference, credit, find_references
 from exhibit.law.refusals import is_refusal
 
-metric = metrics_of("Citations")
+metric = partial(metrics.metric, group="Citations")
 
 # ---------------------------------------------------------------- references
 
@@ -105,7 +107,8 @@ def citations_matched(case: Case) -> float | None:
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
     files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
     expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named
-    given = {form for name in _list_given(case) for form in _normalise_both(name)}
+    cited = [*find_cited_names(case.reply.answer or ""), *find_cited_files(case)]
+    given = {form for name in cited for form in _normalise_both(name)}
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
 
@@ -113,30 +116,21 @@ def citations_matched(case: Case) -> float | None:
     title="Sources matched by name", meaning="how near the names cited are to those expected", needs=("answer", "truth")
 )
 def precedent_matching(case: Case, options: Options) -> float | None:
-    scores = _score_sources(case, seed=options.parity == "seed")
-    return sum(scores) / len(scores) if scores else None
-
-
-def _score_sources(case: Case, *, seed: bool) -> list[float]:
-    """Return the similarity of each source in the expected answer to the most similar source that the reply cites."""
     given = [*find_cited_names(case.reply.answer or "")]
     given += [name for file in find_cited_files(case) for name in _list_file_names(file)]
     named = find_cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
     # if there are as many gold files as named sources, each file is a further name of the source at its position
-    others = files if len(files) == len(named) else [None] * len(named)
-    expected = [[name, *(_list_file_names(file) if file else ())] for name, file in zip(named, others, strict=True)]
-    return [
-        max((compare_sources(name, other, seed=seed) for name in names for other in given), default=0.0)
-        for names in expected
+    others = map(_list_file_names, files) if len(files) == len(named) else [()] * len(named)
+    seed = options.parity == "seed"
+    scores = [
+        max((compare_sources(name, other, seed=seed) for name in (source, *more) for other in given), default=0.0)
+        for source, more in zip(named, others, strict=True)
     ]
+    return sum(scores) / len(scores) if scores else None
 
 
-def _list_given(case: Case) -> list[str]:
-    return [*find_cited_names(case.reply.answer or ""), *find_cited_files(case)]
-
-
-def _list_file_names(file: str) -> tuple[str, str]:
+def _list_file_names(file: str) -> tuple[str, ...]:
     return file, PurePath(file).stem
 
 
@@ -153,6 +147,7 @@ _SEED = 0.75
 """The similarity that the seed project gives to names of one topic; also its minimum for names that share a word."""
 _TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))
 """The topics that the seed project prints; it mentions further topics without a list of their words."""
+_JOINING_WORDS = frozenset("the of in and a to for on about by or at p pp".split())
 
 
 def normalise_source(name: str) -> str:
@@ -168,26 +163,16 @@ def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
         return 0.0
     if one == other:
         return 1.0
-    short, long = sorted((one, other), key=len)
-    if any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1)):
+    short, long = sorted((f" {' '.join(words)} " for words in (one, other)), key=len)
+    if short in long:
         return CONTAINED
-    shared = len(_select_telling_words(one) & _select_telling_words(other)) / len(
-        _select_telling_words(one) | _select_telling_words(other)
-    )
+    # of a name of such words alone, all are compared
+    first, second = (set(words) - _JOINING_WORDS or set(words) for words in (one, other))
+    shared = len(first & second) / len(first | second)
     if not seed:
         return _SHARED * shared
-    return _SEED + (_SHARED - _SEED) * shared if shared or _find_topics(one) & _find_topics(other) else 0.0
-
-
-def _find_topics(words: list[str]) -> set[int]:
-    text = f" {' '.join(words)} "
-    return {at for at, topic in enumerate(_TOPICS) if any(f" {term} " in text for term in topic)}
-
-
-def _select_telling_words(words: list[str]) -> frozenset[str]:
-    """Return the words of a source's name without words such as `the` and `of`; all words if nothing else is left."""
-    kept = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
-    return kept or frozenset(words)
+    same_topic = any(all(any(f" {term} " in name for term in topic) for name in (short, long)) for topic in _TOPICS)
+    return _SEED + (_SHARED - _SEED) * shared if shared or same_topic else 0.0
 
 
 # ---------------------------------------------------------------- the form of citations
@@ -252,9 +237,7 @@ _US = (
     r"(?:fil|serv)\w+ (?:a|the|its|his|her|their) complaint", "bench trials?", "writs? of certiorari",
     "court docket|docket number",
 )  # fmt: skip
-_US_IN_SEED = (
-    "lawyers?", "settlement offers?",
-)  # fmt: skip
+_US_IN_SEED = ("lawyers?", "settlement offers?")
 _ALSO_ENGLISH = re.compile(
     r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
     |\battorneys?(?:[-\s]+general)\b|\b(?:patent|trade\s*mark)\s+attorneys?

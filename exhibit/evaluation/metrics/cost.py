@@ -1,8 +1,11 @@
 """Cost: the time, the money and the length of a reply."""
 
-from exhibit.evaluation.metrics import Case, Options, metrics_of
+from functools import partial
 
-metric = metrics_of("Cost")
+from exhibit.evaluation import metrics
+from exhibit.evaluation.metrics import Case, Options
+
+metric = partial(metrics.metric, group="Cost")
 _MILLION = 1_000_000  # prices are for this many tokens
 
 

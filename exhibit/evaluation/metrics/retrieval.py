@@ -9,26 +9,19 @@ nDCG does not exceed 1. Gold that names a file but quotes no text is not an item
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
+from exhibit.evaluation import metrics
 from exhibit.evaluation.answer_words import compare_words, set_f1, split_words
-from exhibit.evaluation.metrics import (
-    Case,
-    Options,
-    Passage,
-    is_wrong_file,
-    list_gold_files,
-    list_gold_texts,
-    metrics_of,
-    once_per_case,
-)
+from exhibit.evaluation.metrics import Case, Options, Passage, list_gold_files, list_gold_texts, once_per_case
 from exhibit.evaluation.metrics.parity import match_seed, score_seed_ndcg, split_seed_words
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span, subtract_spans
 
-metric = metrics_of("Retrieval")
+metric = partial(metrics.metric, group="Retrieval")
 
 # ---------------------------------------------------------------- characters
 
@@ -55,22 +48,22 @@ def char_recall(case: Case, options: Options, k: int) -> float | None:
     return _score_characters(case, options, k)[1]
 
 
-class _Piece(NamedTuple):
-    span: Span
-    rank: int
-    """The rank of the piece's passage, from 0."""
-
-
-Pieces = dict[str | None, list[_Piece]]
+Piece = tuple[Span, int]
+"""A part of a passage's text, and the passage's rank, from 0."""
+Pieces = dict[str | None, list[Piece]]
 """The pieces by file; None = text of no document, which counts as retrieved and overlaps nothing."""
-Scores = dict[int, tuple[float | None, float | None]]
+Scores = list[tuple[float, float]]
 """Precision and recall at each cutoff."""
 
 
 def _score_characters(case: Case, options: Options, k: int) -> tuple[float | None, float | None]:
-    ks = options.ks if k in options.ks else tuple(sorted({*options.ks, k}))
+    """Return character precision and recall at k; None where the content of all of the first k passages is unknown."""
+    passages = case.reply.passages[:k]
+    if passages and not any(passage.tells for passage in passages):
+        return None, None
+    ks = options.ks if k in options.ks else (k,)
     score = _score_as_published if options.parity == "legalbenchrag" else _score_union
-    return score(case, ks, options.count_added)[k]
+    return score(case, ks, options.count_added)[ks.index(k)]
 
 
 @once_per_case
@@ -88,26 +81,24 @@ def _score_union(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
     for gold in golds_of(case):
         places = [spans for place in gold.places if (spans := [span for span in place if span.start < span.end])]
         if places and gold.filename is not None:
+            lengths = [_measure_length(place) for place in places]
             counts = [_count_overlap(place, pieces.get(gold.filename, ()), ks) for place in places]
-            golds.append((gold.filename, places, counts, max(map(_measure_length, places))))
+            golds.append((gold.filename, places, lengths, counts))
     scores = []
     for column, characters in enumerate(_count_characters(pieces, ks)):
-        best: dict[str, list[_Piece]] = {}
+        best: Pieces = {}
         credit = 0.0
-        for file, places, counts, length in golds:
-            shares = [row[column] / _measure_length(place) for row, place in zip(counts, places, strict=True)]
-            chosen = places[shares.index(max(shares))]
-            credit += max(
-                row[column] * length / _measure_length(place) for row, place in zip(counts, places, strict=True)
-            )
+        for file, places, lengths, counts in golds:
+            shares = [row[column] / length for row, length in zip(counts, lengths, strict=True)]
+            credit += max(row[column] * max(lengths) / length for row, length in zip(counts, lengths, strict=True))
             # overlapping golds share characters, which precision must count once
-            best.setdefault(file, []).extend(_Piece(span, 0) for span in chosen)
+            best.setdefault(file, []).extend((span, 0) for span in places[shares.index(max(shares))])
         inside = sum(
-            _count_overlap([piece.span for piece in _unite(some)], pieces.get(file, ()), ks)[column]
+            _count_overlap([span for span, _ in _unite(some)], pieces.get(file, ()), ks)[column]
             for file, some in best.items()
         )
-        scores.append((_divide(inside, characters), _divide(credit, sum(length for *_, length in golds))))
-    return _hide_unknown(case, ks, scores)
+        scores.append((_divide(inside, characters), _divide(credit, sum(max(lengths) for _, _, lengths, _ in golds))))
+    return scores
 
 
 @once_per_case
@@ -118,12 +109,12 @@ def _score_as_published(case: Case, ks: Sequence[int], count_added: bool) -> Sco
     first place of a gold counts.
     """
     pieces = _collect_pieces(case, ks[-1], count_added)
-    golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
+    golds = [(gold.filename, gold.places[0]) for gold in case.gold if gold.located]
     counts = [_count_overlap(place, pieces.get(file, ()), ks) for file, place in golds]
     length = sum(_measure_length(place) for _, place in golds)
     shared = [sum(row[column] for row in counts) for column in range(len(ks))]
     pairs = zip(shared, _count_characters(pieces, ks), strict=True)
-    return _hide_unknown(case, ks, [(_divide(part, whole), _divide(part, length)) for part, whole in pairs])
+    return [(_divide(part, whole), _divide(part, length)) for part, whole in pairs]
 
 
 def _collect_pieces(case: Case, depth: int, count_added: bool) -> Pieces:
@@ -132,35 +123,28 @@ def _collect_pieces(case: Case, depth: int, count_added: bool) -> Pieces:
     for rank, passage in enumerate(case.reply.passages[:depth]):
         known = passage.span is not None and passage.source is not None
         if known:
-            pieces.setdefault(passage.source, []).extend(_Piece(span, rank) for span in passage.spans)
+            pieces.setdefault(passage.source, []).extend((span, rank) for span in passage.spans)
         whole = Span(0, len(passage.text))
         extra = (passage.added if count_added else ()) if known else (whole,) if count_added or passage.tells else ()
         if extra and passage.text not in seen:  # a repeated passage counts once
             seen.add(passage.text)
-            pieces.setdefault(None, []).extend(_Piece(span, rank) for span in extra)
+            pieces.setdefault(None, []).extend((span, rank) for span in extra)
     return pieces
 
 
-def _hide_unknown(case: Case, ks: Sequence[int], scores: Sequence[tuple[float, float]]) -> Scores:
-    """Return the scores, with None at each cutoff k where the content of all of the first k passages is unknown."""
-    first = next((rank for rank, passage in enumerate(case.reply.passages) if passage.tells), len(case.reply.passages))
-    unknown = bool(case.reply.passages)
-    return {k: (None, None) if unknown and first >= k else row for k, row in zip(ks, scores, strict=True)}
-
-
-def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
+def _unite(pieces: Iterable[Piece]) -> list[Piece]:
     """Return the pieces without the characters that an earlier piece already covers."""
-    united: list[_Piece] = []
+    united: list[Piece] = []
     for span, rank in pieces:
         left = [span]
         for other, _ in united:
             if other.start < span.end and span.start < other.end:
                 left = subtract_spans(left, [other])
-        united += [_Piece(part, rank) for part in left]
+        united += [(part, rank) for part in left]
     return united
 
 
-def _count_overlap(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence[int]) -> list[int]:
+def _count_overlap(spans: Iterable[Span], pieces: Iterable[Piece], ks: Sequence[int]) -> list[int]:
     """Return, for each k, how many characters of the spans the first k passages contain."""
     by_rank = [0] * (ks[-1] + 1)
     for span in spans:
@@ -172,8 +156,8 @@ def _count_overlap(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence
 
 
 def _count_characters(pieces: Pieces, ks: Sequence[int]) -> list[int]:
-    every = [piece for some in pieces.values() for piece in some if piece.span.start < piece.span.end]
-    return [sum(span.end - span.start for span, rank in every if rank < k) for k in ks]
+    every = [(span.end - span.start, rank) for some in pieces.values() for span, rank in some if span.start < span.end]
+    return [sum(length for length, rank in every if rank < k) for k in ks]
 
 
 def _measure_length(spans: Iterable[Span]) -> int:
@@ -195,8 +179,7 @@ def _divide(part: float, whole: float) -> float:
     depths=(1,),
 )
 def document_hit(case: Case, k: int) -> float | None:
-    wrong = [is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]]
-    return 1.0 if False in wrong else None if None in wrong else 0.0
+    return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
 
 
 @metric(
@@ -214,8 +197,19 @@ def drm(case: Case, k: int) -> float | None:
 
 def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
     """Return how many of the first k passages are from a file without gold, and how many have a known file."""
-    wrong = [is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]]
+    wrong = [_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]]
     return wrong.count(True), len(wrong) - wrong.count(None)
+
+
+def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
+    """Return whether a passage is from a file other than `files`; None if its file is unknown.
+
+    If the bundle has neither the passage's file name nor its text, the passage is from a wrong file. If its
+    text occurs in several files, the result is None.
+    """
+    if passage.filename is not None:
+        return passage.filename not in files
+    return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
 
 
 @metric(
@@ -228,21 +222,24 @@ def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
 )
 def page_hit(case: Case, k: int) -> float | None:
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
-    if not pages:
-        return None
-    hits = [_is_on_page(passage, pages) for passage in case.reply.passages[:k]]
-    return 1.0 if True in hits else None if None in hits else 0.0
+    return _score_hit([_is_on_page(passage, pages) for passage in case.reply.passages[:k]], True) if pages else None
 
 
 def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | None:
-    """Return whether a passage is on one of the pages; the page that the system reports counts only if the words
-    were not located.
+    """Return whether a passage is on one of the pages.
+
+    The page that the system reports counts only if the words were not located.
     """
     own = passage.pages or ((passage.page,) if passage.span and passage.page else ())
     own = own or ((passage.told_page,) if passage.told_page and passage.filename else ())
     if not own:
-        return False if is_wrong_file(passage, {name for name, _ in pages if name}) else None
+        return False if _is_wrong_file(passage, {name for name, _ in pages if name}) else None
     return any((passage.source, page) in pages for page in own)
+
+
+def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
+    """Return 1 if one of the passages is as wanted, None if that may be so, else 0."""
+    return 1.0 if wanted in known else None if None in known else 0.0
 
 
 # ---------------------------------------------------------------- rankings
@@ -320,9 +317,9 @@ def ndcg(case: Case, options: Options, k: int) -> float | None:
         return score_seed_ndcg(case, k)
     ranking = ranking_of(case)
     ideal = _sum_gains(sorted(ranking.grades.values(), reverse=True)[:k]) if ranking else 0.0
-    return (
-        _sum_gains([ranking.grades.get(item, 0) for item in ranking.order[:k]]) / ideal if ranking and ideal else None
-    )
+    if ranking is None or not ideal:
+        return None
+    return _sum_gains([ranking.grades.get(item, 0) for item in ranking.order[:k]]) / ideal
 
 
 def _sum_gains(grades: Sequence[int]) -> float:
@@ -343,35 +340,6 @@ def mrr(case: Case, k: int) -> float | None:
     return 1 / first if first <= k else 0.0
 
 
-@metric(
-    title="Average precision (MAP)",
-    meaning="precision at the rank of each gold, averaged over all golds",
-    needs=("gold text", "passages"),
-)
-def map_(case: Case) -> float | None:
-    ranking = ranking_of(case)
-    if ranking is None or not ranking.golds:
-        return None
-    return sum(number / rank for number, rank in enumerate(ranking.gold_ranks, 1)) / ranking.golds
-
-
-def _register_stars(stars: int) -> None:
-    @metric(
-        name=f"precision_{stars}star",
-        title=f"Files with {stars} stars or more",
-        meaning="share of the first five files",
-        needs=("grades", "passages"),
-        at=(5,),
-    )
-    def precision(case: Case, k: int) -> float:
-        ranking = ranking_of(case)
-        return sum(case.grades.get(file, 0) + 1 >= stars for file in (ranking.order[:k] if ranking else ())) / k
-
-
-for _stars in (3, 4, 5):  # as in ACORD's paper
-    _register_stars(_stars)
-
-
 # ---------------------------------------------------------------- the first passage
 
 
@@ -382,13 +350,10 @@ for _stars in (3, 4, 5):  # as in ACORD's paper
     short=False,
 )
 def exact_match(case: Case, options: Options) -> float | None:
-    golds = list_gold_texts(case)
-    pairs = [(top.text, gold) for top in case.reply.passages[:1] for gold in golds]
-    if options.parity == "seed":
-        hit = any(text.strip().lower() == gold.strip().lower() for text, gold in pairs)
-    else:
-        hit = any(compare_words(text, gold) for text, gold in pairs)
-    return float(hit) if golds else None
+    def match_texts(text: str, gold: str) -> float:
+        return float(text.strip().lower() == gold.strip().lower())
+
+    return _score_top(case, match_texts if options.parity == "seed" else compare_words)
 
 
 @metric(
@@ -398,9 +363,12 @@ def exact_match(case: Case, options: Options) -> float | None:
     short=False,
 )
 def span_f1(case: Case, options: Options) -> float | None:
-    cut = split_seed_words if options.parity == "seed" else split_words
+    return _score_top(case, partial(set_f1, cut=split_seed_words if options.parity == "seed" else split_words))
+
+
+def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:
     golds, tops = list_gold_texts(case), case.reply.passages[:1]
-    return max((set_f1(top.text, gold, cut) for top in tops for gold in golds), default=0.0) if golds else None
+    return max((score(top.text, gold) for top in tops for gold in golds), default=0.0) if golds else None
 
 
 # ---------------------------------------------------------------- chunk economy
@@ -408,33 +376,30 @@ def span_f1(case: Case, options: Options) -> float | None:
 NEAR_CHARS = 500
 """A passage within this many characters of gold, the size of a chunk, is its neighbour; it is neither essential, which
 overlaps gold, nor unnecessary."""
+economy = partial(metric, meaning="share of the first k passages", needs=("gold spans", "passages"), at=("k",))
 
 
-def _register_economy(name: str, title: str, is_kind: Callable[[float], bool], *, better: bool) -> None:
-    @metric(
-        name=f"chunk_{name}",
-        title=f"Passages {title}",
-        meaning="share of the first k passages",
-        higher_is_better=better,
-        needs=("gold spans", "passages"),
-        at=("k",),
-        short=False,
-    )
-    def share(case: Case, k: int) -> float | None:
-        known = [passage for passage in case.reply.passages[:k] if passage.tells]
-        return sum(is_kind(_measure_gap(passage, case)) for passage in known) / len(known) if known else None
+@economy(title="Passages that hold gold", short=False)
+def chunk_essential(case: Case, k: int) -> float | None:
+    gaps = _measure_gaps(case, k)
+    return sum(gap < 0 for gap in gaps) / len(gaps) if gaps else None
 
 
-def _measure_gap(passage: Passage, case: Case) -> float:
-    """Return the characters between a passage and the nearest gold in its file; negative where they overlap."""
-    golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
-    spans = [span for gold in golds for place in gold.places for span in place]
-    gaps = (max(own.start, span.start) - min(own.end, span.end) for own in passage.spans for span in spans)
-    return min(gaps, default=math.inf)
+@economy(title="Passages far from gold", higher_is_better=False, short=False)
+def chunk_neither(case: Case, k: int) -> float | None:
+    gaps = _measure_gaps(case, k)
+    return sum(gap > NEAR_CHARS for gap in gaps) / len(gaps) if gaps else None
 
 
-_register_economy("essential", "that hold gold", lambda gap: gap < 0, better=True)
-_register_economy("neither", "far from gold", lambda gap: gap > NEAR_CHARS, better=False)
+def _measure_gaps(case: Case, k: int) -> list[float]:
+    """Return the characters between each passage and the nearest gold in its file; negative where they overlap."""
+    gaps = []
+    for passage in case.reply.passages[:k]:
+        golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
+        spans = [span for gold in golds for place in gold.places for span in place]
+        own = (max(one.start, span.start) - min(one.end, span.end) for one in passage.spans for span in spans)
+        gaps += [min(own, default=math.inf)] if passage.tells else []
+    return gaps
 
 
 # ---------------------------------------------------------------- versions of laws
@@ -463,23 +428,18 @@ def version_accuracy(case: Case) -> float | None:
     return None if right is None else float(right)
 
 
-_SPAN = re.compile(r"#(\d+)-(\d+)(?: |$)")
-
-
-def find_near_misses(case: Case) -> Iterator[tuple[str, Span]]:
-    """Yield the file and the span of the provision in each version that is not in force on the question's date.
-
-    The label `other_versions` has these spans.
-    """
-    parts = _SPAN.split(str(case.labels.get("other_versions") or ""))
-    for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
-        yield name.lstrip(), Span(int(start), int(end))
+_VERSION = re.compile(r"\s*(.+?)#(\d+)-(\d+)(?= |$)")
+"""The file and the span of a provision in a version that is not in force on the question's date."""
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return True if a passage overlaps gold, False if it overlaps the same provision in another version, else None."""
+    """Return True if a passage overlaps gold, False if it overlaps the same provision in another version, else None.
+
+    The label `other_versions` has the provision's spans in the other versions.
+    """
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True
-    near = [span for name, span in find_near_misses(case) if name == passage.source]
-    return False if any(own.start < span.end and span.start < own.end for own in spans for span in near) else None
+    others = _VERSION.findall(str(case.labels.get("other_versions") or ""))
+    near = [(int(start), int(end)) for name, start, end in others if name == passage.source]
+    return False if any(own.start < end and start < own.end for own in spans for start, end in near) else None

@@ -4,13 +4,15 @@ Typed values (amounts, periods, dates, percentages, places) are compared exactly
 days" equals "30 days". The label `new` has the right values of a question, and `old` has wrong ones.
 """
 
+from functools import partial
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import Case, metrics_of
+from exhibit.evaluation import metrics
+from exhibit.evaluation.metrics import Case
 from exhibit.law.names import without_ending
 from exhibit.law.values import keys_of, stands_in
 
-metric = metrics_of("Answers")
+metric = partial(metrics.metric, group="Answers")
 Keys = frozenset[tuple[str, str]]
 
 
@@ -20,6 +22,16 @@ class StatedValues(NamedTuple):
     new: Keys
     old: Keys
     reply: Keys
+
+    @property
+    def only_new(self) -> float | None:
+        """Whether the reply has all right values and no wrong one; None where no right value is known."""
+        return float(self.new <= self.reply and not self.old & self.reply) if self.new else None
+
+    @property
+    def only_old(self) -> float:
+        """Whether the reply has a wrong value and no right one."""
+        return float(bool(self.old & self.reply) and not self.new & self.reply)
 
 
 def _find_values(case: Case) -> StatedValues:
@@ -32,23 +44,13 @@ def _is_varied(case: Case, *kinds: str) -> bool:
     return any(kind.partition(":")[0] in kinds for kind in done)
 
 
-def _states_new_alone(case: Case) -> float | None:
-    new, old, stated = _find_values(case)
-    return float(new <= stated and not old & stated) if new else None
-
-
-def _states_old_alone(case: Case) -> float:
-    new, old, stated = _find_values(case)
-    return float(bool(old & stated) and not new & stated)
-
-
 @metric(
     title="Altered value read",
     meaning="questions on altered clauses that are answered with what the clause says now",
     needs=("answer",),
 )
 def read_value(case: Case) -> float | None:
-    return _states_new_alone(case) if _is_varied(case, "figures") else None
+    return _find_values(case).only_new if _is_varied(case, "figures") else None
 
 
 @metric(
@@ -60,8 +62,9 @@ def read_value(case: Case) -> float | None:
 def remembered(case: Case) -> float | None:
     if not _is_varied(case, "figures", "removed"):
         return None
-    if _find_values(case).old:
-        return _states_old_alone(case)
+    values = _find_values(case)
+    if values.old:
+        return values.only_old
     words = str(case.labels.get("old") or "")
     bare = words.strip().rstrip(".").lower() in ("yes", "no", "")
     stated = None if bare else stands_in(words, case.reply.answer or "")
@@ -89,7 +92,7 @@ def another_value(case: Case) -> float | None:
     needs=("answer",),
 )
 def in_force(case: Case) -> float | None:
-    return _states_new_alone(case) if _is_varied(case, "amended") else None
+    return _find_values(case).only_new if _is_varied(case, "amended") else None
 
 
 @metric(
@@ -99,7 +102,8 @@ def in_force(case: Case) -> float | None:
     needs=("answer",),
 )
 def superseded(case: Case) -> float | None:
-    return _states_old_alone(case) if _is_varied(case, "amended") and _find_values(case).new else None
+    values = _find_values(case)
+    return values.only_old if _is_varied(case, "amended") and values.new else None
 
 
 @metric(

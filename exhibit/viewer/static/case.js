@@ -199,12 +199,6 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
 
 // ---------------------------------------------------------------- where the gold went
 
-// a chunk on one side of a cut, its part of the gold marked
-function chunkBlock(title, lead, own, rest) {
-  return make("div", {}, make("p", { class: "source" }, title),
-    make("blockquote", {}, lead ? `… ${lead} ` : "", make("mark", { class: "gold" }, own), rest ? ` ${rest} …` : ""));
-}
-
 function goldStages(one, several) {
   const lost = one.stages.findIndex(([stage]) => stage === one.lost);
   const steps = one.stages.map(([stage, told], index) => make("li", { class: lost < 0 || index < lost ? "kept" : index === lost ? "gone" : "after" },
@@ -213,9 +207,6 @@ function goldStages(one, several) {
     several ? make("p", { class: "source" }, `Gold ${one.gold + 1}`) : null,
     make("ol", { class: "steps-of-gold" }, steps),
     one.lost ? make("p", { class: "source worse" }, capital(one.reason)) : null,
-    one.missing.length ? make("p", { class: "source" }, "Words that the parser dropped:", " ", make("mark", { class: "dropped" }, one.missing.join(" … "))) : null,
-    one.cut ? make("div", { class: "chunks" }, chunkBlock("One chunk ends:", one.cut.lead, one.cut.before, ""),
-      chunkBlock("The next chunk begins:", "", one.cut.after, one.cut.rest)) : null,
   ];
 }
 

@@ -124,11 +124,9 @@ def judged_row(
 def test_judged_metric_reads_marks_and_counts_unreadable_replies(metric: str) -> None:
     judge = Judge('{"score": 5}', "no idea", Completion(error="overloaded"), '{"score": 1}')
     rows = [judged_row(), judged_row(), judged_row(), judged_row(error="timed out"), judged_row(None), judged_row()]
-    name = metric
-    assert apply(metric, rows, Options(judge=judge)) == {
-        name: [5.0, None, None, None, None, 1.0],
-        f"{name}_unjudged": [0.0, 1.0, 1.0, None, None, 0.0],
-    }
+    options = Options(judge=judge)
+    assert apply(metric, rows, options) == {metric: [5.0, None, None, None, None, 1.0]}
+    assert options.judge_faults.total() == 2
 
 
 @JUDGED
@@ -179,11 +177,8 @@ def test_judge_prompt_fences_answer_that_contains_fence_marks(metric: str) -> No
     assert "do not bind you" in judge.asked[0].system
 
 
-@pytest.mark.parametrize(
-    ("marks", "mean", "unjudged"),
-    [((5, 4, 3), 4.0, 0.0), ((5, None, 3), 4.0, 1 / 3), ((None, None, None), None, 1.0)],
-)
-def test_answer_correctness_is_mean_of_votes_with_answers_in_both_orders(marks, mean, unjudged) -> None:
+@pytest.mark.parametrize(("marks", "mean"), [((5, 4, 3), 4.0), ((5, None, 3), 4.0), ((None, None, None), None)])
+def test_answer_correctness_is_mean_of_votes_with_answers_in_both_orders(marks, mean) -> None:
     asked: list[Prompt] = []
 
     class Panel:
@@ -195,10 +190,8 @@ def test_answer_correctness_is_mean_of_votes_with_answers_in_both_orders(marks, 
             return [Completion(text="no idea" if mark is None else f'{{"score": {mark}}}') for mark in marks]
 
     rows = [judged_row(), judged_row(None), judged_row(is_impossible=True)]
-    assert apply("answer_correctness", rows, Options(judge=Panel(), votes=3)) == {
-        "answer_correctness": [mean, None, None],
-        "answer_correctness_unjudged": [pytest.approx(unjudged), None, None],
-    }
+    options = Options(judge=Panel(), votes=3)
+    assert apply("answer_correctness", rows, options) == {"answer_correctness": [mean, None, None]}
     assert len({prompt.user for prompt in asked}) == 3, "three votes, not one three times"
     first, second = (prompt.user for prompt in asked[:2])
     assert first.index("EXPERT'S ANSWER") < first.index("ANSWER TO JUDGE")

@@ -17,7 +17,6 @@ from exhibit.evaluation.metrics import (
     choose_headlines,
     describe_metric,
     import_metrics,
-    list_metrics,
     measure,
     metric,
     register,
@@ -39,13 +38,10 @@ def _restore():
 
 
 def test_every_metric_is_described_and_scores_a_case():
-    assert len(import_metrics()) <= 60
+    assert len(import_metrics()) <= 46
     for own in import_metrics().values():
         assert own.title[0].isupper() and own.meaning and own.group != "Other"
-    values = measure([ROW])
-    assert {"char_recall@8", "recall@10", "answered_rightly", "document_hit@1"} <= set(values)
-    judged = {f"{name}_unjudged" for name in ("groundedness", "relevance", "answer_correctness")}
-    assert set(values) == {*list_metrics(), *judged}
+    assert {"char_recall@8", "recall@10", "answered_rightly", "document_hit@1"} <= measure([ROW]).keys()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +50,7 @@ def test_every_metric_is_described_and_scores_a_case():
         ("recall@10", "Retrieval", "more", False),
         ("drm@8", "Retrieval", "less", False),
         ("answer_length", "Cost", "neither", False),
-        ("groundedness_unjudged", "Answers", "less", True),
+        ("groundedness", "Answers", "more", True),
         ("ceiling_chunks", "Stages", "more", False),
         ("from_elsewhere@3", "Other", "neither", False),
     ],
@@ -69,7 +65,7 @@ def test_describe_metric_gives_group_direction_and_judge_need(name, group, bette
     [
         (["ndcg"], ["ndcg@5", "ndcg@10"]),
         (["ndcg@20"], ["ndcg@20"]),
-        (["recall@3", "map"], ["recall@3", "map"]),
+        (["recall@3", "span_f1"], ["recall@3", "span_f1"]),
     ],
 )
 def test_measure_computes_only_named_metrics(names, figures):
@@ -81,7 +77,7 @@ def test_measure_computes_only_named_metrics(names, figures):
     [
         ("recal", r"no metric 'recal' \(did you mean recall\?\); the metrics are "),
         ("recall@99", "only 64 passages are ranked"),
-        ("map@3", "write NAME, or NAME@K"),
+        ("span_f1@3", "write NAME, or NAME@K"),
         ("recall@0", "write NAME, or NAME@K"),
     ],
 )
@@ -91,7 +87,7 @@ def test_measure_rejects_unknown_metric_or_cutoff(name, message):
 
 
 def test_choose_headlines_returns_six_metrics_and_shorten_metrics_omits_exact_match():
-    names = list_metrics()
+    names = list(measure([ROW]))
     headlines = choose_headlines(names)
     assert len(headlines) == 6 and headlines[0] == "answered_rightly"
     retrieval = choose_headlines(name for name in names if describe_metric(name).group == "Retrieval")
