@@ -3,7 +3,7 @@
 Every metric is computed from them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -34,11 +34,8 @@ class GoldPassage:
     @property
     def located(self) -> bool:
         """Whether the position of the passage in its document is known."""
-        return (
-            not self.ambiguous
-            and self.filename is not None
-            and any(span.start < span.end for place in self.places for span in place)
-        )
+        somewhere = any(span.start < span.end for place in self.places for span in place)
+        return somewhere and self.filename is not None and not self.ambiguous
 
     @property
     def worded(self) -> bool:
@@ -183,7 +180,6 @@ class Case:
 
 Values = list[float | None]
 """One value for each case; None where the metric does not apply, never 0."""
-Metric = Callable[[Sequence[Case]], Values]
 
 _MARK = "\n\n"
 """The separator between a question and the labels that it offers."""

@@ -53,11 +53,8 @@ def compute_weighted_means(
 def describe_confidence(name: str, sure: Confidence) -> str:
     """Return one line that says how reliable the confidence of a dataset's replies is."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
-    shown = [
-        f"{metric} {describe_metric(metric).figure(sure.weighted[metric])}"
-        for metric in _WEIGHTED
-        if metric in sure.weighted
-    ]
+    weighted = {name: sure.weighted[name] for name in _WEIGHTED if name in sure.weighted}
+    shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
     means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
     return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
 

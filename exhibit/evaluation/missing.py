@@ -63,15 +63,15 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
 
 def question_lacks(case: Case) -> Iterator[str]:
     """Yield the kinds of data that an answered question or its reply lacks, as keys of `QUESTIONS`."""
-    passages = case.reply.passages
-    if not case.is_impossible and case.gold:
-        worded = [gold for gold in case.gold if gold.worded]
-        if any(gold.ambiguous for gold in case.gold):
-            yield "ambiguous gold"
-        if not worded and not any(gold.ambiguous for gold in case.gold):
-            yield "gold" if any(gold.absent for gold in case.gold) else "quote"
-        elif any(gold.absent for gold in case.gold):
-            yield "some gold"
+    passages, gold = case.reply.passages, () if case.is_impossible else case.gold
+    ambiguous, absent = any(one.ambiguous for one in gold), any(one.absent for one in gold)
+    worded = any(one.worded for one in gold)
+    if ambiguous:
+        yield "ambiguous gold"
+    if gold and not worded and not ambiguous:
+        yield "gold" if absent else "quote"
+    elif absent:
+        yield "some gold"
     if not passages:
         yield "passages"
     elif not any(passage.filename for passage in passages):
@@ -107,9 +107,7 @@ class Evidence:
 
     def add(self, cases: Iterable[Case]) -> None:
         """Count what questions and replies lack; questions whose reply failed are not counted."""
-        for case in cases:
-            if case.reply.error:
-                continue
+        for case in (case for case in cases if not case.reply.error):
             self.questions += 1
             self.lacking.update(question_lacks(case))
             for passage in case.reply.passages:
@@ -121,14 +119,13 @@ class Evidence:
 
     def lines(self, name: str) -> list[str]:
         """Return a line for each thing that any passage lacks, and one for what over a tenth of the questions lack."""
-        notes = []
-        for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
-            if self.kinds[kind]:
-                listed = f": {', '.join(self.examples)}" if kind == "foreign" else ""
-                notes.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")
+        kinds = [kind for kind in PASSAGES if self.kinds[kind] and kind not in ("added", "wordless")]
+        notes = [f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
+        if self.kinds["foreign"]:
+            notes[0] += f": {', '.join(self.examples)}"
         much = [
-            f"{QUESTIONS[kind]} ({self.lacking[kind]:,} of {self.questions:,} questions)"
-            for kind in QUESTIONS
+            f"{words} ({self.lacking[kind]:,} of {self.questions:,} questions)"
+            for kind, words in QUESTIONS.items()
             if self.lacking[kind] > _MUCH * self.questions
         ]
         return [*notes, *([f"{name}: questions with missing data are in no mean: {'; '.join(much)}"] if much else [])]
@@ -137,9 +134,9 @@ class Evidence:
         """Return the content of a dataset's `evidence.json`: the counts, and lines that explain them."""
         return {
             "questions": self.questions,
-            "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},
+            "lacking": dict(self.lacking),
             "passages": self.passages,
-            "passages_lacking": {kind: self.kinds[kind] for kind in PASSAGES if self.kinds[kind]},
+            "passages_lacking": dict(self.kinds),
             "examples": self.examples,
             "lines": self.lines(name),
         }

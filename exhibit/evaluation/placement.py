@@ -47,7 +47,7 @@ class Documents:
         self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
         self._placement = lru_cache(_MAX_CACHED_TEXTS)(self._find_placement)
-        self._holders = lru_cache(_MAX_CACHED_TEXTS)(self._find_holders)
+        self._holders = lru_cache(_MAX_CACHED_TEXTS)(self._find_all_holders)
 
     def get(self, filename: str | None) -> Document | None:
         """Return a document; None when the name is unknown or the file cannot be read."""
@@ -74,8 +74,6 @@ class Documents:
             if document is not None:
                 yield document
 
-    # ---------------------------------------------------------------- names
-
     def named(self, name: str) -> str | None:
         """Return the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
         return self._names.find(name)
@@ -84,35 +82,35 @@ class Documents:
     def _names(self) -> FileNames:
         return FileNames(sorted(self.files))
 
-    # ---------------------------------------------------------------- words
+    def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
+        """Return the best matches of a quote in a file, or in the files that contain most of it, with their names."""
+        if filename is not None:
+            document = self.get(filename)
+            return _find_best(words, [document] if document else [])
+        whole, part = self._find_likely(words)
+        return _find_best(words, whole) or _find_best(words, part)
+
+    # ---------------------------------------------------------------- the passages of a reply
 
     def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
         """Return a passage with its file, spans and page, as far as its file name and its text determine them."""
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
-        if filename and passage.span and self._stands_at_span(passage, self.get(filename)):
-            return self._set_place(passage, filename, (passage.span,))
+        if filename and passage.span and self._is_text_at(passage.span, passage.text, filename):
+            return self._set_spans(passage, filename, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
-        own = self._placement(passage.text, filename) if filename else None
-        others: list[str] = []
-        if own is None or (own.share < _ACCEPTED_SHARE and not self._has(passage.text, filename)):
-            least = _UNNAMED_SHARE if own is None else max(_ACCEPTED_SHARE, 2 * own.share)
-            others = [
-                file for file in self._holders(passage.text) if self._placement(passage.text, file).share >= least
-            ]
-        elif own.share < _WHOLE_SHARE and _has_gaps(own):
-            others = [one.filename for one in self._find_likely(passage.text)[0] if one.filename != filename]
-        files = others or ([filename] if filename else [])
+        files = self._choose_files(passage.text, filename)
         if not files:
             return replace(passage, filename=None, span=None, unplaced=bool(self.files))
-        file, spans = self._find_likeliest(passage, files, golds)
+        file, spans = self._choose_spans(passage, files, golds)
         if not spans:
             return replace(passage, filename=filename, span=None, unplaced=self.get(file) is not None)
-        passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=bool(filename and others))
+        misnamed = filename is not None and files != [filename]
+        passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=misnamed)
         if len(files) == 1:
-            return self._set_place(passage, file, spans)
+            return self._set_spans(passage, file, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
@@ -121,10 +119,22 @@ class Documents:
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
-    def _find_likeliest(
+    def _choose_files(self, words: str, named: str | None) -> list[str]:
+        """Return the files that a text may be from: the named one, unless others have far more of it."""
+        if named is None:
+            return self._find_holders(words, _UNNAMED_SHARE)
+        own = self._placement(words, named)
+        document = self.get(named)
+        if own.share < _ACCEPTED_SHARE and (document is None or not _has_text(words, document)):
+            return self._find_holders(words, max(_ACCEPTED_SHARE, 2 * own.share)) or [named]
+        if own.share < _WHOLE_SHARE and _has_gaps(own):
+            return [one.filename for one in self._find_likely(words)[0] if one.filename != named] or [named]
+        return [named]
+
+    def _choose_spans(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
-        """Return the most likely file of a passage, and the spans of the passage in it."""
+        """Return the most likely file of a passage, and its spans there: where gold is, if it may be from there."""
         with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
         for file, gold in with_gold:
             spans = self._find_spans(passage, file, gold) if file else ()
@@ -134,7 +144,6 @@ class Documents:
         return first, self._find_spans(passage, first, None)
 
     def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
-        """Return the spans of a passage in a file."""
         document, page = self.get(filename), passage.told_page
         if document is None:
             return ()
@@ -146,26 +155,21 @@ class Documents:
             placement, document, wanted=lambda place: gold is not None and any(touches(span, gold) for span in place)
         )
 
-    def _set_place(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
+    def _set_spans(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
         document = self.get(filename)
-        if document is None or not spans:
+        if document is None:
             return replace(passage, filename=filename, span=None)
         pages = tuple(dict.fromkeys(page for span in spans for page in document.pages_of(span)))
         page = next(iter(pages), passage.page)
         text = passage.text or document.text[spans[0].start : spans[0].end]
         return replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
 
-    def _stands_at_span(self, passage: Passage, document: Document | None) -> bool:
-        span = passage.span
-        if document is None or span is None or span.end > len(document.text):
-            return False
-        there = document.text[span.start : span.end]
-        return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
-
-    def _has(self, words: str, filename: str | None) -> bool:
-        """Return whether a file contains the whole text, comparing letters and digits only."""
+    def _is_text_at(self, span: Span, text: str, filename: str) -> bool:
+        """Return whether a file has a text at a span; an empty text is at any span of the file."""
         document = self.get(filename)
-        return document is not None and letters_of(words).text in document.letters.text
+        if document is None or span.end > len(document.text):
+            return False
+        return not text.strip() or fold(document.text[span.start : span.end]) == fold(text)
 
     def _find_placement(self, words: str, filename: str) -> Placement:
         """Return the fragments of a text that a file contains, with their positions in the file."""
@@ -177,50 +181,36 @@ class Documents:
             return placement
         return max(placement, place_text(latin, document), key=lambda one: one.share)
 
-    def _find_holders(self, words: str) -> list[str]:
-        """Return the files that contain the largest share of a text."""
+    def _find_all_holders(self, words: str) -> list[str]:
+        """Return the files that contain the largest share of a text, and those that contain most of what these lack."""
         whole, part = self._find_likely(words)
-        if not whole:
-            more, others = self._find_likely(with_latin_letters(words))
-            whole, part = more, part or others
         shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
         best = max(shares.values(), default=0.0)
         files = [name for name, share in shares.items() if share and share >= best]
         for name in sorted(shares, key=lambda name: -shares[name]) if files else ():
-            lacking = self._placement(words, files[0]).added
-            pieces = self._placement(words, name).pieces
+            lacking, pieces = self._placement(words, files[0]).added, self._placement(words, name).pieces
             shared = sum(max(0, min(a.end, b.end) - max(a.start, b.start)) for a in lacking for b in pieces)
-            files += (
-                [name] if name not in files and shared >= _SECOND_FILE_LETTERS else []
-            )  # a passage of several documents
+            if name not in files and shared >= _SECOND_FILE_LETTERS:
+                files.append(name)
         return files
 
-    def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
-        """Return the matches of a text, each with its file name."""
-        if filename is not None:
-            document = self.get(filename)
-            return _find_best(words, [document] if document else [])
-        whole, part = self._find_likely(words)
-        return _find_best(words, whole) or _find_best(words, part)
+    def _find_holders(self, words: str, least: float) -> list[str]:
+        return [file for file in self._holders(words) if self._placement(words, file).share >= least]
 
     def _find_likely(self, words: str) -> tuple[list[Document], list[Document]]:
         """Return the documents that contain the whole text, and those that contain only a part of it."""
         needle = letters_of(words).text
-        whole: list[Document] = []
-        part: list[Document] = []
-        if not needle:
-            return whole, part
-        starts = range(
-            0, max(1, len(needle) - _PROBE_LETTERS + 1), max(1, (len(needle) - _PROBE_LETTERS) // _PROBES or 1)
-        )
-        probes = [needle[start : start + _PROBE_LETTERS] for start in starts]
-        for document in self.all():
-            text = document.letters.text
-            if needle in text:
-                whole.append(document)
-            elif any(probe in text for probe in probes):
-                part.append(document)
+        last = max(0, len(needle) - _PROBE_LETTERS)
+        probes = [needle[start : start + _PROBE_LETTERS] for start in range(0, last + 1, max(1, last // _PROBES))]
+        documents = list(self.all()) if needle else []
+        whole = [document for document in documents if needle in document.letters.text]
+        part = [one for one in documents if one not in whole and any(probe in one.letters.text for probe in probes)]
         return whole, part
+
+
+def _has_text(words: str, document: Document) -> bool:
+    """Return whether a document contains the whole text, comparing letters and digits only."""
+    return letters_of(words).text in document.letters.text
 
 
 def _has_gaps(placement: Placement) -> bool:
@@ -239,12 +229,10 @@ def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPi
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
     """Return the matches of a text in the documents with the best match score; other documents are left out."""
-    places = [
-        (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
-    ]
-    best = max((match.score for _, match in places), default=0.0)
-    files = {name for name, match in places if match.score == best}
-    return [(name, match) for name, match in places if name in files]
+    found = {one.filename: prefer_whole_words(locate(words, one)) for one in documents}
+    best = max((match.score for matches in found.values() for match in matches), default=0.0)
+    files = [name for name, matches in found.items() if any(match.score == best for match in matches)]
+    return [(name, match) for name in files for match in found[name]]
 
 
 def touches(span: Span, gold: GoldPassage) -> bool:
@@ -268,14 +256,14 @@ def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list
 
 
 def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
+    """Return an ambiguous gold passage as the sentence nearest to the others, if one is near them."""
     beside = [other.places[0] for other in sure if other.filename == gold.filename and len(other.places) == 1]
-    gaps = (
-        sorted((min(_measure_gap(place, other) for other in beside), place) for place in gold.places) if beside else []
-    )
+    gaps = sorted((_measure_gap(place, other), place) for place in gold.places for other in beside)
+    nearest = [place for gap, place in gaps if gap == gaps[0][0]]
     document = documents.get(gold.filename)
-    if not gaps or gaps[0][0] > _NEAR_CHARS or document is None or (len(gaps) > 1 and gaps[0][0] == gaps[1][0]):
+    if document is None or not gaps or gaps[0][0] > _NEAR_CHARS or len(set(nearest)) > 1:
         return replace(gold, ambiguous=True)
-    span = _find_sentence(gaps[0][1], document.text)
+    span = _find_sentence(nearest[0], document.text)
     return replace(gold, places=((span,),), pages=tuple(document.pages_of(span)))
 
 
@@ -287,10 +275,10 @@ def _find_sentence(place: Place, text: str) -> Span:
     """Return the span of the sentence that contains a place (one or more spans) in a text."""
     start, end = place[0].start, place[-1].end
     low = max(0, start - _SENTENCE_CHARS)
-    before = [match.end() for match in _SENTENCE_END.finditer(text, low, start)]
+    low = max([low, *(match.end() for match in _SENTENCE_END.finditer(text, low, start))])
     after = _SENTENCE_END.search(text, max(end - 1, 0), end + _SENTENCE_CHARS)
-    words = text[before[-1] if before else low : after.end() if after else end]
-    first = (before[-1] if before else low) + len(words) - len(words.lstrip())
+    words = text[low : after.end() if after else end]
+    first = low + len(words) - len(words.lstrip())
     return Span(min(first, start), max(first + len(words.strip()), end))
 
 
@@ -307,14 +295,10 @@ def golds_of(case: Case) -> list[GoldPassage]:
     """Return the golds that have a position or a text to compare; the same text in the same file counts once."""
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
-        if not gold.located and not _fold_cached(gold.text or ""):
-            continue  # nothing to compare is left of a gap or a mark
-        distinct.setdefault(_make_identity(gold), gold)
+        text = _fold_cached(gold.text or "")
+        if text or gold.located:  # else nothing to compare is left of a gap or a mark
+            distinct.setdefault((gold.filename, text or gold.places), gold)
     return list(distinct.values())
-
-
-def _make_identity(gold: GoldPassage) -> tuple[object, ...]:
-    return gold.filename, (_fold_cached(gold.text) if gold.text else "") or gold.places
 
 
 def find_gold_ranks(case: Case) -> list[int | None]:
@@ -356,13 +340,10 @@ def _may_be_from(passage: Passage, filename: str) -> bool:
 def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     """Return the first rank at which the passages up to this rank cover half of a gold passage."""
     left = [span for span in place if span.start < span.end]
-    whole = missing = sum(span.end - span.start for span in left)
-    if not whole:
-        return None
-    for rank, span in held:
+    whole = sum(span.end - span.start for span in left)
+    for rank, span in held if whole else ():
         left = subtract_spans(left, [span])
-        missing = sum(gap.end - gap.start for gap in left)
-        if 2 * missing <= whole:
+        if 2 * sum(gap.end - gap.start for gap in left) <= whole:
             return rank
     return None
 
@@ -386,27 +367,24 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains."""
+    """Yield the spans of a gold part that a text contains: all of it, all of the text, or what begins or ends there."""
+    at = part.find(text)
     if part in text:
         yield Span(0, len(part))
-        return
-    place = part.find(text)
-    if place >= 0:
-        yield Span(place, place + len(text))
-        return
-    anchor = min(_MIN_EDGE_CHARS, (len(part) + 1) // 2)
-    place = text.find(part[:anchor])
-    while place >= 0:
-        if part.startswith(text[place:]):
-            yield Span(0, len(text) - place)
-            break
-        place = text.find(part[:anchor], place + 1)
-    place = text.rfind(part[-anchor:])
-    while place >= 0:
-        if part.endswith(text[: place + anchor]):
-            yield Span(len(part) - place - anchor, len(part))
-            break
-        place = text.rfind(part[-anchor:], 0, place + anchor - 1)
+    elif at >= 0:
+        yield Span(at, at + len(text))
+    else:
+        least = min(_MIN_EDGE_CHARS, (len(part) + 1) // 2)
+        yield Span(0, _measure_overlap(text, part, least))
+        yield Span(len(part) - _measure_overlap(part, text, least), len(part))
+
+
+def _measure_overlap(before: str, after: str, least: int) -> int:
+    """Return the length of the longest end of a text, of at least `least` characters, with which another begins."""
+    at = before.find(after[:least])
+    while at >= 0 and not after.startswith(before[at:]):
+        at = before.find(after[:least], at + 1)
+    return len(before) - at if at >= 0 else 0
 
 
 @lru_cache(maxsize=16384)

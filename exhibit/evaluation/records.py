@@ -1,7 +1,6 @@
 """Write the files of a run (rows, means, breakdowns), and read them back as tables of values."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +15,7 @@ from exhibit.evaluation.stages import GoldStages, find_first_loss, list_followed
 from exhibit.evaluation.statistics import compute_macro_mean, summarise_by
 from exhibit.evaluation.trec import QRELS, RUN, format_trec
 from exhibit.law.refusals import is_refusal
-from exhibit.schemas.run import COUNTS_FAILED, QUESTION, RESULTS, Means, Outcome, RunGold, RunPassage, RunQuestion
+from exhibit.schemas.run import COUNTS_FAILED, QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import replace_file, write_whole
 
@@ -65,12 +64,7 @@ def format_row(
     }
     if len(times) > 1:
         row["repeats"] = [
-            {
-                "answer": one.reply.answer,
-                "seconds": one.reply.seconds,
-                "error": one.reply.error,
-                "outcome": finding.outcome,
-            }
+            {name: getattr(one.reply, name) for name in ("answer", "seconds", "error")} | {"outcome": finding.outcome}
             for one, finding in zip(times, findings, strict=True)
         ]
     # a lone surrogate, as in damaged PDFs, becomes a question mark
@@ -131,13 +125,11 @@ def format_reply(case: Case) -> dict[str, Any]:
 
 def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
-    # the place that the system itself reports
-    fields = {name: getattr(passage, name) for name in ("told_page",)}
-    fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
     told = ("also_in", "more", "added", "misnamed", "unplaced")
-    row |= {name: own for name in told if (own := getattr(passage, name))}
+    row |= {name: value for name in told if (value := getattr(passage, name))}
     row |= {"pages": passage.pages} if len(passage.pages) > 1 else {}
-    row |= {name: value for name, value in fields.items() if value is not None}
+    row |= {"told_page": passage.told_page} if passage.told_page is not None else {}
+    row |= {"told_filename": passage.told_filename} if passage.told_filename not in (None, passage.filename) else {}
     return {**row, "text": passage.text} if quoted else row
 
 
@@ -209,11 +201,9 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
     """Return the names of the labels by which questions can be grouped."""
-    values: dict[str, set[str]] = defaultdict(set)
-    for row in labels:
-        for name, value in row.items():
-            values[name] |= set() if value is None else {str(value)}
-    return [name for name, seen in values.items() if 1 < len(seen) <= min(most, max(2, len(labels) // 2))]
+    names = dict.fromkeys(name for row in labels for name in row)
+    seen = {name: {str(row[name]) for row in labels if row.get(name) is not None} for name in names}
+    return [name for name, values in seen.items() if 1 < len(values) <= min(most, max(2, len(labels) // 2))]
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
@@ -235,46 +225,43 @@ def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
 def read_tables(run: RunFolder | Path) -> list[Table]:
     """Return the scores of a run, one table per dataset."""
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
-    tables = {name: _Reading() for name in folder.rows.names}
+    readings = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
-        tables[row.dataset].add(row, folder.content_of(row))
-    return [reading.table(name, folder.config.datasets[name].groups) for name, reading in tables.items()]
+        readings[row.dataset].add(row, folder.content_of(row))
+    return [reading.table(name, folder.config.datasets[name].groups) for name, reading in readings.items()]
 
 
 class _Reading:
-    """A table of scores that is built row by row."""
+    """The rows of a dataset without their texts, which may not fit into memory."""
 
     def __init__(self) -> None:
-        self.ids: list[int | str] = []
-        self.documents: list[str] = []
-        self.labels: list[dict[str, Any]] = []
-        self.failed: list[int] = []
-        self.outcomes: list[Outcome] = []
-        self.contents: list[str] = []
-        self.values: dict[str, list[float | None]] = {}
-        self.repeats: list[dict[str, list[float | None]]] | None = None
+        self._rows: list[RunQuestion] = []
+        self._contents: list[str] = []
 
     def add(self, row: RunQuestion, content: str) -> None:
-        bad, times = bool(row.reply.error), row.repeats
-        if self.repeats is None:
-            self.repeats = [{} for _ in times]
-        del self.repeats[len(times) :]
+        bad = bool(row.reply.error)
         # a failed question has no other score, even where a score of −1 was requested
-        scores = {name: value if name in COUNTS_FAILED or not bad else None for name, value in row.scores.items()}
-        for columns, values in ((self.values, scores), *zip(self.repeats, (one.scores for one in times), strict=False)):
-            for name in values:
-                columns.setdefault(name, [None] * len(self.ids))
-            for name, column in columns.items():
-                column.append(values.get(name))
-        self.ids.append(row.id)
-        self.contents.append(content)
-        self.documents.append(row.document)
-        self.labels.append(dict(row.labels))
-        self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
-        self.outcomes.append(row.outcome)
+        scores = {name: None if bad and name not in COUNTS_FAILED else value for name, value in row.scores.items()}
+        left_out = {"gold": [], "gold_stages": [], "reply": RunReply(error=row.reply.error), "scores": scores}
+        self._rows.append(row.model_copy(update=left_out))
+        self._contents.append(content)
 
     def table(self, name: str, groups: str | None) -> Table:
+        rows = self._rows
+        rounds = min((len(row.repeats) for row in rows), default=0)
         return Table(
-            name, self.ids, self.documents, self.values, self.failed, self.labels, groups, self.repeats or (),
-            self.contents, self.outcomes,
-        )  # fmt: skip
+            name,
+            [row.id for row in rows],
+            [row.document for row in rows],
+            _make_columns([row.scores for row in rows]),
+            [sum(bool(one.error) for one in row.repeats) or int(bool(row.reply.error)) for row in rows],
+            [dict(row.labels) for row in rows],
+            groups,
+            [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
+            self._contents,
+            [row.outcome for row in rows],
+        )
+
+
+def _make_columns(rows: Sequence[Mapping[str, float | None]]) -> dict[str, list[float | None]]:
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
