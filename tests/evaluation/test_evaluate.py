@@ -161,7 +161,7 @@ def test_evaluate_reports_all_setting_errors_before_writing_files(run, tmp_path)
         run(dataset_paths=[str(tmp_path / "none*"), str(tmp_path)], metrics="bleu", embedder="crystal", splitter="axe")
     for part in ("none*: matches nothing", "train.json: missing", "no metric 'bleu'", "no splitter 'axe'"):
         assert part in str(caught.value)
-    with pytest.raises(ToolkitError, match="char_recall@64: only 8 passages are ranked; give a smaller cutoff"):
+    with pytest.raises(ToolkitError, match="char_recall@64: .*only 8 passages are ranked"):
         run(metrics="char_recall@64", depth=8)
     assert not (tmp_path / "results").exists() and not (tmp_path / "cache").exists()
 
