@@ -286,7 +286,6 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
         # a cutoff beyond the depth of the ranking would only repeat the last figure
         ks=tuple(k for k in KS if k <= depth) or (depth,),
         parity=settings.parity,
-        count_added=settings.count_added,
         judge=judge,
         votes=settings.judge_votes,
         prices=None if prices == (None, None) else (prices[0] or 0.0, prices[1] or 0.0),

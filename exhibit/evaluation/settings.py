@@ -93,8 +93,6 @@ class Settings(BaseModel):
     """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed"] = ""
     """use the published definition of another project where it differs from ours"""
-    count_added: bool = False
-    """count words that passages add to the documents' own against precision"""
     judge: str | None = None
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1

@@ -229,7 +229,6 @@ class Measured(_Part):
     k: Positive | None = None
     judge: str | None = None
     parity: str | None = None
-    count_added: bool = False
     parsed: str | None = None
     """The folder of the texts that the system extracted, if given."""
     chunks: str | None = None

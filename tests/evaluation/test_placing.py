@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document, Page, Span
@@ -88,16 +88,13 @@ def test_chunk_formatting_does_not_change_metrics(documents, form, clause):
     assert figures(case)["char_recall@8"] == figures(case)["char_precision@8"] == 1.0
 
 
-def test_added_text_in_passage_is_noted_and_lowers_precision_with_count_added(documents):
+def test_added_text_in_passage_is_noted_and_counts_neither_way(documents):
     context = "This chunk is from a lease of a water mill and deals with its money."
     case = asked(documents, RENT, f"{context}\n\n{RENT}")
     [passage] = case.reply.passages
     assert [passage.text[start:end] for start, end in passage.added] == [context.removesuffix(".")]
     assert "1 of 1 passages have words besides those of their document" in notes_on(case)
-    counted = measure([case], Options(count_added=True), names=["char_precision@1", "char_recall@1"])
-    long = len(context) - 1
-    assert counted["char_precision@1"] == [pytest.approx(len(RENT) / (len(RENT) + long))]
-    assert counted["char_recall@1"] == [1.0]
+    assert figures(case)["char_precision@8"] == figures(case)["char_recall@8"] == 1.0
 
 
 def test_joined_chunks_are_located_as_two_spans(documents):

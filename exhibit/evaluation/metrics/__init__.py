@@ -63,8 +63,6 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
-    count_added: bool = False
-    """Whether words of a passage that no document has count against precision."""
     corpus: "ReferenceCorpus | None" = None
     officials: "Register | None" = None
     """The public registers of law."""

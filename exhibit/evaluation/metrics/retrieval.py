@@ -63,11 +63,11 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
         return None, None
     ks = options.ks if k in options.ks else (k,)
     score = _score_as_published if options.parity == "legalbenchrag" else _score_union
-    return score(case, ks, options.count_added)[ks.index(k)]
+    return score(case, ks)[ks.index(k)]
 
 
 @once_per_case
-def _score_union(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
+def _score_union(case: Case, ks: Sequence[int]) -> Scores:
     """Return character precision and recall; the first k passages are united, so that a character counts once.
 
     Of a gold passage at several places only the best place counts: the one with the largest retrieved share.
@@ -75,7 +75,7 @@ def _score_union(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
         recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest place)
         precision@k = retrieved characters inside those best places / retrieved characters
     """
-    retrieved = _collect_pieces(case, ks[-1], count_added)
+    retrieved = _collect_pieces(case, ks[-1])
     pieces = {file: _unite(some) if file else some for file, some in retrieved.items()}
     golds = []
     for gold in golds_of(case):
@@ -102,13 +102,13 @@ def _score_union(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
 
 
 @once_per_case
-def _score_as_published(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
+def _score_as_published(case: Case, ks: Sequence[int]) -> Scores:
     """Return precision and recall as LegalBench-RAG publishes them.
 
     Passages are not united, the overlaps of each retrieved snippet with each gold snippet are added up, and only the
     first place of a gold counts.
     """
-    pieces = _collect_pieces(case, ks[-1], count_added)
+    pieces = _collect_pieces(case, ks[-1])
     golds = [(gold.filename, gold.places[0]) for gold in case.gold if gold.located]
     counts = [_count_overlap(place, pieces.get(file, ()), ks) for file, place in golds]
     length = sum(_measure_length(place) for _, place in golds)
@@ -117,18 +117,15 @@ def _score_as_published(case: Case, ks: Sequence[int], count_added: bool) -> Sco
     return [(_divide(part, whole), _divide(part, length)) for part, whole in pairs]
 
 
-def _collect_pieces(case: Case, depth: int, count_added: bool) -> Pieces:
+def _collect_pieces(case: Case, depth: int) -> Pieces:
     pieces: Pieces = {}
     seen: set[str] = set()
     for rank, passage in enumerate(case.reply.passages[:depth]):
-        known = passage.span is not None and passage.source is not None
-        if known:
+        if passage.span is not None and passage.source is not None:
             pieces.setdefault(passage.source, []).extend((span, rank) for span in passage.spans)
-        whole = Span(0, len(passage.text))
-        extra = (passage.added if count_added else ()) if known else (whole,) if count_added or passage.tells else ()
-        if extra and passage.text not in seen:  # a repeated passage counts once
+        elif passage.tells and passage.text not in seen:  # a repeated passage counts once
             seen.add(passage.text)
-            pieces.setdefault(None, []).extend((span, rank) for span in extra)
+            pieces.setdefault(None, []).append((Span(0, len(passage.text)), rank))
     return pieces
 
 
