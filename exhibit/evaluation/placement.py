@@ -184,6 +184,9 @@ class Documents:
     def _find_all_holders(self, words: str) -> list[str]:
         """Return the files that contain the largest share of a text, and those that contain most of what these lack."""
         whole, part = self._find_likely(words)
+        if not whole:
+            whole, others = self._find_likely(with_latin_letters(words))
+            part = part or others
         shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
         best = max(shares.values(), default=0.0)
         files = [name for name, share in shares.items() if share and share >= best]
