@@ -517,6 +517,30 @@ def write_plain_numbers(text: str) -> str:
     return _SPACED.sub(lambda match: re.sub(r"(?<=\d)[ .](?=\d)", "", match[0]), text)
 
 
+_SPELT_CURRENCIES = {
+    "us dollars": "USD", "dollars": "USD", "dollar": "USD", "pounds sterling": "GBP", "pounds": "GBP", "euros": "EUR",
+    "euro": "EUR", "swiss francs": "CHF", "francs": "CHF", "czech crowns": "CZK", "kronor": "SEK", "yen": "JPY",
+}  # fmt: skip
+_SPELT_AMOUNT = re.compile(
+    rf"(?i)(?P<number>\b{NUMBER_WORDS}|\b(?<![,.])\d[\d,.]*(?:\s(?:thousand|million|billion))?)\s+(?P<unit>{'|'.join(_SPELT_CURRENCIES)})\b(?!\s+cents?\b)"
+)
+_DOLLARS = {"HK": "HKD", "A": "AUD", "C": "CAD", "NZ": "NZD", "S": "SGD", "R": "BRL"}
+_DOLLAR_SIGN = re.compile(rf"(?<!\w)({'|'.join(_DOLLARS)})\$\s?(?=\d)")
+
+
+def write_plain_amounts(text: str) -> str:
+    """Return a text with plain numbers, and with codes for spelt currencies: `GBP 1000000` for `one million pounds`."""
+    text = write_plain_numbers(_DOLLAR_SIGN.sub(lambda match: f"{_DOLLARS[match[1]]} ", text))
+    return _SPELT_AMOUNT.sub(_write_amount, text)
+
+
+def _write_amount(match: re.Match[str]) -> str:
+    number = read_words(match["number"])
+    if match.string[: match.start()].rstrip().lower().endswith("half"):  # "one and a half million euros"
+        return match[0]
+    return f"{match['number'] if number is None else number} {_SPELT_CURRENCIES[match['unit'].lower()]}"
+
+
 def _write_figure(match: re.Match[str]) -> str:
     """Return a number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
     whole, fraction, scale = match.groups()

@@ -18,7 +18,7 @@ from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
 from exhibit.law.language import is_content, stem
 from exhibit.law.refusals import strip_reply
 from exhibit.law.sentences import split_sentences
-from exhibit.law.values import NUMBER_WORDS, find_values, read_words, write_plain_numbers
+from exhibit.law.values import find_values, write_plain_amounts
 
 MAX_REPLY_CHARS = 20_000  # ten pages, more than any answer has
 MAX_EXTRA_WORDS = 80
@@ -82,14 +82,6 @@ _LABEL = re.compile(
 )
 _PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
 """Labels of parts of a document: a reply may add them to its answer."""
-_CURRENCIES = {
-    "us dollars": "USD", "dollars": "USD", "dollar": "USD", "pounds sterling": "GBP", "pounds": "GBP", "euros": "EUR",
-    "euro": "EUR", "swiss francs": "CHF", "francs": "CHF", "czech crowns": "CZK", "kronor": "SEK", "yen": "JPY",
-}  # fmt: skip
-_SPELT_AMOUNT = re.compile(
-    rf"(?i)(?P<number>\b{NUMBER_WORDS}|\b(?<![,.])\d[\d,.]*(?:\s(?:thousand|million|billion))?)\s+(?P<unit>{'|'.join(_CURRENCIES)})\b(?!\s+cents?\b)"
-)
-_SIGNS = {"HK$": "HKD ", "A$": "AUD ", "C$": "CAD ", "NZ$": "NZD ", "S$": "SGD ", "R$": "BRL "}
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
 _SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
 _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
@@ -135,9 +127,7 @@ def read_text(text: str) -> Reading:
     plain = unicodedata.normalize("NFKC", text)
     for mark, usual in (*((mark, "-") for mark in "\u2010\u2011\u2012\u2212"), ("’", "'"), ("*", ""), ("`", "")):
         plain = plain.replace(mark, usual)
-    for sign, code in _SIGNS.items():
-        plain = re.sub(rf"(?<!\w){re.escape(sign)}\s?(?=\d)", code, plain)
-    plain = _SPELT_AMOUNT.sub(_write_amount, write_plain_numbers(plain))
+    plain = write_plain_amounts(plain)
     marks = sorted(_find_marks(plain))
     stream: list[str] = []
     at = 0
@@ -172,13 +162,6 @@ def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
         if kind == "number" and (other := _OTHER_CURRENCY.search(plain, max(0, start - 4), start)):
             kind, key = "amount", f"{other[1]} {key}"
         yield start, end, kind, f"-{key}" if re.search(r"(?:^|\s)-$", plain[:start]) else key
-
-
-def _write_amount(match: re.Match[str]) -> str:
-    number = read_words(match["number"])
-    if match.string[: match.start()].rstrip().lower().endswith("half"):  # "one and a half million euros"
-        return match[0]
-    return f"{match['number'] if number is None else number} {_CURRENCIES[match['unit'].lower()]}"
 
 
 def _split_words(text: str) -> Iterator[str]:
