@@ -19,18 +19,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from exhibit.evaluation.cases import Case as Case
-from exhibit.evaluation.cases import GoldPassage, Values
+from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
+from exhibit.evaluation.cases import Values as Values
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import list_own_plugins, list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 if TYPE_CHECKING:
     from exhibit.evaluation.registers import Register
-    from exhibit.law.references import ReferenceCorpus
+    from exhibit.law.references import Reference
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The cutoffs at which retrieval is measured; each is a prefix of one ranking."""
@@ -56,6 +57,12 @@ Parity = Literal["", "legalbenchrag", "seed"]
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
 
+class Citable(Protocol):
+    """A corpus in which references are looked up, such as `law.references.ReferenceCorpus`."""
+
+    def contains(self, reference: "Reference", /) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Options:
     """Settings shared by all metrics; each metric reads those that it needs."""
@@ -63,7 +70,7 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
-    corpus: "ReferenceCorpus | None" = None
+    corpus: Citable | None = None
     officials: "Register | None" = None
     """The public registers of law."""
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
