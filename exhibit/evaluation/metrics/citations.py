@@ -14,7 +14,7 @@ from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, 
 from exhibit.evaluation.metrics import Case, Options, list_gold_files
 from exhibit.law.citations import BRACKETED, find_citations
 from exhibit.law.names import normalise_name, without_ending
-from exhibit.law.references import Reference, credit, find_references
+from exhibit.law.references import credit, find_references
 from exhibit.law.refusals import is_refusal
 
 metric = partial(metrics.metric, group="Citations")
@@ -29,16 +29,11 @@ metric = partial(metrics.metric, group="Citations")
 )
 def statute_citation_accuracy(case: Case) -> float | None:
     """Return the mean credit of the expected references; a coarser one (Part 36 for rule 36.5) earns half."""
-    expected = find_expected_references(case)
+    cited = find_references(without_named(case.truth), context=case.question)
+    expected = dict.fromkeys(reference for reference in cited if reference.kind != "case")
     given = find_references(case.reply.answer or "", context=case.question)
     credits = [max((credit(reference, other) for other in given), default=0.0) for reference in expected]
     return sum(credits) / len(credits) if credits else None
-
-
-def find_expected_references(case: Case) -> list[Reference]:
-    """Return the provisions in the sentences of the expected answer, each once, without judgments."""
-    cited = find_references(without_named(case.truth), context=case.question)
-    return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))
 
 
 @metric(
