@@ -167,7 +167,6 @@ class _Evaluation:
         if options.judge:
             prompts = {name: own.prompt_version for name, own in import_metrics().items() if own.prompt_version}
             measured |= {"judge": options.judge.name, "prompts": prompts}
-        measured |= {"count_added": True} if settings.count_added else {}
         measured |= {name: path.name for name in ("parsed", "chunks") if (path := getattr(settings, name))}
         described = {"datasets": {dataset.name: _describe_dataset(dataset) for dataset in self.datasets}}
         return {"format": FORMAT, "version": __version__, **settings.asked(), **described, "measured": measured}
