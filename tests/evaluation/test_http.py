@@ -408,9 +408,8 @@ def test_target_file_uploads_to_other_host_only_with_user_setting(tmp_path, data
     file = tmp_path / "mine.toml"
     file.write_text(f'{FILE}[ingest]\nsetting = "shelf"\nadd = {{ path = "/add", file = "file" }}\n', encoding="utf-8")
     with imitating(nested, dataset.cases) as system:
-        target = open_target(str(file), TargetOptions(ingest="auto"), {"url": system.url})
         with pytest.raises(ToolkitError, match="documents are uploaded to another server: --set target_shelf=URL"):
-            target.probe(dataset, dataset.cases)
+            open_target(str(file), TargetOptions(ingest="auto"), {"url": system.url})
         assert not system.asked
         named = open_target(str(file), TargetOptions(ingest="auto"), {"url": "http://x", "shelf": system.url})
         with pytest.raises(ToolkitError, match="no server answers"):

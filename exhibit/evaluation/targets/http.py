@@ -178,7 +178,7 @@ class Server:
 
     def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
         self._options = options
-        self.values, self._given = settings.model_dump(), settings.model_fields_set
+        self.values = settings.model_dump()
         name, system = Path(wanted).stem, read_system(wanted)
         if isinstance(settings, HttpSettings):
             paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
@@ -206,8 +206,13 @@ class Server:
         """The request body; empty while it is unknown, several while they are tried."""
         self._probed = self._marks_end = self._answers = False
         """Whether the server was probed, and whether a reply has shown an end mark of a stream and an answer."""
-        if not system.ingest and (options.delete_collection or options.ingest in ("auto", "fresh")):
+        uploads = options.delete_collection or options.ingest in ("auto", "fresh")
+        if uploads and not system.ingest:
             raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
+        setting = system.ingest.setting if system.ingest else ""
+        # the file's own default does not count: documents and keys go only to hosts that the user has named
+        if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
+            raise ToolkitError(f"{self.name}: documents are uploaded to another server: --set target_{setting}=URL")
 
     # ---------------------------------------------------------------- one question
 
@@ -274,18 +279,11 @@ class Server:
     # ---------------------------------------------------------------- probing
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a few questions, once per run; if documents are to be uploaded first, only list the documents."""
-        if self._probed:
+        """Ask a few questions, once per run; where documents are uploaded first, `ingest` asks them."""
+        if self._probed or self._options.ingest in ("auto", "fresh"):
             return []
         self._probed = True
-        documents = self.documents(dataset) if self._options.ingest in ("auto", "fresh") else None
-        if documents is None:
-            return self._ask_some(dataset, cases)
-        try:
-            documents.listed(Deadline(self._options.timeout, flag="--timeout"))
-        except HttpError as error:
-            raise ToolkitError(f"{self.name}: its documents cannot be listed: {error}") from error
-        return []
+        return self._ask_some(dataset, cases)
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions and return notes on the replies; raise one error if none is answered."""
@@ -397,14 +395,10 @@ class Server:
 
     def documents(self, dataset: Dataset) -> Collection | None:
         """Return the collection for a dataset's documents; None if the system has no interface for documents."""
-        ingest, url = self.system.ingest, self.url
+        ingest = self.system.ingest
         if not ingest:
             return None
-        if setting := ingest.setting:
-            # the file's own default does not count: documents and keys go only to hosts that the user has named
-            if setting not in self._given:
-                raise ToolkitError(f"{self.name}: documents are uploaded to another server: --set target_{setting}=URL")
-            url = str(_parse_url(self.values[setting]))
+        url = str(_parse_url(self.values[ingest.setting])) if ingest.setting else self.url
         values = {**self.values, "collection": self.collection(dataset)}
         return Collection(partial(self.fetch, url=url), ingest, values, self._options)
 
