@@ -9,7 +9,6 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,29 +76,18 @@ _NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 
-class _Mark(NamedTuple):
-    """How many annotators called a sentence relevant for a question, voted at all, and left the vote blank."""
-
-    relevant: int
-    answered: int
-    blank: int
-
-
-@dataclass
-class _Question:
+class _Question(NamedTuple):
     id: int
-    key: str
     text: str
-    marks: dict[str, _Mark] = field(default_factory=dict)
+    votes: dict[str, Counter[str]]  # of the annotators, by sentence
 
 
-@dataclass
-class _Policy:
+class _Policy(NamedTuple):
     split: str
     key: str
     folder: str
-    sentences: dict[str, str] = field(default_factory=dict)
-    questions: dict[str, _Question] = field(default_factory=dict)
+    sentences: dict[str, str]
+    questions: dict[str, _Question]
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: ARG001
@@ -136,14 +124,12 @@ def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str,
     numbers = itertools.count(max(TRAIN_QUESTIONS, asked) if split == "test" else asked)
     for row in rows:
         key = row["DocID"].strip()
-        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", "")))
-        query, sentence, words = row["QueryID"].strip(), row["SentID"].strip(), row["Segment"].strip()
+        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", ""), {}, {}))
+        query, sentence = row["QueryID"].strip(), row["SentID"].strip()
         if query not in policy.questions:
-            policy.questions[query] = _Question(next(numbers), query, " ".join(row["Query"].split()))
-        policy.sentences.setdefault(sentence, words)
-        votes = Counter(row[column].strip().casefold() for column in marks)
-        answered = votes["relevant"] + votes["irrelevant"]
-        policy.questions[query].marks.setdefault(sentence, _Mark(votes["relevant"], answered, len(marks) - answered))
+            policy.questions[query] = _Question(next(numbers), " ".join(row["Query"].split()), {})
+        policy.sentences.setdefault(sentence, row["Segment"].strip())
+        policy.questions[query].votes.setdefault(sentence, Counter(row[mark].strip().casefold() for mark in marks))
     return list(policies.values())
 
 
@@ -176,26 +162,26 @@ def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, 
 def _make_rows(
     policy: _Policy, document: RawDocument, spans: dict[str, tuple[int, int]], tally: Tally
 ) -> Iterator[RawRow]:
-    for question in policy.questions.values():
-        name = f"{policy.key}: question {question.key}"
-        if any(mark.blank > MAX_BLANK or not mark.answered for mark in question.marks.values()):
+    for key, question in policy.questions.items():
+        name, votes = f"{policy.key}: question {key}", question.votes
+        answered = {sentence: count["relevant"] + count["irrelevant"] for sentence, count in votes.items()}
+        if any(not known or votes[sentence].total() - known > MAX_BLANK for sentence, known in answered.items()):
             tally.leave_out(f"a sentence with more than {MAX_BLANK} annotators blank, or with no mark at all", name)
             continue
-        half = {key for key, mark in question.marks.items() if mark.relevant and 2 * mark.relevant >= mark.answered}
-        gold = [key for key in spans if key in half]
         quotes = []
-        for key in gold:
-            mark = question.marks[key]
-            labels = (("sentence", key), ("relevant", mark.relevant), ("annotators", mark.answered))
-            quotes.append(Quote(document.filename, policy.sentences[key], (spans[key],), labels))
+        for sentence, span in spans.items():
+            relevant = votes[sentence]["relevant"] if sentence in votes else 0
+            if relevant and 2 * relevant >= answered[sentence]:
+                labels = (("sentence", sentence), ("relevant", relevant), ("annotators", answered[sentence]))
+                quotes.append(Quote(document.filename, policy.sentences[sentence], (span,), labels))
         yield RawRow(
             id=question.id,
             question=f"Consider the {document.title}; {question.text}",
-            answer=" ".join(policy.sentences[key] for key in gold),
+            answer=" ".join(quote.text or "" for quote in quotes),
             quotes=tuple(quotes),
             filename=document.filename,
-            is_impossible=not gold,
-            labels={"split": policy.split, "policy": policy.key, "query": question.key},
+            is_impossible=not quotes,
+            labels={"split": policy.split, "policy": policy.key, "query": key},
             place=name,
         )
 
