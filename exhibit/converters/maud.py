@@ -332,20 +332,18 @@ def find_excerpts(texts: Sequence[str], document: Document) -> list[Excerpt]:
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the locations at which all excerpts can follow one another in the text; [] if they cannot."""
-    earliest = [0]
+    room: list[list[Match]] = []
+    earliest = 0
     for choices in places:
-        ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
-        if not ends:
+        room.append([match for match in choices if match.span.start >= earliest])
+        if not room[-1]:
             return []
-        earliest.append(min(ends))
-    latest = [max(match.span.end for choices in places for match in choices)] if places else [0]
-    for choices in reversed(places):
-        latest.append(max(match.span.start for match in choices if match.span.end <= latest[-1]))
-    latest.reverse()
-    return [
-        [match for match in choices if before <= match.span.start and match.span.end <= after]
-        for choices, before, after in zip(places, earliest[:-1], latest[1:], strict=True)
-    ]
+        earliest = min(match.span.end for match in room[-1])
+    latest = max((match.span.end for choices in room for match in choices), default=0)
+    for choices in reversed(room):
+        choices[:] = [match for match in choices if match.span.end <= latest]
+        latest = max(match.span.start for match in choices)
+    return room
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
