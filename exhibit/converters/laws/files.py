@@ -55,8 +55,10 @@ def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_o
     if not versions:
         raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
     paths = {version.law: PurePosixPath(version.law) for version in versions}
-    names = choose_unique_titles({law: [path.name, "-".join(path.parts)] for law, path in paths.items()})
-    versions = [replace(version, law=names[version.law]) for version in versions]
+    names = choose_unique_titles(
+        {law: [path.name, "-".join(path.parts), "--".join(path.parts)] for law, path in paths.items()}
+    )
+    versions = [replace(version, law=names[version.law].replace("/", "-")) for version in versions]
     versions.sort(key=lambda version: (version.law, version.start or date.min))
     kept = []
     for _, group in groupby(versions, lambda version: version.law):

@@ -53,8 +53,8 @@ def find_judged_folder(source: Path) -> JudgedFolder | None:
 
 def read_judgments(path: Path, text: str, tally: Tally) -> Iterator[Judgment]:
     """Yield the judgments of a file, tab-separated (BEIR) or separated by spaces (TREC), below its header if any."""
-    lines = split_cells(text, "\t") if "\t" in text else [line.split() for line in text.splitlines()]
-    for number, cells in enumerate(lines, 1):
+    for number, row in enumerate(split_cells(text, "\t"), 1):
+        cells = row if len(row) > 1 else " ".join(row).split()
         place = f"{path.name}: line {number}"
         if len(cells) in _WIDTHS and re.fullmatch(r"-?\d{1,3}", cells[-1].strip()):
             yield Judgment(place, cells[0].strip(), cells[-2].strip(), int(cells[-1]))
