@@ -431,7 +431,8 @@ def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
     graph = _Graph({}, "int8", {}, signed=True)
     product = graph.multiply_integers("states", weight, np.full(weight.shape[1], _ZERO - 1, np.float32))
     model = graph.make_model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
-    return np.rint(_start(model.SerializeToString()).run(None, {"states": state})[0])
+    products: list[Single] = _start(model.SerializeToString()).run(None, {"states": state})
+    return np.rint(products[0])
 
 
 def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, Single]:

@@ -179,7 +179,7 @@ class DocumentNames:
         digests, owners, _ = self._fields["title"].entries
         _, word, holders = np.unique(digests, return_inverse=True, return_counts=True)
         weights = np.maximum(0.0, compute_rarity(holders, len(self)))
-        return np.bincount(self._find_rows(owners), weights[word], len(self))
+        return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
     def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
         """Return the weight that a word adds to each document.

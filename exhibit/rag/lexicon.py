@@ -204,7 +204,8 @@ class Words:
 
     def save(self) -> None:
         if self._pending:
-            self._write(*(np.concatenate(parts) for parts in zip(self._columns, *self._pending, strict=True)))
+            keys, lengths = zip(self._columns, *self._pending, strict=True)
+            self._write(np.concatenate(keys), np.concatenate(lengths))
         self._postings.save()
 
     def _write(self, keys: Keys, lengths: Scores) -> None:
@@ -286,7 +287,8 @@ class Words:
         counts = (stored & _MAX_COUNT) * np.where(stored & _IS_PART, np.float32(_PART_WEIGHT), np.float32(1))
         weighted = counts * compute_rarity(holders, len(self)).astype(np.float32)[row]
         np.add.at(squares, self._find_rows(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
-        return np.sqrt(squares).astype(np.float32)
+        norms: Scores = np.sqrt(squares).astype(np.float32)
+        return norms
 
     def _saturate(self, counts: Scores, lengths: Scores) -> Scores:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)

@@ -97,8 +97,8 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
     groups = np.flatnonzero(np.diff(table[:, DOCUMENT], prepend=-1)) if documents else np.zeros(1, np.int64)
     own, rarity = _score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
     if documents:
-        numbers, at = np.unique(table[:, DOCUMENT], return_inverse=True)
-        log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
+        owners, at = np.unique(table[:, DOCUMENT], return_inverse=True)
+        log_weights = np.array([documents[int(number)] for number in owners], np.float32)
         own = own + weights.document * (log_weights - log_weights.max())[at]
     total = add_context(own, table, weights)
     order = np.argsort(-total, kind="stable")[: 4 * depth]

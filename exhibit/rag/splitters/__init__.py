@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
@@ -20,11 +20,12 @@ SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
 """Separators with punctuation only before a space, so that `3.4(2)` and `10,000` stay whole."""
 
 
-def open_variant(name: str, argument: str | None, **options: Any) -> Splitter:
+def open_variant(name: str, argument: str | None, *, within_sections: bool = True) -> Splitter:
     """Return `split` in its usual form, or with `sentences` one that cuts at punctuation only before a space."""
     if argument not in (None, "sentences"):
         raise ToolkitError(f"no splitter '{name}:{argument}'; there are {name} and {name}:sentences")
-    return partial(split, **options, **({"separators": SENTENCES, "keep": "end"} if argument else {}))
+    usual = partial(split, within_sections=within_sections)
+    return partial(usual, separators=SENTENCES, keep="end") if argument else usual
 
 
 def check_size(*, size: int, overlap: int) -> None:
