@@ -198,8 +198,9 @@ class Words:
 
     def remove(self, keys: Keys) -> None:
         """Remove texts; unknown keys are ignored."""
-        rest = ~np.isin(self._columns[0], keys)
-        self._write(*(column[rest] for column in self._columns))
+        known, lengths = self._columns
+        rest = ~np.isin(known, keys)
+        self._write(known[rest], lengths[rest])
         self._postings.remove(keys)
 
     def save(self) -> None:
