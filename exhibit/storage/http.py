@@ -8,7 +8,6 @@ with client.send("POST", "http://host/ask", {"question": "…"}, deadline=Deadli
 
 import email.utils
 import html
-import itertools
 import json
 import re
 import socket
@@ -18,6 +17,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -140,23 +141,19 @@ class Deadline:
     @contextmanager
     def enforce(self) -> Iterator[None]:
         """Apply this deadline to every wait of this thread's connections within the block."""
-        before, current.deadline = current.deadline, self
+        token = _current.set(self)
         try:
             yield
         finally:
-            current.deadline = before
+            _current.reset(token)
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 def download_deadline(size: int) -> Deadline:
     """Return the deadline for a download of `size` bytes: ten minutes, plus one second for each 50 kB."""
     return Deadline(600 + size / 50_000)
-
-
-class _Current(threading.local):
-    deadline: Deadline | None = None
-
-
-current = _Current()  # the deadline of this thread's current exchange
 
 
 LONGEST_WAIT = 120.0  # seconds; if a server asks for more, the request fails
@@ -168,14 +165,9 @@ class Retries:
     """A policy that retries a request after transient errors; after status 429, all threads wait."""
 
     def __init__(
-        self,
-        times: int,
-        backoff: float,
-        *,
-        in_vain: int | None = None,
-        stopped: threading.Event | None = None,
+        self, times: int, backoff: float, *, in_vain: int | None = None, stopped: threading.Event | None = None,
         sleep: Callable[[float], object] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Retry at most `times` times, the first time after `backoff` seconds."""
         self._times, self._backoff, self._in_vain = times, backoff, in_vain
         self._stopped = stopped or threading.Event()
@@ -185,17 +177,20 @@ class Retries:
 
     def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
         """Call `step`, retry it after transient errors, and return its result; raise the HttpError of the last try."""
-        ready = 0.0
-        for tries in itertools.count():
+        ready, tries = 0.0, 0
+        while True:
             seconds = max(ready, self._resume) - time.monotonic()
             if seconds > 0 and (deadline is None or seconds < deadline.left):
                 self._sleep(seconds)
+            tries += 1
             try:
                 result = step()
             except HttpError as error:
-                error.tries = tries + 1
-                pause = error.wait or min(_MAX_PAUSE_SECONDS, self._backoff * 2**tries) * spread
-                if not self._may_help(error, tries, pause, deadline):
+                error.tries = tries
+                pause = error.wait or min(_MAX_PAUSE_SECONDS, self._backoff * 2 ** (tries - 1)) * spread
+                hopeless = self._in_vain is not None and self._failed >= self._in_vain
+                in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
+                if not error.transient or tries > self._times or hopeless or not in_time or self._stopped.is_set():
                     self._failed += error.transient
                     raise
                 ready = time.monotonic() + pause
@@ -204,19 +199,12 @@ class Retries:
             else:
                 self._failed = 0
                 return result
-        raise AssertionError("the last attempt neither returned nor raised; please report this bug")
-
-    def _may_help(self, error: HttpError, tries: int, pause: float, deadline: Deadline | None) -> bool:
-        hopeless = self._in_vain is not None and self._failed >= self._in_vain
-        in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
-        return error.transient and tries < self._times and in_time and not hopeless and not self._stopped.is_set()
 
 
 # ---------------------------------------------------------------- bodies
 
 
 ACCEPT = {"Accept-Encoding": "gzip"}  # the request header with the encoding that this module can decode
-_BLOCK_BYTES = 1 << 16  # that are decompressed at a time
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
 _MAX_EVENT_LINES = 1000  # of one event, which is parsed again at each line; a pretty-printed object has some dozens
@@ -234,40 +222,25 @@ class TooLargeError(BodyError):
         super().__init__(f"the reply is larger than {large}")
 
 
-class Body:
-    """A decoder that decompresses a reply's body while it arrives, so that a small body cannot fill the memory."""
-
-    def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
-        encoding = headers.get("content-encoding", "").strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip"):
-            raise BodyError(f"the reply is compressed as {encoding!r:.40}, which the request did not accept")
-        self._stream = zlib.decompressobj(31) if encoding.endswith("gzip") else None  # 31: gzip
-        self._most, self._size, self._begun = most, 0, False
-
-    def feed(self, block: bytes) -> bytes:
-        """Return the decompressed bytes of a block of the body."""
-        pieces = []
-        while block:
-            piece, block = self._decompress(block)
-            pieces.append(piece)
-            self._size += len(piece)
-            if self._size > self._most:
-                raise TooLargeError(self._most)
-        return b"".join(pieces)
-
-    def _decompress(self, block: bytes) -> tuple[bytes, bytes]:
-        if self._stream is None:
-            return block, b""
-        self._begun = True
+def decode_body(parts: Iterable[bytes], encoding: str, *, most: int) -> Iterator[bytes]:
+    """Yield the parts of a body, decompressed while they arrive; raise if they are larger than `most` bytes."""
+    encoding = encoding.strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise BodyError(f"the reply is compressed as {encoding!r:.40}, which the request did not accept")
+    stream = zlib.decompressobj(31) if encoding.endswith("gzip") else None  # 31: gzip
+    size, begun = 0, False
+    for part in parts:
+        begun = begun or bool(part)
         try:
-            return self._stream.decompress(block, _BLOCK_BYTES), self._stream.unconsumed_tail
+            piece = stream.decompress(part, most - size + 1) if stream else part
         except zlib.error as error:
             raise BodyError(f"the compressed reply is damaged ({error})") from error
-
-    def close(self) -> None:
-        """Raise if the compressed body ended too early."""
-        if self._stream and self._begun and not self._stream.eof:
-            raise BodyError("the compressed reply ended too early")
+        size += len(piece)
+        if size > most:
+            raise TooLargeError(most)
+        yield piece
+    if stream and begun and not stream.eof:
+        raise BodyError("the compressed reply ended too early")
 
 
 # ---------------------------------------------------------------- streams of events
@@ -335,7 +308,6 @@ class HttpClient:
         self.secrets = secrets or Secrets()
         self._pools: dict[str, Any] = {}
         """The connection pool of each proxy; the empty key is for direct connections."""
-        self._proxies: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -372,14 +344,12 @@ class HttpClient:
     def _exchange(
         self, method: str, url: str, headers: Mapping[str, str], content: Any, deadline: Deadline
     ) -> Iterator[Any]:
-        where = strip_address(url)
+        where, pool = strip_address(url), self._choose_pool(url)
         waits = {"timeout": {"pool": deadline.left}}
         try:
             with (
                 deadline.enforce(),
-                self._choose_pool(url).stream(
-                    method, url, headers=list(headers.items()), content=content, extensions=waits
-                ) as reply,
+                pool.stream(method, url, headers=list(headers.items()), content=content, extensions=waits) as reply,
             ):
                 yield reply
         except httpcore.TimeoutException:
@@ -406,12 +376,9 @@ class HttpClient:
         if self._given is not None:
             return self._given
         parts = urlsplit(url)
-        server = f"{parts.scheme}://{parts.hostname}"
+        # a policy checks the server's own address; a proxy would resolve the address itself
+        proxy = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
         with self._lock:
-            if server not in self._proxies:  # look up the proxy once per server: reading the proxy settings is slow
-                # a policy checks the server's own address; a proxy would resolve the address itself
-                self._proxies[server] = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
-            proxy = self._proxies[server]
             if proxy not in self._pools:
                 self._pools[proxy] = self._open(proxy)
             return self._pools[proxy]
@@ -442,6 +409,7 @@ def _as_json(body: Any) -> bytes:
     return text.encode("utf-8")
 
 
+@cache  # reading the proxy settings is slow
 def _find_proxy(scheme: str, host: str) -> str:
     here = host in ("localhost", "127.0.0.1", "::1")
     return "" if not host or here or proxy_bypass(host) else getproxies().get(scheme, "")
@@ -457,8 +425,8 @@ class Response:
         self.url = url
         """The URL of the response after all redirects."""
         self.status: int = response.status
-        self.pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers]
-        self.headers: dict[str, str] = dict(self.pairs)
+        pairs = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers)
+        self.headers: dict[str, str] = dict(pairs)
 
     @property
     def kind(self) -> str:
@@ -467,12 +435,12 @@ class Response:
 
     def read_parts(self) -> Iterator[bytes]:
         """Yield the body's bytes while they arrive, decompressed."""
-        body = Body(self.headers, most=self._most)
-        for part in self._response.iter_stream():
+        for part in decode_body(
+            self._response.iter_stream(), self.headers.get("content-encoding", ""), most=self._most
+        ):
             if not self._deadline.left:
                 raise self._deadline.make_error()
-            yield body.feed(part)
-        body.close()
+            yield part
 
     def read(self) -> bytes:
         """Return the whole body."""
@@ -492,10 +460,7 @@ class Response:
         """Raise HttpError with the server's message unless the status is a success."""
         if 200 <= self.status < 300:
             return
-        try:
-            phrase = HTTPStatus(self.status).phrase
-        except ValueError:
-            phrase = ""
+        phrase = next((known.phrase for known in HTTPStatus if known == self.status), "")
         body = self.read()
         words = self._secrets.words(body)
         status = f"HTTP {self.status} {phrase}".rstrip()
@@ -561,7 +526,7 @@ class _Bounded(httpcore.NetworkStream):
 
 def _compute_time_left(timeout: float | None, error: type[Exception]) -> float | None:
     """Return how many seconds a wait may last; raise when the deadline has passed."""
-    deadline = current.deadline
+    deadline = _current.get()
     if deadline is None:
         return timeout
     if not deadline.left:

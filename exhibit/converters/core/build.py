@@ -18,11 +18,9 @@ from exhibit.converters.core.benchmark import (
     Tally,
 )
 from exhibit.converters.core.documents import (
-    FAMILY,
     NOWHERE,
     Done,
     make_tasks,
-    mark_families,
     materialise,
     settle_pages,
 )
@@ -73,8 +71,6 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     items = len(benchmark.documents)
     engine = open_engine(options.engine, jobs=options.jobs, items=items, limits=read_limits(options))
     done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
-    if not benchmark.by_construction:  # a bundle made by rule has its own labels for amendments
-        done = mark_families(done, tally)
     given = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
         given = [row for row in given if _is_located(row, done, tally)]
@@ -191,15 +187,10 @@ def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
     for row in rows:
         near = _label_near_misses(row, done)
         if not row.quotes:
-            yield NOWHERE.make_gold(row.id, None, row.filename, {**row.labels, **_label_family(row.filename, done)})
+            yield NOWHERE.make_gold(row.id, None, row.filename, dict(row.labels))
         for index, quote in enumerate(row.quotes):
-            own = {**row.labels, **_label_family(quote.filename, done), **near, **dict(quote.labels)}
+            own = {**row.labels, **near, **dict(quote.labels)}
             yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, own)
-
-
-def _label_family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
-    labels = done[filename].entry.labels if filename in done else {}
-    return {FAMILY: labels[FAMILY]} if FAMILY in labels else {}
 
 
 def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:

@@ -16,8 +16,6 @@ from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spa
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, read_scan
-from exhibit.law.amendments import Agreement, link_families, read_amendment
-from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provisions import ProvisionIndex, read_provisions
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, Gold, How
@@ -26,7 +24,6 @@ from exhibit.storage.atomic import write_whole
 MIN_ANSWER_LETTERS = 5  # a `yes` or a `2` as the answer occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, which is gold as any quote is
 MIN_HIDDEN_LETTERS = 3  # a white comma does not matter
-FAMILY = "family"
 NOT_ON_PAGE = "quote that is not on the page that the source states (its words decide)"
 
 Spans = Sequence[tuple[int, int]]
@@ -89,7 +86,6 @@ class Done:
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
-    agreement: Agreement | None
     printer: str
 
 
@@ -157,7 +153,7 @@ def materialise(task: Task) -> Done:
         with suppress(OSError):  # if it cannot be stored, it is read again later
             write_whole(task.text, document.text)
     notes = (*task.printed.notes, *document.notes, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, read_agreement(raw.filename, document), task.printed.printer)
+    return Done(entry, places, notes, task.printed.printer)
 
 
 def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[HiddenSpan]) -> str:
@@ -330,31 +326,3 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
         elif where.pages and where.spans:
             on = f"{quote.filename}: page {where.pages[0]}, stated {quote.stated}"
             tally.note(NOT_ON_PAGE, f"{on}: {(quote.text or quote.provision)[:60]!r}")
-
-
-def read_agreement(name: str, document: Document) -> Agreement | None:
-    """Return the facts by which a contract and its amendments are linked; None for other documents."""
-    profile = read_profile(document)
-    if profile.kind not in AGREED:
-        return None
-    amendment = read_amendment(document.text, profile.title)
-    return Agreement(name, profile.title, profile.parties, profile.date, amendment)
-
-
-def mark_families(done: dict[str, Done], tally: Tally) -> dict[str, Done]:
-    """Return the documents; those of a contract with amendments get the labels family, amends, effective_from."""
-    agreements = {name: document.agreement for name, document in done.items() if document.agreement is not None}
-    links = link_families(list(agreements.values()))
-    marked = dict(done)
-    for name in dict.fromkeys([*links, *links.values()]):
-        labels = {FAMILY: links.get(name, name)}
-        amendment = agreements[name].amendment
-        if amendment is not None and name in links:
-            if agreements[links[name]].amendment is None:
-                labels["amends"] = links[name]
-                tally.note("amendments of another document of the corpus", f"{name}: amends {links[name]}")
-            if amendment.day is not None:
-                labels["effective_from"] = amendment.day.isoformat()
-        entry = done[name].entry
-        marked[name] = replace(done[name], entry=entry.model_copy(update={"labels": {**entry.labels, **labels}}))
-    return marked

@@ -21,7 +21,6 @@ from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, Value
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
-OWN_AMENDMENTS = "its contract is of a family with amendments of its own"
 SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
 _GAP = (7, 16)  # months between amendments
@@ -65,10 +64,6 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     documents = dict(corpus.documents)
     rows: list[RawRow] = []
     for name, document in corpus.documents.items():
-        if dict(document.labels).get("family"):
-            for row in corpus.rows_of(name):
-                tally.leave_out(OWN_AMENDMENTS, row.name)
-            continue
         family = _Family(document, corpus.rows_of(name), request, tally)
         for amendment in family.amendments:
             if amendment.filename in documents:
