@@ -346,5 +346,4 @@ def index_kind(store: str) -> FolderKind:
         "an index",
         lambda folder: (folder / MANIFEST).is_file(),
         let_go=lambda folder: drop_vectors(folder, store),
-        kept=frozenset({_STORE}),
     )

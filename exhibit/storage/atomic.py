@@ -46,32 +46,22 @@ def name_beside(path: Path, ending: str) -> Path:
     return path.with_name(fit_name(f".{path.name}", ending))
 
 
-def make_folder_beside(path: Path, ending: str) -> Path:
-    """Make an empty folder beside a path, with a random name that nobody else can guess and create in advance."""
-    folder = name_beside(path, f".{secrets.token_hex(8)}{ending}")
-    folder.mkdir()  # mkdir fails if the name exists, even as a link
-    return folder
-
-
-def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[str] = frozenset()) -> bool:
-    """Remove a folder if it has the identity `made`; with `kept`, keep the folder and these names in it."""
-    if made is None or identity_of(folder) != made:
-        return False
-    if not kept:
+def remove_folder(folder: Path, made: FolderIdentity | None) -> None:
+    """Remove a folder if it has the identity `made`."""
+    if made is not None and identity_of(folder) == made:
         shutil.rmtree(folder)  # rmtree follows no link, and refuses to begin at one
-        return True
-    for path in folder.iterdir():
-        if path.name not in kept:
-            _remove_entry(path)
-    return True
 
 
 def remove_below(root: Path, name: str) -> None:
     """Remove a file or a folder below `root`, if it exists and no folder above it is a link."""
     path = root / name
-    if not any((root / above).is_symlink() for above in Path(name).parents if above.name):
-        with suppress(FileNotFoundError, NotADirectoryError):
-            _remove_entry(path)
+    if any((root / above).is_symlink() for above in Path(name).parents if above.name):
+        return
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def refuse_links(folder: Path) -> None:
@@ -81,13 +71,6 @@ def refuse_links(folder: Path) -> None:
             raise BundleError(
                 f"{path}: is a link, and nothing is written through a link; remove it, or choose another folder"
             )
-
-
-def _remove_entry(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
 
 
 # ---------------------------------------------------------------- folders that are replaced
@@ -103,8 +86,6 @@ class FolderKind(NamedTuple):
     is_one: Callable[[Path], bool]
     let_go: Callable[[Path], None] = lambda _: None
     """Called before a folder is removed, to remove related data outside it."""
-    kept: frozenset[str] = frozenset()
-    """The names in a killed run's folder that the next run reuses; all other names are removed."""
 
 
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
@@ -120,13 +101,16 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
         out.parent.mkdir(parents=True, exist_ok=True)
         lock = out.with_name(out.name + _PARTIAL)
         with lock_folder(lock, busy=f"{out}: another run is writing to this folder now; wait until it ends"):
-            record = _UnfinishedRecord(out)
-            partial = record.open_partial(kind.kept)
-            old = _name_old(partial)
+            digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
+            record = find_cache_folder() / "unfinished" / f"{digest}.json"
+            _clear_unfinished(out, record, kind)
+            check_free(out, force=force, kind=kind)  # again: a folder that a killed run moved is back now
+            partial = name_beside(out, f".{secrets.token_hex(8)}{_PARTIAL}")  # nobody can guess it in advance
+            partial.mkdir()  # mkdir fails if the name exists, even as a link
+            old = partial.with_suffix(_OLD)
             before, new = identity_of(out), identity_of(partial)
             try:
-                check_free(out, force=force, kind=kind)  # again: a folder that a killed run moved is back now
-                record.write(partial, new, before)
+                _write_record(record, partial, [before, new])
                 yield partial
                 _flush(partial)
                 _rename_over(partial, out, old)
@@ -140,49 +124,32 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
                 with suppress(OSError):
                     _restore_or_remove(old, [before], out)
                     remove_folder(partial, new)
-                    record.forget()
+                    record.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or str(error)
         raise BundleError(f"{out}: cannot be written: {reason}; the existing files are unchanged") from error
 
 
-class _UnfinishedRecord:
-    """A record, in the user's cache, of the unfinished folder of a run that writes to the folder `out`."""
-
-    def __init__(self, out: Path) -> None:
-        digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
-        self._out, self._path = out, find_cache_folder() / "unfinished" / f"{digest}.json"
-
-    def write(self, partial: Path, *identities: FolderIdentity | None) -> None:
-        """Record the unfinished folder, and the identities of the new and the old folder."""
-        record = {"name": partial.name, "identities": [list(identity) for identity in identities if identity]}
-        with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_text(json.dumps(record), encoding="utf-8")
-
-    def open_partial(self, kept: frozenset[str]) -> Path:
-        """Clear what a killed run left; return an empty folder beside `out`, or with `kept` the killed run's."""
-        try:
-            record = json.loads(self._path.read_bytes())
-            partial = self._out.with_name(Path(str(record["name"])).name)
-            known = [FolderIdentity(*identity) for identity in record["identities"]]
-        except (OSError, ValueError, LookupError, TypeError):
-            known = []
-        if known:
-            _restore_or_remove(_name_old(partial), known, self._out)
-            left = identity_of(partial)
-            if left in known and remove_folder(partial, left, kept=kept) and kept:
-                return partial
-        return make_folder_beside(self._out, _PARTIAL)
-
-    def forget(self) -> None:
-        """Delete the record, after the unfinished folder has been completed or removed."""
-        self._path.unlink(missing_ok=True)
+def _write_record(record: Path, partial: Path, identities: Collection[FolderIdentity | None]) -> None:
+    """Record the unfinished folder, and the identities of the new and the old folder, in the user's cache."""
+    with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps({"name": partial.name, "identities": identities}), encoding="utf-8")
 
 
-def _name_old(partial: Path) -> Path:
-    """Return the path of the old folder while the new one takes its place."""
-    return partial.with_name(partial.name.removesuffix(_PARTIAL) + _OLD)
+def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:
+    """Remove what a killed run left beside `out`, and move back the old folder that it had renamed."""
+    try:
+        noted = json.loads(record.read_bytes())
+        partial = out.with_name(Path(str(noted["name"])).name)
+        known = [FolderIdentity(*identity) for identity in noted["identities"] if identity]
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    _restore_or_remove(partial.with_suffix(_OLD), known, out)
+    if (left := identity_of(partial)) in known:
+        with suppress(ToolkitError):
+            kind.let_go(partial)
+        remove_folder(partial, left)
 
 
 def _restore_or_remove(old: Path, known: Collection[FolderIdentity | None], out: Path) -> None:
@@ -301,13 +268,12 @@ def make_scratch_folder() -> Iterator[Path]:
         except OSError as error:
             named = os.environ.get("TMPDIR") or "the folder for temporary files"
             raise ToolkitError(f"{named}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
-        stack.callback(_remove_quietly, folder, identity_of(folder))
-        yield folder
-
-
-def _remove_quietly(folder: Path, made: FolderIdentity | None) -> None:
-    with suppress(OSError):
-        remove_folder(folder, made)
+        made = identity_of(folder)
+        try:
+            yield folder
+        finally:
+            with suppress(OSError):
+                remove_folder(folder, made)
 
 
 def _sweep(place: Path) -> None:
