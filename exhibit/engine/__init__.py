@@ -14,14 +14,13 @@ from exhibit.engine.limits import (
     read_limits,
 )
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
-from exhibit.engine.runners.local import OneWorker
-from exhibit.engine.worker import shutdown_idle
+from exhibit.engine.worker import Worker, shutdown_idle
 from exhibit.runtime.command import parse_positive
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
-    "Engine", "Limits", "OneWorker", "Outcome", "add_engine_arguments", "add_limit_arguments", "apply_limits",
+    "Engine", "Limits", "Outcome", "Worker", "add_engine_arguments", "add_limit_arguments", "apply_limits",
     "check_engine", "list_engines", "make_limits", "open_engine", "parse_positive", "read_limits", "run_in_worker",
     "shutdown_idle", "track",
 ]  # fmt: skip

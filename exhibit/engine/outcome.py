@@ -51,32 +51,27 @@ class Engine(Protocol):
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
     """Return the outcome of applying the function to an item, with a memory limit; retry after transient errors."""
-    try:
-        with limit_memory(limits.memory):
-            return attempt(function, item)
-    except MemoryError:
-        return Outcome(None, limits.make_memory_error(name_item(item)))
-    except RecursionError as error:
-        _log.debug("%s", name_item(item), exc_info=error)
-        return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; left out"))
-
-
-def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Return the outcome of applying the function to an item; transient disk and network errors are retried."""
-    for pause in (*_RETRY_SECONDS, None):
+    pauses = iter(_RETRY_SECONDS)
+    while True:
         try:
-            return Outcome(function(item))
+            with limit_memory(limits.memory):
+                return Outcome(function(item))
+        except MemoryError:
+            return Outcome(None, limits.make_memory_error(name_item(item)))
+        except RecursionError as error:
+            _log.debug("%s", name_item(item), exc_info=error)
+            return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; left out"))
         except (ToolkitError, OSError) as error:
             cause = error if isinstance(error, OSError) else error.__cause__
             transient = isinstance(cause, OSError) and cause.errno in _TRANSIENT
-            if pause is None or not transient:
-                if isinstance(error, ToolkitError):
-                    return Outcome(None, error)
-                if not transient:
-                    raise
+            pause = next(pauses, None) if transient else None
+            if pause is None and isinstance(error, ToolkitError):
+                return Outcome(None, error)
+            if pause is None and not transient:
+                raise
+            if pause is None:
                 return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times; left out"))
         time.sleep(pause)
-    raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
 
 def report_death(item: object, how: str) -> Outcome[Out]:

@@ -13,10 +13,11 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from multiprocessing.context import SpawnProcess
+from typing import Any, Generic, NamedTuple
 
 from exhibit.engine.limits import Limits, end_programs, serve_within
-from exhibit.engine.outcome import DIED, TRIES, Outcome, attempt_within, report_death
+from exhibit.engine.outcome import DIED, TRIES, In, Out, Outcome, attempt_within, name_item, report_death
 from exhibit.schemas.errors import ToolkitError
 
 dump = pickle.dumps  # of what is sent to a worker and back; the engines of this machine pickle nowhere else
@@ -82,64 +83,6 @@ def _isolate_start(*, script: bool) -> Iterator[None]:
         os.environ.update({"PYTHONSAFEPATH": before} if before is not None else {})
 
 
-class _Worker:
-    """A worker process and the pipe to it."""
-
-    def __init__(self, *, script: bool) -> None:
-        # spawn works on every system, and the process inherits no lock or browser in an undefined state
-        context = get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _starting, _isolate_start(script=script):
-            self._process.start()
-        theirs.close()
-        self._reusable = not script
-
-    def send(self, data: bytes) -> None:
-        with suppress(OSError):  # if the worker died, `answer` notices it
-            self.pipe.send_bytes(data)
-
-    def answer(self) -> bytes | None:
-        """Return the worker's answer, or None if the worker died."""
-        try:
-            return self.pipe.recv_bytes()
-        except (EOFError, OSError):
-            return None
-
-    def await_answer(self, seconds: float | None) -> bool:
-        """Return whether the worker answers or dies within `seconds`."""
-        return bool(wait([self.pipe], seconds))
-
-    def explain_death(self, limits: Limits, name: str) -> Outcome[Any] | None:
-        """Return the failed outcome of an item that killed this worker; None if another worker may succeed with it."""
-        self._process.join(1)
-        code = self._process.exitcode
-        if code is None or code not in (*_FAULTS, _NO_THREAD_DATA, _TIME_SPENT):
-            return None
-        if code == _TIME_SPENT:
-            return Outcome(None, limits.spent(name))
-        return report_death(name, f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
-
-    def stop(self) -> None:
-        """Kill the process, whatever it is doing, and the programs that it started."""
-        pid = self._process.pid or 0
-        end_programs(pid)
-        if hasattr(os, "killpg"):
-            with suppress(OSError):  # the process does not have its own group yet, or is already gone
-                os.killpg(pid, signal.SIGKILL)
-        self._process.kill()
-        self._process.join()
-        self.pipe.close()
-
-    def rest(self) -> None:
-        """Keep the idle process for the next call of `map`; stop it if enough other processes are idle."""
-        with _lock:
-            if self._reusable and self._process.is_alive() and len(_idle) < _MAX_IDLE:
-                _idle.append(self)
-                return
-        self.stop()
-
-
 _FAULTS = [
     -getattr(signal, name)
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
@@ -150,107 +93,152 @@ _TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None
 """The exit code of a process that spent too much processor time on a file."""
 _NO_THREAD_DATA = 127
 """The exit code of a process that the C library ends because there is no memory for thread-local data."""
-_idle: list[_Worker] = []
-_lock = threading.Lock()
-_MAX_IDLE = os.cpu_count() or 1
-
-
-def _acquire_worker(*, script: bool) -> _Worker:
-    while not script:
-        with _lock:
-            worker = _idle.pop() if _idle else None
-        if worker is None:
-            break
-        if not worker.await_answer(0):  # an idle worker sends nothing: a readable pipe means that it was closed
-            return worker
-        worker.stop()
-    return _Worker(script=script)
-
-
-@atexit.register
-def shutdown_idle() -> None:
-    """Stop the worker processes that are idle; new ones are started when work is distributed again."""
-    with _lock:
-        workers, _idle[:] = list(_idle), []
-    for worker in workers:
-        worker.stop()
-
-
 _START_SECONDS = 300.0  # for a worker's imports, on a machine that is busy with other work
 _CHECK_SECONDS = 0.25  # between two checks of the clock: an item exceeds its time limit by no more than this
+_MAX_IDLE = os.cpu_count() or 1
+_idle: list[tuple[SpawnProcess, Connection]] = []
+_lock = threading.Lock()
 
 
-class Workplace:
-    """Holds one worker at a time and replaces it when it dies; the first item starts the worker."""
+class Worker(Generic[In, Out]):
+    """A worker process that applies a function to one item at a time; one that dies is replaced."""
 
-    def __init__(self, work: bytes, limits: Limits, script: bool = False) -> None:
-        self._work, self._limits, self._script = work, limits, script
-        self.worker: _Worker | None = None
+    def __init__(self, work: MapWork, *, script: bool = False) -> None:
+        self._work, self._limits, self._script = dump(work), work.limits, script
+        self.process: SpawnProcess | None = None
+        self._pipe: Connection
         self.open = True
         """Set to False to release a thread that waits for an answer."""
 
     @classmethod
-    def of(cls, function: Callable[[Any], Any], limits: Limits) -> "Workplace":
-        """Return a place for a function; one of the user's script is sent with the script, which the worker runs."""
+    def of(cls, function: Callable[[In], Out], *, limits: Limits) -> "Worker[In, Out]":
+        """Return a worker for a function; one of the user's script is sent with the script, which the worker runs."""
         modules = getattr(function, "__module__", ""), type(function).__module__
         script = sys.modules["__main__"].__spec__ is None and "__main__" in modules
-        return cls(dump(MapWork.of(dump(function), limits)), limits, script)
+        return cls(MapWork.of(dump(function), limits), script=script)
+
+    def run(self, item: In) -> Out:
+        """Return the function's result for an item; raise LimitError when it exceeds its limits."""
+        result: Out = read_outcome(self.answer(dump(item), name_item(item))).unwrap()
+        return result
 
     def answer(self, item: bytes, name: str) -> bytes:
-        """Return an item's outcome as bytes; retry if its worker dies, and return an error after the last attempt."""
+        """Return an item's outcome as bytes; retry if the process dies, and return an error after the last attempt."""
         try:
             for _ in range(TRIES):
-                worker, began = self._prepare_worker(), time.monotonic()
-                worker.send(item)
-                if not self._await_answer(worker, self._limits.seconds, began):
-                    self.leave()
-                    return dump(Outcome(None, self._limits.late(name)))
-                data = worker.answer()
+                self._prepare()
+                answered, data = self._exchange(item, self._limits.seconds)
                 if data is not None:
                     return data
-                reason = worker.explain_death(self._limits, name)
-                self.leave()
-                if reason is not None:
-                    return dump(reason)
+                failure = self._explain_death(name) if answered else Outcome[Any](None, self._limits.late(name))
+                self.close()
+                if failure is not None:
+                    return dump(failure)
             return dump(report_death(name, DIED))
         except BaseException:
-            self.leave()
+            self.close()
             raise
 
-    def leave(self, *, keep: bool = False) -> None:
-        """Release the worker process: stop it and all programs that it started."""
-        worker, self.worker = self.worker, None
-        if worker is not None:
-            worker.rest() if keep else worker.stop()
-
-    def _prepare_worker(self) -> _Worker:
-        """Return a worker that has received its work; raise an error if several workers in a row fail to start."""
+    def _prepare(self) -> None:
+        """Start a process that has received its work, if there is none; raise if several in a row fail to start."""
         for _ in range(TRIES):
-            if self.worker is not None:
-                return self.worker
-            began = time.monotonic()  # the time limit starts with the request, not when the worker is ready
-            worker = self.worker = _acquire_worker(script=self._script)
-            worker.send(self._work)
-            in_time = self._await_answer(worker, _START_SECONDS, began)
-            what = "ended before they began" if in_time else f"were not ready after {_START_SECONDS:g} s"
-            data = worker.answer() if in_time else None
+            if self.process is not None:
+                return
+            self.process, self._pipe = (None if self._script else _take_idle()) or _start_process(script=self._script)
+            answered, data = self._exchange(self._work, _START_SECONDS)
             if data is not None:
                 read_outcome(data)
-                return worker
-            self.leave()
+                return
+            what = "ended before they began" if answered else f"were not ready after {_START_SECONDS:g} s"
+            self.close()
         raise ToolkitError(
             f"{TRIES} worker processes {what}: this machine is too busy, or has no memory left; run the command "
             "again later, or with fewer --jobs"
         )
 
-    def _await_answer(self, worker: _Worker, seconds: float | None, began: float) -> bool:
-        """Return whether a worker answers or dies within `seconds` of `began`."""
-        while not worker.await_answer(_CHECK_SECONDS):
+    def _exchange(self, data: bytes, seconds: float | None) -> tuple[bool, bytes | None]:
+        """Send data; return whether the process answered or died within `seconds`, and its answer (None if it died)."""
+        began = time.monotonic()
+        with suppress(OSError):  # the process has died: the answer is missing, too
+            self._pipe.send_bytes(data)
+        while not wait([self._pipe], _CHECK_SECONDS):
             if not self.open:
                 raise CancelledError
             if seconds is not None and time.monotonic() >= began + seconds:
-                return False
-        return True
+                return False, None
+        try:
+            return True, self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            return True, None
+
+    def _explain_death(self, name: str) -> Outcome[Any] | None:
+        """Return the failed outcome of an item that killed the process; None if another process may succeed with it."""
+        if self.process is None:
+            return None
+        self.process.join(1)
+        code = self.process.exitcode
+        if code is None or code not in (*_FAULTS, _NO_THREAD_DATA, _TIME_SPENT):
+            return None
+        if code == _TIME_SPENT:
+            return Outcome(None, self._limits.spent(name))
+        return report_death(name, f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
+
+    def close(self) -> None:
+        """Stop the process and the programs that it started."""
+        process, self.process = self.process, None
+        if process is not None:
+            _stop_process(process, self._pipe)
+
+    def rest(self) -> None:
+        """Keep the idle process for another function; stop it if enough other processes are idle."""
+        with _lock:
+            process, reusable = self.process, not self._script and len(_idle) < _MAX_IDLE
+            if process is not None and reusable and process.is_alive():
+                _idle.append((process, self._pipe))
+                self.process = None
+        self.close()
+
+
+def _start_process(*, script: bool) -> tuple[SpawnProcess, Connection]:
+    # spawn works on every system, and the process inherits no lock or browser in an undefined state
+    context = get_context("spawn")
+    pipe, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    with _starting, _isolate_start(script=script):
+        process.start()
+    theirs.close()
+    return process, pipe
+
+
+def _stop_process(process: SpawnProcess, pipe: Connection) -> None:
+    """Kill a process, whatever it is doing, and the programs that it started."""
+    pid = process.pid or 0
+    end_programs(pid)
+    if hasattr(os, "killpg"):
+        with suppress(OSError):  # the process does not have its own group yet, or is already gone
+            os.killpg(pid, signal.SIGKILL)
+    process.kill()
+    process.join()
+    pipe.close()
+
+
+def _take_idle() -> tuple[SpawnProcess, Connection] | None:
+    """Return an idle process and its pipe; None if there is none."""
+    while True:
+        with _lock:
+            if not _idle:
+                return None
+            process, pipe = _idle.pop()
+        if not wait([pipe], 0):  # an idle process sends nothing: a readable pipe means that it was closed
+            return process, pipe
+        _stop_process(process, pipe)
+
+
+@atexit.register
+def shutdown_idle() -> None:
+    """Stop the worker processes that are idle; new ones are started when work is distributed again."""
+    while idle := _take_idle():
+        _stop_process(*idle)
 
 
 # ---------------------------------------------------------------- the worker's side

@@ -63,7 +63,7 @@ def test_pdf_printer_replaces_the_browser_and_continues_after_a_page_times_out(t
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with PdfPrinter(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
-        browser = list_programs(press._worker.place.worker._process.pid)
+        browser = list_programs(press._worker.process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
         assert not wait([bad], 0.2).done, "it is being printed"
         while not wait([bad], 0.1).done:

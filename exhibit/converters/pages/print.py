@@ -25,7 +25,7 @@ from exhibit.converters.pages.text_pdf import (
     read_font_hashes,
     read_style,
 )
-from exhibit.engine import Limits, OneWorker
+from exhibit.engine import Limits, Worker
 from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
@@ -191,7 +191,7 @@ class PdfPrinter:
     def __init__(self, limits: Limits = _DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._stack = ExitStack()
-        self._worker: OneWorker[_Sheet, Printed] | None = None
+        self._worker: Worker[_Sheet, Printed] | None = None
         self._folder = Path()
 
     def __enter__(self) -> PdfPrinter:
@@ -205,7 +205,7 @@ class PdfPrinter:
         if self._worker is None:
             # the files of a killed browser are removed with the folder
             self._folder = self._stack.enter_context(make_scratch_folder())
-            self._worker = OneWorker(_print_sheet, limits=self._limits)
+            self._worker = Worker.of(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
             self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
         return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))

@@ -17,7 +17,7 @@ from typing import Any
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, DIED, TRIES, In, Out, Outcome, name_item, report_death
-from exhibit.engine.worker import MapWork, Workplace, dump, read_outcome
+from exhibit.engine.worker import MapWork, Worker, read_outcome
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 # Ray reads this once. A cluster that it starts here listens only on the loopback interface, as on macOS and Windows;
@@ -89,9 +89,9 @@ def _await_outcome(item: Any, ref: Any, send: Callable[[Any], Any]) -> Outcome[A
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     """Process an item in a child process of a Ray worker, because a child process can be killed at its limits."""
     function, limits, folder = work
-    place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
-    answer = place.answer(item, name)
-    place.leave(keep=True)
+    worker = Worker[Any, Any](MapWork.of(function, limits)._replace(folder=folder))
+    answer = worker.answer(item, name)
+    worker.rest()
     return answer
 
 
