@@ -26,11 +26,6 @@ _SHORT = re.compile(
     rf"Regulations|Order|Rules|Measure)(?:\s+(?P<after>{_YEARS}))?\b"
 )
 _ABBREVIATED = re.compile(rf"(?P<name>(?!SI\b)[A-Z]{{2,6}}|[A-Z][A-Za-z]{{1,8}}[A-Z])\s+(?P<year>{_YEARS})\b(?!/)")
-_DEFINED_AFTER = re.compile(
-    r"\d{0,2}\s{0,9}\(\s{0,9}(?:(?:in this \w{1,40}|hereafter|hereinafter|together),?\s{0,9})?"
-    r"['\"“‘]?(?:[Tt]he\s{1,9})?([^'\"”’()\n]{2,40})['\"”’]?\s{0,9}\)"
-)
-_DEFINED_BEFORE = re.compile(r"(?i)['\"“‘](?:the\s+)?([^'\"”’()\n]{2,40})['\"”’]\s+means\s+(?:the\s+)?$")
 _HEAD = re.compile(
     r"(?<![\w.])(?P<unit>[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?|[Rr]egulations?|[Rr]egs?\.?(?=\s?\d)|[Aa]rticles?|"
     r"[Aa]rts?\.?(?=\s?\d)|[Rr]ules?|rr?\.?(?=\s?\d)|[Ss]chedules?|[Ss]chs?\.?(?=\s?\d)|[Pp]arts?|PARTS?|"
@@ -104,7 +99,10 @@ def sort_of(name: str) -> str:
 
 
 class Instruments:
-    """The instruments (Acts, regulations, orders …) in a text: their full names with a year, and short names."""
+    """The instruments (Acts, regulations, orders …) in a text: their full names with a year, and short names.
+
+    A short name such as `the 1996 Act` stays short: `is_same_source` knows which full names it may mean.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -112,28 +110,8 @@ class Instruments:
             [named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))]
         )
         self.by_start = {named.start: named for named in self.named}
-        self._defined: dict[str, str] = {}
-        for named in self.named:
-            self._define(named)
-        # `the 1996 Act`, to which `the Act` after it refers
-        dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _BY_YEAR.finditer(text)]
-        by_year = [Named(start, end, self._find_full_name(sort, year, start)) for start, end, sort, year in dated]
-        self._mentions = sorted([*self.named, *by_year])
-
-    def _find_full_name(self, sort: str, year: str, before: int) -> str:
-        """Return the full name of an instrument, given its kind and year: `act` and 1996 for `the 1996 Act`."""
-        if defined := self._defined.get(f"{year} {sort}"):
-            return defined
-        same = [named for named in self.named if sort_of(named.name) == sort and named.name.endswith(year)]
-        earlier = [named for named in same if named.end <= before]
-        return (earlier[-1:] or same[:1] or [Named(0, 0, f"{sort} {year}")])[0].name
-
-    def _define(self, named: Named) -> None:
-        after = _DEFINED_AFTER.match(self.text, named.end)
-        before = _DEFINED_BEFORE.search(self.text[max(0, named.start - 60) : named.start])
-        for match in (after, before):
-            if match:
-                self._defined.setdefault(_normalise_name(match[1]), named.name)
+        dated = (Named(*m.span(), f"{m['sort'].lower()} {m['year']}") for m in _BY_YEAR.finditer(text))
+        self._mentions = sorted([*self.named, *dated])
 
     def find_at(self, start: int, *, joined: bool) -> Named | None:
         """Return the instrument named at a position; short names are read only if `of` comes before them (`joined`)."""
@@ -143,23 +121,17 @@ class Instruments:
             return Named(start, match.end(), f"{match['name'].lower()} {match['year']}")
         if match := _CODE.match(self.text, start):
             return Named(start, match.end(), CODES[match[0]])
-        return self._find_short(start) if joined else None
-
-    def _find_short(self, start: int) -> Named | None:
-        """Return the law that a short name such as `1996 Act`, `Act` or `Insolvency Rules` refers to."""
-        match = _SHORT.match(self.text, start)
-        if match is None:
+        match = _SHORT.match(self.text, start) if joined else None
+        if match is None or (plain := _normalise_name(match.group())) in _OURS:
             return None
-        plain, sort = _normalise_name(match.group()), match["sort"].lower()
-        if plain in _OURS and plain not in self._defined:
-            return None
+        sort = match["sort"].lower()
         if match["name"].strip():
-            name = self._defined.get(plain, plain)
+            name = plain
         elif match["year"]:
-            name = self._find_full_name(sort, match["year"], start)
+            name = f"{sort} {match['year']}"
         else:
             last = self.find_last(start, sort)
-            name = self._defined.get(plain) or (last.name if last else "")
+            name = last.name if last else ""
         return Named(start, match.end(), name)
 
     def find_last(self, before: int, sort: str) -> Named | None:
