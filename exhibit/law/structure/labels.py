@@ -25,6 +25,7 @@ _NUMBER = re.compile(
 )
 _BRACKET = re.compile(r"\((?P<number>[a-z]{1,2}|[ivxl]{1,6}|[A-Z]{1,2}|[IVX]{1,5}|\d{1,3})\)[ \xa0]*")
 _LETTER = re.compile(r"(?P<number>[A-Z]|[a-z]|[ivx]{1,5}|[IVX]{1,5})[.)](?=[\s“\"A-Z(]|$)[ \xa0]*")
+_GOES_ON = re.compile(r"(?:above|below|hereof|of (?:this|the)|and \(|or \(|[,;)])")
 _PAGE = re.compile(r"(?i)page\s+\d")
 _ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
 _ROMAN_ITEM = re.compile(r"([IVXLC]{1,7})[ \xa0]*[-–—][ \xa0]*")
@@ -193,6 +194,8 @@ def _bracket(line: Line) -> Label | None:
     if match is None or not (line.fresh or line.before.endswith(",")):
         return None
     rest = line.text[match.end() :]
+    if _GOES_ON.match(rest):
+        return None
     number = match["number"]
     style = "(1)" if number.isdigit() else "(a)" if number.islower() else "(A)"
     return Label(match.group().strip(), rest, style, _parse_value(number, letters=True), 9, "clause", sure=False)
