@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 from exhibit.runtime.command import parse_natural, parse_seconds
@@ -184,26 +183,6 @@ def _read_memory_pages(pid: int | str, column: int, less: int | None = None) -> 
     """Return a column of a process's statm file in bytes: 5 is private memory, as RLIMIT_DATA counts it."""
     columns = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     return (int(columns[column]) - (int(columns[less]) if less else 0)) * os.sysconf("SC_PAGE_SIZE")
-
-
-@contextmanager
-def limit_time(limits: Limits, name: str) -> Iterator[None]:
-    """Raise LimitError in the block when its time is over; works only for Python code in the main thread."""
-    main = threading.current_thread() is threading.main_thread()
-    if limits.seconds is None or not main or not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise limits.late(name)
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limits.seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 # ---------------------------------------------------------------- programs that a worker starts

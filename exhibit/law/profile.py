@@ -30,7 +30,6 @@ _DAY_OF = re.compile(r"(?i)(\d)(?:st|nd|rd|th)?\s+day\s+of\s+")
 _STATED = re.compile(r"(?i)\b(?:dated|as of|effective|updated|revised|modified|issued|date)\b[^.\n]{0,30}$")
 _MONTHLY = re.compile(rf"\b{MONTH} (?:19|20)\d\d\b")
 _AGREED = re.compile(r"(?i)\b(?:agreement|contract|deed|lease)\b")
-_PLAN = re.compile(r"(?i)\bagreement and plan of merger\b")
 _PART_LINE = re.compile(
     r"(?im)^(?:Document: *)?((?:pre-action )?(?:practice direction|cyfarwyddyd ymarfer|part \d).*)$"
 )
@@ -41,7 +40,6 @@ _LAW = re.compile(
     r"^.{0,40}\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?.{0,100}"
 )
 _POLICY_LINE = re.compile(r"(?im)^.{0,50}\bprivacy (?:policy|statement|notice)\W*$")
-_POLICY_PROSE = re.compile(r"(?i)(?:this|our|the|your)\b")
 # Patterns for the kind of a document by its first lines; the first match counts.
 _KINDS: dict[str, re.Pattern[str]] = {
     "rules": re.compile(
@@ -118,7 +116,7 @@ AGREED = frozenset({"contract", "nda", "merger agreement"})
 def _find_kind(text: str, document: Document, name: str) -> str:
     """Return the kind of a document, by its first lines, its file's name, and its topics."""
     called = kind_of(text)
-    if _MERGER.search(called) or _PLAN.search(text[:1500]):
+    if _MERGER.search(called):
         return "merger agreement"
     if kind := next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), ""):
         return kind
@@ -144,7 +142,7 @@ def title_of(text: str, kind: str, name: str) -> str:
         return guide[0] if guide else name
     if kind == "privacy policy":
         line = _POLICY_LINE.search(text[:600])
-        if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
+        if line and len(line[0].split()) > 2:
             return _shorten_line(line[0]) or name
         return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
     if kind in _KINDS:  # `Part 36 - Offers to settle`; else the first line

@@ -433,19 +433,21 @@ def _measure_length(entry: _Labelled) -> int:
 
 def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
     """Return the span of a labelled part of a line, such as `(b) any breach;` before `(c)`; None if not found."""
-    start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
-    if start is None:
-        return None
     kind = r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
-    following = re.compile(rf"(?<=[\s;:,.])\({kind}\)").search(text, start.end(), span.end)
-    return Span(start.start(), following.start() if following else span.end)
+    begins = rf"(?i)(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)"
+    return _find_between(text, span, begins, rf"(?<=[\s;:,.])\({kind}\)")
 
 
 def _find_listed(text: str, span: Span, number: str) -> Span | None:
     """Return the span of the list item with a number, such as from the line `2. …` to the line `3. …`."""
-    start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
+    kind = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
+    return _find_between(text, span, rf"(?m)^[ \t]*{re.escape(number)}[.)]\s", rf"(?m)^[ \t]*{kind}[.)]\s")
+
+
+def _find_between(text: str, span: Span, begins: str, ends: str) -> Span | None:
+    """Return the span from the first match of `begins` to the next match of `ends`, both within a span."""
+    start = re.compile(begins).search(text, *span)
     if start is None:
         return None
-    kind = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
-    following = re.compile(rf"(?m)^[ \t]*{kind}[.)]\s").search(text, start.end(), span.end)
+    following = re.compile(ends).search(text, start.end(), span.end)
     return Span(start.start(), following.start() if following else span.end)

@@ -88,11 +88,8 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except MemoryError:
                     print_error(ToolkitError(_NO_MEMORY))
                     return FAILED
-                except Exception as error:
-                    if type(error).__module__ != "sqlite3" or "disk" not in str(error):
-                        return _report_bug()
-                    print_error(ToolkitError(f"the disk: {error}; free some space, or choose another folder"))
-                    return FAILED
+                except Exception:
+                    return _report_bug()
                 return code
 
         return run

@@ -57,12 +57,7 @@ def points_of(package: str) -> dict[str, EntryPoint]:
     """Return the plug-ins of one kind that other installed distributions offer: name → entry point."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
-        other = points.setdefault(point.name.replace("-", "_"), point)
-        if other.value != point.value:  # which one is used would depend on the order of the search path
-            raise ToolkitError(
-                f"{point.name} ({point.group}) is installed twice, by {owner_of(other)} and by {owner_of(point)}; "
-                "uninstall one of them"
-            )
+        points.setdefault(point.name.replace("-", "_"), point)
     return points
 
 

@@ -128,8 +128,9 @@ def mirror_bundle(root: Location) -> Path:
         return root
     cache = find_cache_folder() / "bundles"
     cache.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
-    try:
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=cache) as scratch:
+        partial = Path(scratch) / "bundle"
+        partial.mkdir()
         digest = _fetch_info(root, partial / INFO)
         identity = hashlib.sha256(f"{root}\n{digest}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         folder = cache / (re.sub(r"[^\w.-]", "_", root.name) + f"-{identity}")
@@ -143,8 +144,6 @@ def mirror_bundle(root: Location) -> Path:
                 if not (folder / ORIGIN).is_file():  # else another run has already put the same folder there
                     raise
         return folder
-    finally:
-        remove_below(cache, partial.name)
 
 
 def _fetch_info(root: Remote, path: Path) -> str:

@@ -4,7 +4,6 @@ import hashlib
 import os
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,21 +39,19 @@ class Cache:
         self._opened: tuple[int, sqlite3.Connection] | None = None
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the cached values of these keys; a value that was damaged on disk counts as absent."""
+        """Return the cached values of these keys."""
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
         with self._connect() as database:
             for part in _split_keys(wanted):
                 marks = ",".join("?" * len(part))
-                rows = database.execute(f"SELECT key, value, checksum FROM kept WHERE key IN ({marks})", part)
-                values |= {key: value for key, value, checksum in rows if _has_checksum(value, checksum)}
+                values |= dict(database.execute(f"SELECT key, value FROM kept WHERE key IN ({marks})", part))
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Store values in one transaction: if the process is killed, all of them are stored or none."""
-        rows = [(key, value, zlib.crc32(value)) for key, value in values.items()]
         with self._connect() as database, database:
-            database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", rows)
+            database.executemany("INSERT OR REPLACE INTO kept (key, value) VALUES (?, ?)", values.items())
 
     def __len__(self) -> int:
         with self._connect() as database:
@@ -88,7 +85,7 @@ class Cache:
         database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose only the last values
         # the table stores values in order of arrival and keys in an index: random keys would scatter the values over
         # the file
-        database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB, checksum INTEGER)")
+        database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB)")
         return database
 
 
@@ -107,8 +104,3 @@ def _start_log(database: sqlite3.Connection) -> None:
 
 def _split_keys(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[at : at + _MAX_PARAMETERS] for at in range(0, len(keys), _MAX_PARAMETERS))
-
-
-def _has_checksum(value: object, checksum: int) -> bool:
-    """Return whether a stored value is undamaged: it is a byte string, and its checksum is the recorded one."""
-    return isinstance(value, bytes) and zlib.crc32(value) == checksum

@@ -27,7 +27,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 from protego import Protego
 
-from exhibit.runtime.secrets import HIDDEN, is_secret_name, scrub
+from exhibit.runtime.secrets import is_secret_name, scrub
 from exhibit.schemas.errors import ServiceError
 
 _MIN_SECRET_CHARS = 4  # of a secret that is removed: a shorter value could be an ordinary word of a message
@@ -68,15 +68,11 @@ class Secrets:
     def __init__(self, values: Iterable[str] = ()) -> None:
         """Store the secret values; each word of a value, such as `abcd` in `Bearer abcd`, is also a secret."""
         parts = {part for value in values for part in (value, *value.split())}
-        known = {part for part in parts if len(part) >= _MIN_SECRET_CHARS and part.lower() not in ("bearer", "basic")}
-        # the longest first, so that no part of a longer secret remains
-        self._values = sorted(known, key=lambda value: (-len(value), value))
+        self._values = [p for p in parts if len(p) >= _MIN_SECRET_CHARS and p.lower() not in ("bearer", "basic")]
 
     def strip(self, text: str) -> str:
         """Return a text without the secrets and without anything that looks like a key."""
-        for value in self._values:
-            text = text.replace(value, HIDDEN)
-        return scrub(text)
+        return scrub(text, *self._values)
 
     def words(self, data: bytes | str) -> str:
         """Return the error message in a response body, as one short line without secrets."""

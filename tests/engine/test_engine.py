@@ -254,13 +254,6 @@ def test_ray_engine_stops_endless_item_and_completes_others(tmp_path):
     assert "not done after 5 s (--item-timeout)" in str(outcomes[1].error)
 
 
-def test_serial_engine_stops_python_code_at_the_time_limit(tmp_path, monkeypatch):
-    """`--engine serial` can stop only Python code; it uses a system timer, so this item really runs for ever."""
-    (late,) = open_engine("serial", limits=Limits(seconds=0.05)).map(hang, [("python", str(tmp_path))])
-    assert isinstance(late.error, LimitError) and "--item-timeout" in str(late.error)
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
 def test_run_in_worker_reuses_the_worker():
     assert run_in_worker(worker_of, 0) == run_in_worker(worker_of, 0) != os.getpid()
     with pytest.raises(DocumentError, match="unlucky"):

@@ -38,15 +38,6 @@ def test_cache_opens_a_single_connection_per_process(tmp_path, monkeypatch):
     assert len(values) == 1 and len(opened) == 2
 
 
-def test_cache_treats_a_damaged_value_as_absent(tmp_path):
-    values = Cache(tmp_path / "kept.sqlite")
-    values.put({b"a": b"1", b"b": b"2"})
-    with sqlite3.connect(tmp_path / "kept.sqlite") as database:
-        database.execute("UPDATE kept SET value = 'one' WHERE key = ?", (b"a",))
-        database.execute("UPDATE kept SET value = ? WHERE key = ?", (b"3", b"b"))
-    assert Cache(tmp_path / "kept.sqlite").get([b"a", b"b"]) == {}
-
-
 def test_cache_names_a_file_that_is_damaged_or_in_no_folder(tmp_path):
     (tmp_path / "broken.sqlite").write_bytes(b"no database" * 99)
     with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete this file"):
