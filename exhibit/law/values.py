@@ -271,8 +271,6 @@ class Value:
     number: Decimal = Decimal(0)
     unit: str = ""
     """The unit of a period as written, the currency of an amount, or the kind of a place."""
-    qualifier: str = ""
-    """`business` for a period of business or working days, else empty."""
 
     @property
     def same(self) -> tuple[str, str]:
@@ -344,10 +342,8 @@ def _read_stated_number(match: re.Match[str]) -> Decimal | None:
     return _parse_decimal(digits) if digits else Decimal(spelt) if spelt is not None else None
 
 
-def _make_value(
-    kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "", qualifier: str = ""
-) -> Value:
-    return Value(kind, key, Span(*match.span()), match[0], number, unit, qualifier)
+def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:
+    return Value(kind, key, Span(*match.span()), match[0], number, unit)
 
 
 def _read_period(match: re.Match[str]) -> Value | None:
@@ -358,7 +354,7 @@ def _read_period(match: re.Match[str]) -> Value | None:
     unit, qualifier = match["unit"].lower(), _QUALIFIERS.get((match["sort"] or "").lower(), "")
     base, factor = _UNITS[unit]
     key = f"{_format_plain(number * factor)} {qualifier} {base}".replace("  ", " ")
-    return _make_value("period", match, key, number, unit, qualifier)
+    return _make_value("period", match, key, number, unit)
 
 
 def _read_amount(match: re.Match[str]) -> Value | None:

@@ -266,7 +266,7 @@ def find_files(source: Location) -> list[Location]:
     Unreadable files are included: reading them later raises an error that names them.
     """
     if isinstance(source, Remote):
-        files: list[Location] = [Remote((source / name).url, bytes=it.bytes) for name, it in list_files(source).items()]
+        files: list[Location] = [Remote((source / name).url, bytes=size) for name, size in list_files(source).items()]
         if files or list_file(source) is not None:
             return files or [source]
     elif source.is_file():

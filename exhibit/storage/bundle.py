@@ -179,8 +179,8 @@ def validate_at(root: Location) -> list[Problem]:
     if isinstance(root, Path):
         return validate(root)
     elsewhere = {
-        name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
-        for name, listed in locations.list_files(root).items()
+        name: FileEntry(sha256=sha256_of(root / name), bytes=size)
+        for name, size in locations.list_files(root).items()
         if name not in {TRAIN, GOLD, INFO}  # the local mirror has these files
     }
     return validate(mirror_bundle(root), elsewhere=elsewhere)

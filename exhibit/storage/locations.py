@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import DocumentError, ServiceError, ToolkitError
@@ -21,8 +20,6 @@ from exhibit.storage.atomic import check_free, make_scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
-_TAG_NAMES = ("ETag", "etag", "md5Hash", "blob_id", "LastModified", "created", "mtime")
-"""The stores' names for a value that changes with an object's content, the most reliable first."""
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _LOGIN = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_ENDPOINT_URL for a store of your own",
@@ -74,14 +71,6 @@ class Remote:
 Location = Path | Remote
 
 
-class FileInfo(NamedTuple):
-    """The metadata that a store returns for a file."""
-
-    bytes: int
-    mark: str
-    """A value that changes with the content; empty if the store has none."""
-
-
 def is_url(text: str) -> bool:
     """Return whether a text is a URL rather than a path."""
     return _SCHEME.match(text) is not None
@@ -118,8 +107,8 @@ def _open_store(remote: Remote, *, afresh: bool = False) -> Iterator[Any]:
         yield client
 
 
-def list_files(folder: Remote) -> dict[str, FileInfo]:
-    """Return every file below a folder by its relative name, sorted; empty if there is no such folder."""
+def list_files(folder: Remote) -> dict[str, int]:
+    """Return the size of every file below a folder by its relative name, sorted; empty if there is no such folder."""
     with _open_store(folder, afresh=True) as client:
         try:
             objects = client.find(folder.key, detail=True)
@@ -128,27 +117,21 @@ def list_files(folder: Remote) -> dict[str, FileInfo]:
     base = client._strip_protocol(folder.key).rstrip("/") + "/"
     named = {path.removeprefix(base): details for path, details in objects.items() if path.startswith(base)}
     # a web console creates "folders" as empty objects whose names end in a slash
-    return {
-        name: read_size_and_tag(details) for name, details in sorted(named.items()) if name and not name.endswith("/")
-    }
+    return {name: _read_size(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
 
 
-def list_file(file: Remote) -> FileInfo | None:
-    """Return a file's metadata, or None if the file does not exist."""
+def list_file(file: Remote) -> int | None:
+    """Return a file's size, or None if the file does not exist."""
     with _open_store(file, afresh=True) as client:
         try:
             details = client.info(file.key)
         except FileNotFoundError:
             return None
-    return read_size_and_tag(details) if details.get("type") == "file" else None
+    return _read_size(details) if details.get("type") == "file" else None
 
 
-def read_size_and_tag(details: dict[str, Any]) -> FileInfo:
-    """Return a file's size and its tag: a value, such as an ETag, that changes with the content."""
-    mark = next((details[name] for name in _TAG_NAMES if details.get(name)), "")
-    # some clients return the same time as a date in one call and as a number in another; some add quotes only in one
-    words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
-    return FileInfo(int(details.get("size") or 0), words)
+def _read_size(details: dict[str, Any]) -> int:
+    return int(details.get("size") or 0)
 
 
 def expand(pattern: Remote) -> list[Remote]:
