@@ -114,7 +114,7 @@ def test_find_references_reads_practice_directions(text: str, expected: list[str
         ("sections 67 or 68 of the 1996 Act, and section 69 of the Act", [f"act 1996 {n}" for n in (67, 68, 69)]),
         (
             "'the 1996 Act' means the Arbitration Act 1996; section 9 of the 1996 Act",
-            ["arbitration act 1996", "act 1996 9"],
+            ["arbitration act 1996", "arbitration act 1996 9"],
         ),
         ("the Bills of Sale Act 1878 (Search)\n\nParagraph 11 A", ["bills of sale act 1878"]),
         ("Part 2 of the Housing Act 1985 and Part 36", ["housing act 1985 part 2", "CPR Part 36"]),

@@ -4,7 +4,16 @@ import math
 import re
 from collections.abc import Iterator
 
-from exhibit.law.references.reference import Mention, Named, NumberedUnit, Path, make_mention, read_numbers, read_units
+from exhibit.law.references.reference import (
+    Mention,
+    Named,
+    NumberedUnit,
+    Path,
+    is_same_source,
+    make_mention,
+    read_numbers,
+    read_units,
+)
 
 _SORTS = r"(?:Acts?|Regulations|Order|Rules|Measure)"
 _YEARS = r"(?:1[2-9]\d\d|20\d\d)"
@@ -99,10 +108,7 @@ def sort_of(name: str) -> str:
 
 
 class Instruments:
-    """The instruments (Acts, regulations, orders …) in a text: their full names with a year, and short names.
-
-    A short name such as `the 1996 Act` stays short: `is_same_source` knows which full names it may mean.
-    """
+    """The instruments (Acts, regulations, orders …) in a text: their full names with a year, and short names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -110,7 +116,10 @@ class Instruments:
             [named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))]
         )
         self.by_start = {named.start: named for named in self.named}
-        dated = (Named(*m.span(), f"{m['sort'].lower()} {m['year']}") for m in _BY_YEAR.finditer(text))
+        dated = [
+            Named(*match.span(), self._expand(f"{match['sort'].lower()} {match['year']}", match.start()))
+            for match in _BY_YEAR.finditer(text)
+        ]
         self._mentions = sorted([*self.named, *dated])
 
     def find_at(self, start: int, *, joined: bool) -> Named | None:
@@ -125,14 +134,18 @@ class Instruments:
         if match is None or (plain := _normalise_name(match.group())) in _OURS:
             return None
         sort = match["sort"].lower()
-        if match["name"].strip():
-            name = plain
-        elif match["year"]:
-            name = f"{sort} {match['year']}"
+        if match["name"].strip() or match["year"]:
+            name = self._expand(plain if match["name"].strip() else f"{sort} {match['year']}", start)
         else:
             last = self.find_last(start, sort)
             name = last.name if last else ""
         return Named(start, match.end(), name)
+
+    def _expand(self, short: str, start: int) -> str:
+        """Return the full name for which the text uses a short one, `act 1980`: the last before it, else the first."""
+        same = [named for named in self.named if is_same_source("statute", short, named.name)]
+        earlier = [named for named in same if named.end <= start]
+        return (earlier[-1:] or same[:1] or [Named(0, 0, short)])[0].name
 
     def find_last(self, before: int, sort: str) -> Named | None:
         """Return the last instrument of a kind that is named before an offset."""
