@@ -13,6 +13,7 @@ import yaml
 from exhibit.schemas import __version__
 from tests.conftest import ROOT
 
+NAMED = re.compile(r"`([a-z_/]+\.py)::(test_\w+)`")
 LOCKS = ("requirements.lock", "models.lock", "extras.lock")
 
 
@@ -30,6 +31,12 @@ def test_lock_covers_the_dependencies_and_leaves_out_the_heavy_extras():
     names = {re.split(r"[<>=\[ ;]", line)[0].lower().replace("_", "-") for line in wanted}
     assert names <= locked, names - locked
     assert not {"torch", "ray", "pymilvus"} & locked
+
+
+def test_docs_name_only_tests_that_exist():
+    named = [pair for page in (ROOT / "docs").glob("*.md") for pair in NAMED.findall(page.read_text("utf-8"))]
+    missing = [pair for pair in named if f"def {pair[1]}(" not in (ROOT / "tests" / pair[0]).read_text("utf-8")]
+    assert len(named) > 20 and not missing
 
 
 def test_citation_states_the_version_of_the_package():

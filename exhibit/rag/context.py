@@ -57,6 +57,8 @@ class Answer:
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
     """The probability that the documents contain an answer; None if the answerer computes none."""
+    best: tuple[tuple[int, Span], ...] = ()
+    """The parts of the reader's best quote: the number of a source, and the span in that source's text."""
 
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:

@@ -250,3 +250,20 @@ def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: In
                     taken[name].append(Span(start, end))
                     added.append(RankedPassage(number, Span(start, end), hit.score, index.find_row(number, start)))
     return make_hits(index, added)
+
+
+def move_to_front(words: Hit, ranked: Sequence[Hit], index: Index) -> list[Hit]:
+    """Return the passages with the sentences that contain some words first; the rest of their passage stays."""
+    at = next((at for at, hit in enumerate(ranked) if hit.contains(words)), None)
+    if at is None:
+        return list(ranked)
+    passage, number = ranked[at], index.entry(words.document).number
+    start, whole = passage.span.start, passage.span
+    own = Span(words.span.start - start, words.span.end - start)
+    inside = extend_to_sentences(passage.text, own, widest=len(passage.text))
+    first = Span(start + inside.start, start + inside.end)
+    rests = [rest for rest in subtract_spans([whole], [first]) if rest.end - rest.start >= MIN_REST_CHARS]
+    scored = [(first, ranked[0].score), *((rest, passage.score) for rest in rests)]
+    made = [RankedPassage(number, span, score, index.find_row(number, span.start)) for span, score in scored]
+    head, *others = make_hits(index, made)
+    return [head, *ranked[:at], *others, *ranked[at + 1 :]]

@@ -23,7 +23,7 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.context import Answer, AnswerContext, assemble
 from exhibit.rag.index import Index, index_kind, open_index
 from exhibit.rag.ingest import Report, ingest
-from exhibit.rag.passages import complete_sentences
+from exhibit.rag.passages import complete_sentences, move_to_front
 from exhibit.rag.protocols import Retrieved
 from exhibit.rag.rank import Parts
 from exhibit.rag.retrieve import retrieve
@@ -184,7 +184,9 @@ class Pipeline:
         contexts = [self._make_context(retrieved) for retrieved in searched]
         answers = answer_all([(r.question, c) for r, c in zip(searched, contexts, strict=True)], self.config, self.llm)
         return [
-            Answered(retrieved, context, _add_version(answer, retrieved, context))
+            Answered(
+                self._rank_answer_first(retrieved, context, answer), context, _add_version(answer, retrieved, context)
+            )
             for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
         ]
 
@@ -196,6 +198,21 @@ class Pipeline:
         if not can_read(retrieved.question, best.profile.kind):
             return retrieved
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
+
+    def _rank_answer_first(self, retrieved: Retrieved, context: AnswerContext, answer: Answer) -> Retrieved:
+        """Return the passages with the best quote's sentences first, if the answer does not cite the first passage.
+
+        The reader compares the question with the words of each passage; the ranking before it compares vectors.
+        """
+        sources = {source.number: source for source in context.sources}
+        if not answer.best or any(retrieved.ranked[0].contains(sources[cited]) for cited in answer.citations):
+            return retrieved
+        number, quote = max(answer.best, key=lambda part: part[1].end - part[1].start)
+        start = sources[number].span.start
+        words = replace(sources[number], span=Span(start + quote.start, start + quote.end))
+        ranked = move_to_front(words, retrieved.ranked, self.opened)
+        selected = [hit for hit in ranked if any(chosen.contains(hit) for chosen in retrieved.selected)]
+        return replace(retrieved, ranked=tuple(ranked), selected=tuple(selected))
 
     def _make_context(self, retrieved: Retrieved) -> AnswerContext:
         """Return the numbered sources for the answer to a question, and what is known of the question."""

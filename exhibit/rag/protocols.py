@@ -43,6 +43,11 @@ class Hit:
     inner: tuple[tuple[int, str, int | None], ...] = ()
     """The headings and pages that begin inside the passage: offset in the document, section, page."""
 
+    def contains(self, other: "Hit") -> bool:
+        """Return whether another passage is a part of this one, or equal to it."""
+        inside = self.span.start <= other.span.start and other.span.end <= self.span.end
+        return inside and self.document == other.document
+
     def locate(self, offset: int) -> tuple[str, int | None]:
         """Return the section and the page at an offset of the document that is inside this passage."""
         before = [(section, page) for start, section, page in self.inner if start <= offset]

@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from exhibit.evaluation.targets.builtin import _make_answered_reply
 from exhibit.evidence.ocr import TextLine
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import LLM
 from exhibit.rag import Config, Pipeline
+from exhibit.rag.answerers import reader
 from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.rag.summaries.extractive import ExtractiveSummariser
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
+from tests.rag.test_answers import FakeReader
 
 ROOT = Path(__file__).parents[2]
 
@@ -206,6 +209,41 @@ def test_answer_cites_named_document_and_refuses_unanswerable_question(ready):
     assert "Chile" in told.answer.text and told.answer.citations
     assert told.context.sources[told.answer.citations[0] - 1].document == "cedar.txt"
     assert unknown.answer.refused
+
+
+def test_sentence_that_reader_quotes_becomes_first_passage_and_citation(make, tmp_path, monkeypatch):
+    clauses = [
+        f"{n}.1 The Tenant shall keep room {n} of the premises in repair and pay its rent." for n in range(1, 40)
+    ]
+    clauses[20] = "21.1 The Tenant insures the windows. The deposit is held by Larch Bank. The Tenant keeps a key."
+    (tmp_path / "lease.txt").write_text("LEASE\n\n" + "\n\n".join(clauses), encoding="utf-8")
+    pipeline = make("routed", k=40)
+    pipeline.index(tmp_path / "lease.txt", tmp_path / "index")
+    question = "Does the Tenant keep room 3 of the premises in repair and pay its rent?"
+    [before] = pipeline.search([question])
+    assert "Larch" not in before.ranked[0].text
+    monkeypatch.setattr(reader, "shared_reader", lambda: FakeReader("Larch Bank"))
+    [answered] = pipeline.answer([question])
+    ranked = answered.retrieved.ranked
+    first, *others = ranked
+    assert first.text == "The deposit is held by Larch Bank." and first.score == before.ranked[0].score
+    texts = [hit.text.strip() for hit in others]
+    assert "Larch" not in " ".join(texts) and any("insures the windows." in text for text in texts)
+    letters, after = (sorted("".join("".join(hit.text for hit in hits).split())) for hits in (before.ranked, ranked))
+    assert letters == after, "no word is lost, and none is there twice"
+    reply = _make_answered_reply(answered, 1.0)
+    assert "[1]" in reply.answer and reply.passages[0].text == first.text
+    assert 1 in reply.context and set(reply.context) <= set(range(1, len(reply.passages) + 1))
+
+
+def test_ranking_stays_when_answer_cites_first_passage(make, corpus, tmp_path, monkeypatch):
+    pipeline = make("routed")
+    pipeline.index(corpus, tmp_path / "index")
+    question = "What is the governing law of the Cedar SA agreement?"
+    [before] = pipeline.search([question])
+    monkeypatch.setattr(reader, "shared_reader", lambda: FakeReader(before.ranked[0].text.strip()[-20:]))
+    [answered] = pipeline.answer([question])
+    assert answered.answer.best and answered.retrieved.ranked == before.ranked
 
 
 def test_preset_can_be_read_from_toml_file_and_invalid_settings_are_refused(tmp_path):

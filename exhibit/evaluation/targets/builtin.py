@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from exhibit.evaluation.cases import Case, Passage, Reply, without_choices
@@ -192,7 +193,7 @@ def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
 
 def _list_passages(retrieved: Retrieved) -> list[Hit]:
     """Return the ranked passages, then the text beside them that answers use and that no ranked passage contains."""
-    return [*retrieved.ranked, *(hit for hit in retrieved.beside if not _find_rank(hit, retrieved.ranked))]
+    return [*retrieved.ranked, *(hit for hit in retrieved.beside if not _find_ranks(hit, retrieved.ranked))]
 
 
 def _make_passage(hit: Hit) -> Passage:
@@ -209,25 +210,22 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     passages = _list_passages(one.retrieved)
-    ranks = {source.number: _find_rank(source, passages) or source.number for source in one.context.sources}
+    ranks = {source.number: _find_ranks(source, passages) or [source.number] for source in one.context.sources}
     return replace(
         reply,
-        answer=renumber(answer.text, ranks),
-        context=tuple(dict.fromkeys(ranks.values())),
+        answer=renumber(answer.text, {number: own[0] for number, own in ranks.items()}),
+        context=tuple(dict.fromkeys(chain(*ranks.values()))),
         cut_by="budget" if one.context.left_out else reply.cut_by,
         usage=dict(answer.usage),
         confidence=reply.confidence if answer.confidence is None else _round(answer.confidence),
     )
 
 
-def _find_rank(hit: Hit, ranked: Sequence[Hit]) -> int:
-    """Return the rank, from 1, of the first passage that contains a hit; 0 if none does."""
-    span = hit.span
-    for rank, other in enumerate(ranked, 1):
-        own = other.span
-        if other.document == hit.document and own.start <= span.start and span.end <= own.end:
-            return rank
-    return 0
+def _find_ranks(hit: Hit, ranked: Sequence[Hit]) -> list[int]:
+    """Return the rank, from 1, of the first passage that contains a hit, else of those that have a part of it."""
+    whole = [rank for rank, other in enumerate(ranked, 1) if other.contains(hit)]
+    parts = (rank for rank, other in enumerate(ranked, 1) if hit.contains(other))
+    return whole[:1] or list(parts)
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
