@@ -25,8 +25,9 @@ from exhibit.converters.core.benchmark import (
     format_points,
 )
 from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.pages.chromium import NEEDED
 from exhibit.converters.pages.fetch import Policy
-from exhibit.converters.pages.print import check_printers
+from exhibit.converters.pages.print import needs_missing_browser
 from exhibit.converters.tables.documents import Shelf
 from exhibit.draft.asked import Asker
 from exhibit.draft.constructed import construct_questions
@@ -40,7 +41,7 @@ from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
-from exhibit.schemas.errors import SourceError, ToolkitError
+from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
@@ -114,7 +115,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, limited=False, tally=tally).values())
-    check_printers(documents)
+    for raw in filter(needs_missing_browser, documents):
+        tally.leave_out_all(NEEDED, raw.items)
+    unprinted, documents = documents, [raw for raw in documents if not needs_missing_browser(raw)]
+    if unprinted and not documents:
+        raise ServiceError(f"{unprinted[0].original}: {NEEDED}")
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))

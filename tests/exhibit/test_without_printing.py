@@ -42,8 +42,11 @@ def folder(tmp_path_factory) -> Path:
     """Where the commands write, with contracts to draft questions about."""
     folder = tmp_path_factory.mktemp("without")
     (folder / "contracts").mkdir()
-    for name in ("lease.md", "loan.md", "will.txt"):
-        (folder / "contracts" / name).write_text("# Lease\n\nThe rent is due monthly.\n", encoding="utf-8")
+    (folder / "pages").mkdir()
+    for name in ("contracts/lease.md", "contracts/loan.md", "contracts/will.txt", "pages/lease.md"):
+        text = "COMMERCIAL LEASE\n\n1. Rent\n\nThe rent is due on the first day of each month.\n\n2. Governing Law\n\n"
+        text += "This Lease is governed by the law of Norway.\n"
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -60,6 +63,7 @@ def told(folder, samples, request) -> dict[str, Told]:
         limit = [] if name == "table" else ["--max-documents", "1"]
         commands[name] = ["convert", name, "--source", str(samples / name), *out, *limit]
     commands["draft"] = ["draft", str(folder / "contracts"), "--out", str(folder / "mine"), "--jobs", "1"]
+    commands["pages alone"] = ["draft", str(folder / "pages"), "--out", str(folder / "none"), "--jobs", "1"]
     commands |= {"doctor": ["doctor"], "fix": ["doctor", "--fix", "browser"]}
     (folder / "run.py").write_text(RUN, encoding="utf-8")
     done = subprocess.run(
@@ -85,12 +89,17 @@ def test_convert_names_print_extra_when_pages_must_be_printed(told, folder):
     assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
 
 
-def test_draft_names_print_extra_before_drafting_begins(told):
-    assert told["draft"].code == 1 and "drafts: " not in told["draft"].err
-    assert (
-        "error: lease.md and 1 more cannot be printed: " in told["draft"].err
-        and "exhibit-rag[print]" in told["draft"].err
-    )
+def test_draft_leaves_out_pages_that_need_a_browser_and_drafts_on_the_others(told, folder):
+    assert told["draft"].code == 0, told["draft"].err
+    info = json.loads((folder / "mine/bundle.json").read_text(encoding="utf-8"))
+    [names] = [names for reason, names in info["left_out"].items() if "exhibit-rag[print]" in reason]
+    assert names == ["lease.md", "loan.md"]
+    assert [path.name for path in (folder / "mine/corpus").iterdir()] == ["will.txt.pdf"]
+
+
+def test_draft_names_print_extra_when_no_document_can_be_printed(told):
+    assert told["pages alone"].code == 1
+    assert "lease.md" in told["pages alone"].err and "exhibit-rag[print]" in told["pages alone"].err
 
 
 def test_doctor_reports_missing_printing_as_optional(told):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters.core.benchmark import Block, RawDocument
-from exhibit.converters.pages.chromium import HERE, NEEDED, import_browser_error, run_browser
+from exhibit.converters.pages.chromium import HERE, import_browser_error, run_browser
 from exhibit.converters.pages.text_pdf import (
     PAGE_BREAK,
     make_printable,
@@ -33,7 +33,7 @@ from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.read import read_printable as page_of
 from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
-from exhibit.schemas.errors import DocumentError, ServiceError
+from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import Printing
 from exhibit.storage.atomic import make_scratch_folder, write_whole
 
@@ -161,11 +161,9 @@ def describe_printing(printers: Iterable[str]) -> Printing | None:
 # ---------------------------------------------------------------- the printing process
 
 
-def check_printers(documents: Iterable[RawDocument]) -> None:
-    """Raise ServiceError before the work starts if a document needs a browser and Playwright is not installed."""
-    needing = next((raw.original for raw in documents if raw.original and _needs_page(raw.original)), None)
-    if needing and not HERE:
-        raise ServiceError(f"{needing.name} cannot be printed: {NEEDED}")
+def needs_missing_browser(document: RawDocument) -> bool:
+    """Return whether a document must be printed by a browser, and Playwright is not installed."""
+    return not HERE and document.original is not None and _needs_page(document.original)
 
 
 def _needs_page(path: Path) -> bool:
