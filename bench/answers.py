@@ -20,7 +20,15 @@ from pathlib import Path
 from bench.table import Table, exhibit, find_data, publish, read_json
 from exhibit.runtime.command import guarded
 
-METRICS = ("answer_contained", "answer_f1", "abstention", "false_refusal", "recall@10", "page_hit@5")
+METRICS = (
+    "answer_contained",
+    "answer_f1",
+    "abstention",
+    "false_refusal",
+    "char_precision@1",
+    "char_recall@8",
+    "page_hit@5",
+)
 """Those that a run has are shown."""
 
 

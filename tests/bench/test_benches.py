@@ -101,7 +101,7 @@ def test_answers_bench_converts_and_asks_questions_about_contracts_of_cuad(tmp_p
     monkeypatch.setenv("EXHIBIT_DATA", str(tmp_path / "data"))
     assert answers.main(["ohr", "--preset", "bm25", "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
-    assert "ohr, bm25: outcomes of 1 questions" in shown and "recall@10" in shown
+    assert "ohr, bm25: outcomes of 1 questions" in shown and "char_recall@8" in shown
     gold = json.loads((tmp_path / "out/bundles/ohr/gold.jsonl").read_text(encoding="utf-8"))
     assert gold["filename"] == contract.name and gold["spans"]
 
