@@ -169,7 +169,7 @@ PUBLIC = (
     "exhibit.converters.core.benchmark", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
     "exhibit.schemas.errors",
 )  # fmt: skip
-"""Modules that users' own code imports: the public names of `exhibit`, and what a part of one's own is made from."""
+"""Modules that users' own code imports: the public names of `exhibit`, and what plug-ins use."""
 
 
 def _describe_modules() -> Iterator[str]:

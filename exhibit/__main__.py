@@ -49,7 +49,7 @@ VERBS = {
     "review": Verb("exhibit.viewer.review.__main__", "let an expert check gold and answers"),
     "validate": Verb(
         "exhibit.storage.bundle",
-        "check bundles against their contract; --documents reads the documents and checks that the gold is there",
+        "check the files of bundles; --documents also reads the documents and checks the position of the gold",
         modes={"--documents": "exhibit.evidence.check:main"},
     ),
     "show": Verb("exhibit.evidence.show", "draw a question's gold on its page"),
@@ -131,7 +131,7 @@ def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
 
 
 def list_spellings() -> dict[str, str]:
-    """Return the form with `exhibit` for each command: `exhibit convert cuad` for `python -m converters.cuad`."""
+    """Return the equivalent of each older command, such as `exhibit convert cuad` for `python -m converters.cuad`."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {
         f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in list_plugins("exhibit.converters")

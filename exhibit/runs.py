@@ -55,7 +55,7 @@ class Run(RunResults):
 
     @cached_property
     def summary(self) -> DataFrame:
-        """One row per metric and dataset, with mean and interval; `ALL` stands for several datasets together."""
+        """One row per metric and dataset, with mean and interval; `ALL` is the mean over several datasets."""
         rows = [
             {"metric": metric, "dataset": name, **one.as_json()}
             for name, means in self._make_columns().items()

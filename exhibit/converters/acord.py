@@ -53,7 +53,7 @@ INFO = DatasetInfo(
           `labels.grade` in gold.jsonl is the grade of that passage, and `labels.grades`, on the first line of each
           row, is a JSON object with the grade of every clause that was judged for the query.
         - For each query a part of the library was judged, irrelevant clauses (grade 0) among it. Graded metrics are
-          over that part: clauses that nobody judged are left out of a ranking, as many of them would do as well.""",
+          over that part: clauses without a judgment are left out of a ranking, as many of them may answer as well.""",
 )
 
 GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale
@@ -114,7 +114,7 @@ def _make_rows(
         key, fields = record.key.strip(), record.metadata or {}
         splits = [split for split, graded in grades.items() if key in graded]
         if key in seen or len(splits) > 1:
-            tally.fault("query that is there twice, or graded in two splits", key)
+            tally.fault("query that occurs twice, or is graded in two splits", key)
         elif not splits:
             tally.leave_out("query for which no clause was graded", key)
         else:

@@ -67,8 +67,8 @@ INFO = DatasetInfo(
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
     limits="""
         - A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that
-          heading or number, as the document has it, up to the next heading that stands as high. It may be longer
-          than what answers the question.
+          heading or number, as the document has it, up to the next heading of the same or a higher level. It
+          may be longer than what answers the question.
         - A document that is cited as a whole is one section where it has at most 25,000 characters (about ten
           pages); a longer one is a file name without text, and counts for document metrics only.
         - A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation

@@ -44,7 +44,7 @@ INFO = DatasetInfo(
   year = {2024}
 }""",
     by_hand="""Nothing is downloaded: the authors share a Dropbox folder (linked in their README), which is packed
-        anew for each visitor, so that its bytes have no fixed hash; pass the .zip that it gives with --source.""",
+        again for each visitor, so that its bytes have no fixed hash; pass the downloaded .zip with --source.""",
     groups="benchmark",
     headline="char_recall@8",
     tags=("legal", "contracts", "privacy", "legalbench-rag"),
@@ -53,7 +53,7 @@ INFO = DatasetInfo(
     limits="""
         - The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.
         - As text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts are
-          printed anew: pages and lines are not those of the originals.
+          printed: pages and lines are not those of the originals.
         - labels.benchmark names the group that a mean is taken over before the mean of the four.""",
 )
 
@@ -165,7 +165,7 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
         if path.suffix.lower() == ".txt":
             files[_make_key(inside)] = path
         else:
-            tally.leave_out("file in corpus/ that is no text", inside)
+            tally.leave_out("file in corpus/ that is not a text", inside)
     if not files:
         raise SourceError(f"{folder}: no text file in it; expected {INFO.expects}, from {INFO.url}")
     return files
@@ -181,7 +181,7 @@ def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dic
         if name in names.values():
             raise SourceError(f"corpus/{key}: a second document would be {name!r}; rename one")
         if counts[path.name] > 1:
-            tally.note("two files of one name, told apart by their folder", f"{key} -> {name}")
+            tally.note("two files of one name, distinguished by their folder", f"{key} -> {name}")
         names[key] = name
     return names
 
@@ -199,7 +199,7 @@ def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: 
         words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else None
         text = words if snippet.answer is None else snippet.answer
         if text is None or not text.strip():
-            tally.fault("test with a snippet that says nothing", place)
+            tally.fault("test with an empty snippet", place)
             return
         if words != text:
             tally.fault("span whose text is not the stored answer: the answer was located instead", place)

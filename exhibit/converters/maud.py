@@ -182,7 +182,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     kept = []
     for contract in contracts[: options.max_documents]:
         if contract.excerpts and not contract.located:
-            tally.fault("none of the excerpts is in the agreement's text: it is another one's", f"{contract.name}.txt")
+            tally.fault(
+                "none of the excerpts is in the agreement's text: they are from another agreement",
+                f"{contract.name}.txt",
+            )
         else:
             kept.append(contract)
     return Benchmark(
@@ -347,7 +350,7 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Return the excerpts without those inside the location of another one; of two equal locations, keep the first."""
+    """Return the excerpts without those inside the location of another; of two equal locations, keep the first."""
 
     def repeats(index: int, excerpt: Excerpt) -> bool:
         matches = (excerpt.match, *excerpt.others) if excerpt.match else ()

@@ -45,10 +45,10 @@ INFO = DatasetInfo(
     accepts=(".json",),
     questions="The questions and answers are the source's own.",
     limits="""
-        - An answer's offset is checked against its context; where the words stand elsewhere in it, they are located
-          by the words, and the row is noted.
-        - Several answers to one question are further places of one passage where their words are the same, and
-          passages of their own where they are not.""",
+        - An answer's offset is checked against its context; if they disagree, the answer is located by its
+          words, and the row is noted.
+        - Several answers to one question are further occurrences of one passage if their words are the same, and
+          separate passages if they are not.""",
 )
 
 _ODD = re.compile(r"[^\w.-]+")
@@ -130,7 +130,7 @@ def _validate(model: type[_Model], value: object, item: Item, tally: Tally) -> _
         tally.take([item])
         fault = error.errors()[0]
         where = f"{item.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-        tally.fault(f"part of a SQuAD file that is no {model.__name__.strip('_').lower()}", where, item=item)
+        tally.fault(f"part of a SQuAD file that is not a valid {model.__name__.strip('_').lower()}", where, item=item)
         return None
 
 
@@ -212,7 +212,7 @@ def _make_quotes(answers: Sequence[_Answer], context: _Context, filename: str, n
         if isinstance(start, int) and start >= 0 and context.text.startswith(text, start):
             spans[start, start + len(text)] = None
         else:
-            tally.note("answer that does not stand at its offset: located by its words", name)
+            tally.note("answer that is not at its offset: located by its words", name)
     return [
         Quote(filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
         for text, spans in places.items()

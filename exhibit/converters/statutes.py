@@ -52,7 +52,7 @@ INFO = DatasetInfo(
         - A version is in force from its own day to the day before the next version that the source has; where the
           source leaves versions out, the days of those between count as the earlier version's.
         - Without a day a question means the last version of the source, as the law of today.
-        - The same § of every other version is a near miss: `labels.other_versions` says where each stands.
+        - The same § of every other version is a near miss: `labels.other_versions` lists them.
         - The answer to a question on a change quotes the words that were put in and taken out, at most 60 of each.""",
 )
 

@@ -38,7 +38,7 @@ INFO = DatasetInfo(
     tags=("legal",),
     accepts=ENDINGS,
     questions="The questions are the table's own.",
-    limits="What its columns mean was said on the command line, or guessed from their names: see bundle.json.",
+    limits="The meaning of its columns was given on the command line, or guessed from their names: see bundle.json.",
 )
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")

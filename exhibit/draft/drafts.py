@@ -27,7 +27,7 @@ class Draft:
 
     filename: str
     asks: str
-    """The question without the document's name; `{title}` in it stands for that name."""
+    """The question without the document's name; `{title}` marks the position of that name."""
     kind: str
     """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference` or `llm`."""
     status: Status

@@ -53,7 +53,7 @@ INFO = DatasetInfo(
     benchmark="A folder of documents",
     summary=(
         "Questions that a program drafted on somebody's own documents, each with a passage that was located on its "
-        "page. No expert wrote them: what nobody reviewed is as good as the figures in docs/draft.md say."
+        "page. No expert wrote them: docs/draft.md has the error rates of drafts that no person has reviewed."
     ),
     url="",
     version="",
@@ -61,19 +61,19 @@ INFO = DatasetInfo(
         id="other",
         name="the terms of each document",
         redistributable=False,
-        note="The documents are their owner's: nobody else may pass this bundle on.",
+        note="The documents belong to their owner: only the owner may pass this bundle on.",
     ),
     citation="",
     command="exhibit draft FOLDER",
     expects="a folder of documents: PDF, Word, mail, text, and what else there is a reader for",
     tags=("legal", "drafted"),
     questions=(
-        "Drafted by program: from playbooks, with passages that models of ours found, and from what stands in the "
-        "documents (definitions, headings, parties, references), where the passage is known by construction."
+        "Drafted by program: from playbooks, with passages that our models found, and from the "
+        "documents themselves (definitions, headings, parties, references), where the passage is known by construction."
     ),
     limits=format_points(
         "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
-        "An impossible row says that our models are sure that nothing in the document answers.",
+        "A row is impossible if our models are sure that nothing in the document answers.",
         "What was not sure is in drafts.jsonl, for a person to judge; it is not scored.",
     ),
     annotations=("machine-generated",),

@@ -98,7 +98,7 @@ class Generator:
         except (ValueError, KeyError, TypeError, RecursionError):
             items = None
         if not isinstance(items, list):
-            self.dropped["a reply that is not the JSON that was asked for"] += 1
+            self.dropped["a reply that is not the requested JSON"] += 1
             return
         for item in items:
             quotes = item.get("quotes") if isinstance(item, dict) else None

@@ -78,7 +78,7 @@ class Passage:
 
     @property
     def tells(self) -> bool:
-        """Whether it is known what the passage contains: it has a position, or a text."""
+        """Whether the content of the passage is known, from its position or its text."""
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
@@ -152,7 +152,7 @@ class Case:
     grades: dict[str, int] = field(default_factory=dict)
     """The relevance grade of each judged file, 0 to 4; empty where the source has no grades."""
     choices: tuple[str, ...] = ()
-    """The labels that the system must choose from; empty where no label is asked for."""
+    """The labels that the system must choose from; empty where no label is requested."""
     label: str | None = None
     """The label that the source gives."""
 

@@ -175,7 +175,7 @@ def _make_parser() -> command.Parser:
     add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
     add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
     add("--ask-label", metavar="LABEL", help="also ask for a value of this label, and score it: label (ContractNLI)")
-    files = "ingest only these files (default: pdf where all gold is there)"
+    files = "ingest only these files (default: pdf if the PDFs contain all gold)"
     add("--file-type", metavar="pdf|txt,html|all", help=files)
     add = parser.add_argument_group("what is tested").add_argument
     add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
@@ -186,7 +186,7 @@ def _make_parser() -> command.Parser:
     add("--embedder", metavar="NAME", help=f"{_list_names('embedder')}, or NAME:MODEL")
     add("--llm", metavar="NAME", help=f"{_list_names('llm')}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the name of the first seed
-    add("--set", action="append", metavar="NAME=VALUE", help="any setting: exhibit evaluate --settings")
+    add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists them")
     add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
     results = parser.add_argument_group("what comes out")
     add = results.add_argument

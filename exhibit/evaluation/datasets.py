@@ -135,7 +135,7 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
 
 
 def _open(path: Path) -> BundleFolder:
-    """Open a bundle; for a folder that is none, raise an error that says what to do."""
+    """Open a bundle; if the folder is not a bundle, raise an error that says what to do."""
     if not path.exists():
         others = [other.name for other in path.parent.iterdir() if other.is_dir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, others, n=1)
@@ -486,7 +486,7 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
         counts = ", ".join(str(len(one)) for one in values.values()) or "no"
         raise BundleError(
             f"{where}: --ask-label {label}: it has {counts} different values, but only a label with "
-            f"2 to {_MAX_CHOICES} values can be asked for; choose another label"
+            f"2 to {_MAX_CHOICES} values are possible; choose another label"
         )
     return offered
 

@@ -47,7 +47,7 @@ Draw = Callable[..., Path]
 
 
 class Failures(NamedTuple):
-    """The numbers of replies asked for and failed, and the error message of the first failure."""
+    """The numbers of all replies and of failed ones, and the error message of the first failure."""
 
     asked: int
     failed: int

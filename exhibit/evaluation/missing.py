@@ -19,18 +19,18 @@ _MUCH = 0.1
 PASSAGES = {
     "foreign": "name files that the bundle lacks",
     "nameless": "have no name",
-    "ambiguous": "have words that stand in several files (ambiguous)",
+    "ambiguous": "have words that are in several files (ambiguous)",
     "misnamed": "have words of another document than the one that they name",
     "added": "have words besides those of their document",
-    "few": "have so few words that no place can be told",
-    "nowhere": "have words that stand in no document",
+    "few": "have too few words to be located",
+    "nowhere": "have words that are in no document",
     "wordless": "have no words",
 }
 """What a passage may lack, by its name in `evidence.json`."""
 QUESTIONS = {
     "gold": "no gold passage is located",
     "some gold": "some gold is not located: passage metrics are over the rest",
-    "ambiguous gold": "gold of few words stands on many places, and is in no passage metric",
+    "ambiguous gold": "gold of few words has many occurrences, and counts in no passage metric",
     "quote": "no words are quoted: document and answer metrics only",
     "passages": "the reply has no passages",
     "file": "the file of no passage is known",
@@ -128,7 +128,10 @@ class Evidence:
             for kind, words in QUESTIONS.items()
             if self.lacking[kind] > _MUCH * self.questions
         ]
-        return [*notes, *([f"{name}: questions with missing data are in no mean: {'; '.join(much)}"] if much else [])]
+        return [
+            *notes,
+            *([f"{name}: questions with missing data are excluded from every mean: {'; '.join(much)}"] if much else []),
+        ]
 
     def as_json(self, name: str) -> dict[str, Any]:
         """Return the content of a dataset's `evidence.json`: the counts, and lines that explain them."""

@@ -1,7 +1,7 @@
 """What became of each question: one outcome with its reason, and the shares that follow from the outcomes.
 
 Report, comparison, trend, review, exports, gates and exit codes are made from these outcomes and from `lost_at`
-(`evaluation.stages`). Where a judge has marked an answer, or the question asked for a label, that decides; else the
+(`evaluation.stages`). Where a judge has marked an answer, or the question requires a label, that decides; else the
 kernel (`evaluation.judging.kernel`).
 """
 
@@ -81,7 +81,7 @@ def _judge_passages(case: Case) -> Finding:
     """Return the outcome for a system that gives passages and no answer: `found` if one of the first K finds gold."""
     passages = case.reply.passages
     if case.is_impossible:
-        return Finding(Outcome.NOT_JUDGED, "The documents do not answer it, and no answer was asked for.")
+        return Finding(Outcome.NOT_JUDGED, "The documents do not answer it, and no answer was requested.")
     if not any(gold.worded for gold in case.gold):
         return Finding(Outcome.NOT_JUDGED, "No words are known that the passages must contain.")
     numbers = range(1, min(K, len(passages)) + 1)

@@ -45,7 +45,7 @@ class Lookup(NamedTuple):
 
 
 class _UndecidedError(Exception):
-    """A page cannot be asked for, so that a reference is neither found nor absent."""
+    """A register does not answer, so that a reference is neither found nor absent."""
 
     def __init__(self, outcome: Outcome, detail: str) -> None:
         self.lookup = Lookup(outcome, detail=detail)

@@ -83,7 +83,7 @@ def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) 
     """Return the share of a gold passage's letters and digits that the best chunk contains; 1 if it has them all.
 
     `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`. The
-    occurrence with the best result counts; None if there is no occurrence.
+    occurrence with the best result counts; None without an occurrence.
     """
     shares = []
     for place in places[:MAX_PLACES]:
@@ -280,7 +280,7 @@ def _compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float 
 # ---------------------------------------------------------------- the questions of a run
 
 KEPT = "nowhere"
-"""The name that stands for the stage where no known stage loses the gold."""
+"""The name for the stage of gold that no known stage loses."""
 
 
 def find_loss(row: RunQuestion) -> str:

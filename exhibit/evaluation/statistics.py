@@ -273,7 +273,7 @@ def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
 
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
-    """Return the mean of each resample, which draws documents with all their rows; `number` is part of the seed."""
+    """Return the mean of each resample, which draws documents with all their rows."""
     # sorted by name, so that the order of the rows does not matter
     _, owner = np.unique(stratum.documents, return_inverse=True)
     sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)

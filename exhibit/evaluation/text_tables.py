@@ -75,7 +75,7 @@ def make_mean_notes(columns: Columns) -> list[str]:
     failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
         counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
-        lines.append(f"failed questions, which are in no mean: {counts}")
+        lines.append(f"failed questions, which are excluded from every mean: {counts}")
     return lines
 
 

@@ -197,7 +197,9 @@ def _send(
 ) -> huggingface_hub.CommitInfo:
     """Create the repository if it is missing, and commit all changes at once."""
     if remote is None and create_pr:
-        raise ToolkitError(f"there is no {repo_id} to open a pull request on; publish it without --create-pr first")
+        raise ToolkitError(
+            f"{repo_id} does not exist, so no pull request is possible; publish it without --create-pr first"
+        )
     with explain_errors(f"publishing to {repo_id}, run the same command again"):
         if remote is None:
             api.create_repo(repo_id, repo_type=KIND, private=private, exist_ok=True)

@@ -28,8 +28,8 @@ TRANSPORT: type[BaseException] = HfHubHTTPError.__mro__[1]
 ADVICE: dict[type[BaseException], str] = {
     OfflineModeIsEnabled: "the Hub is switched off by HF_HUB_OFFLINE; unset it",
     GatedRepoError: "the dataset is gated: ask for access on its page",
-    RevisionNotFoundError: "there is no such revision; the dataset's page lists its branches and tags",
-    RepositoryNotFoundError: "there is no such dataset, or the token may not see it; if it is private, `hf auth login`",
+    RevisionNotFoundError: "no such revision; the dataset's page lists its branches and tags",
+    RepositoryNotFoundError: "no such dataset, or the token may not see it; if it is private, `hf auth login`",
 }
 STATUS_ADVICE: dict[int | None, str] = {
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",

@@ -24,7 +24,7 @@ _WITHHOLDS = re.compile(
     r"|\b(?:may\s+not|neither\s+party\s+may)\s+(?:terminate|end|cancel|audit|inspect|examine)\b",
     re.IGNORECASE,
 )
-"""Matches a grant that is not made, a duty that there is none of, a right to end or to look that there is none of."""
+"""Matches a clause that denies a grant, a duty, or a right to terminate or to inspect."""
 _PERMITS = re.compile(
     r"(?<![^.;])(?>[^.;]*?\bmay\s+[a-z]+\b)(?>[^.;]*?\bwithout\b)[^.;]*?\b(?:consent|approval)\b", re.IGNORECASE
 )

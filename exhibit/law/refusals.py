@@ -48,9 +48,9 @@ _CLASSES = {
     "Q": "may must shall should need",
     "W": "whether who what how which if when where why whom",
 }
-"""The words of each class; `x` stands for every other word."""
+"""The words of each class; `x` is the class of all other words."""
 _INFLECTED = "VBC"
-"""The classes of verbs, whose words stand for all their endings; a noun stands for its plural."""
+"""The classes of verbs, whose words match with all their endings; a noun matches its plural."""
 _REFUSAL = re.compile(
     r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
     r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TN[ID]"  # this is not stated, lies outside it

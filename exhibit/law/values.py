@@ -1,4 +1,4 @@
-"""Numbers, amounts, periods, dates, percentages and places of a text: found, compared and written anew."""
+"""Numbers, amounts, periods, dates, percentages and places of a text: found, compared and rewritten."""
 
 import re
 import unicodedata

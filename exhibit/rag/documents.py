@@ -41,7 +41,7 @@ _TITLE_BREAK = re.compile(r"\s[-–—]\s")
 _MAX_CACHED_WEIGHTS = 200_000  # names times documents whose likelihoods are cached: 10 MB
 # a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
 _RARE_SHARE = 2 / 3
-# by its rarity alone a word of one of N documents leaves it less likely than all others together, but nobody writes
+# by its rarity alone a word of one of N documents leaves it less likely than all others together, but no user writes
 # `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document
 _NAME_WEIGHT = 1.5
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)

@@ -229,7 +229,7 @@ class Index:
                 raise
 
     def save(self) -> None:
-        """Write all files, the manifest last: a folder without a manifest is no index."""
+        """Write all files, the manifest last: a folder without a manifest is not an index."""
         (self.folder / MANIFEST).unlink(missing_ok=True)
         for words in (self.chunks, self.headings, self.names):
             words.save()

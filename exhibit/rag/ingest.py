@@ -176,7 +176,7 @@ def ingest(
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome.error, ServiceError):
-            raise outcome.error  # an unreachable store is no fault of a document, and every document would fail
+            raise outcome.error  # an unreachable store is not a fault of a document, and every document would fail
         if sha256 and (outcome.error is not None or outcome.unwrap().entry.sha256 != sha256[path]):
             _check_unchanged(path, sha256[path])
         if outcome.error is not None:

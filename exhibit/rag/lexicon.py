@@ -35,14 +35,14 @@ _PART_WEIGHT = 1 / 3
 or 83 of 100 questions; without parts for 78.
 """
 _IS_PART, _MAX_COUNT = 0x80, 0x7F  # a count's byte: a flag, and the number
-_STOP_WORD = -1  # stands for every stop word instead of a digest
+_STOP_WORD = -1  # replaces the digest of every stop word
 _MAX_FOUND = 256  # words whose entries are cached: questions share words
 
 Array = npt.NDArray[Any]
 
 
 def digest(term: str) -> int:
-    """Return the CRC-32 that stands for a word in the database, so that no list of all words is needed.
+    """Return the CRC-32 that replaces a word in the database, so that no list of all words is needed.
 
     With 200,000 words, the probability that a query word shares its checksum is 1 in 20,000.
     """

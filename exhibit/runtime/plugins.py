@@ -47,7 +47,7 @@ def list_own_plugins(package: str) -> set[str]:
 
 
 @lru_cache
-def _list_files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a folder that was changed is read anew
+def _list_files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a changed folder is read again
     files = (module.name for module in pkgutil.iter_modules([folder]) if not module.ispkg)
     return frozenset(name for name in files if not name.startswith("_"))
 

@@ -224,7 +224,7 @@ class DraftInfo(_Model):
         """Return the caveat to print beside every figure of a drafted bundle."""
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:
-            return f"{line}; nobody has checked how many drafts are wrong"
+            return f"{line}; no person has checked how many drafts are wrong"
         low, high = compute_wilson(self.wrong, self.judged_sure)
         share = self.wrong / self.judged_sure
         return f"{line}; {share:.0%} of the sure drafts that were judged are wrong (95%: {low:.0%} to {high:.0%})"

@@ -133,7 +133,7 @@ class LazyLines(Generic[Row]):
 
     @cached_property
     def _lines(self) -> list[tuple[int, int]]:
-        """The offset and the line number of each row; blank lines are no rows, but count as lines."""
+        """The offset and the line number of each row; blank lines are not rows, but count as lines."""
         with self.path.open("rb") as file:
             lengths = [len(line) if line.strip() else -len(line) for line in file]
         starts = accumulate(map(abs, lengths), initial=0)

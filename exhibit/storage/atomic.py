@@ -105,7 +105,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             record = find_cache_folder() / "unfinished" / f"{digest}.json"
             _clear_unfinished(out, record, kind)
             check_free(out, force=force, kind=kind)  # again: a folder that a killed run moved is back now
-            partial = name_beside(out, f".{secrets.token_hex(8)}{_PARTIAL}")  # nobody can guess it in advance
+            partial = name_beside(out, f".{secrets.token_hex(8)}{_PARTIAL}")  # a name that cannot be guessed in advance
             partial.mkdir()  # mkdir fails if the name exists, even as a link
             old = partial.with_suffix(_OLD)
             before, new = identity_of(out), identity_of(partial)

@@ -28,7 +28,8 @@ def find_program(name: str) -> str | None:
 class GitRepository:
     """Reads a repository's objects and last commit through a bare clone that shares its objects.
 
-    A repository's configuration may name programs to run. `git clone` reads none of it, and the clone has its own.
+    A repository's configuration may name programs to run. `git clone` ignores it, and Git then reads the clone's
+    configuration.
     """
 
     def __init__(self, clone: Path, folder: Path) -> None:

@@ -22,7 +22,7 @@ _UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
 """Matches a clause of several lines that no mark ends: it is cut off, or the heading of the next clause follows."""
 _LONGEST = 4_000
 """The most characters of a clause: a longer one contains several clauses, or the schedules after the last clause."""
-NO_CLAUSE = "its gold does not stand in a numbered clause"
+NO_CLAUSE = "its gold is not in a numbered clause"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from exhibit.storage.bundle import BundleFolder
 
 NOT_LOCATED = "its gold is not located in the parent bundle"
 IMPOSSIBLE = "the question has no answer in the parent bundle"
-SEVERAL = "its gold stands in several documents"
+SEVERAL = "its gold is in several documents"
 WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
 CONTROL_ROW = "control"  # the label with the id of the parent's row that a row was made from
 

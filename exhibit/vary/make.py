@@ -152,7 +152,7 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
         limits=format_points(
-            f"The documents are no longer their publisher's: they were printed again from their text{ending}",
+            f"The documents are not the publisher's files: they were printed again from their text{ending}",
             "The effect is the difference between the variant and its control: evaluate both.",
             *([f"Metrics that tell the effect: {', '.join(measured)}."] if measured else []),
         ),

@@ -14,12 +14,12 @@ from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, 
 from exhibit.vary.corpus import Edit, EditedText, list_gold
 
 Key = tuple[str, str]
-UNSURE_WORDING = "no rule tells how the sentence reads with another value"
+UNSURE_WORDING = "no rule can write the sentence with another value"
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
 DERIVED = "the answer states a value that its gold does not"
 IN_QUESTION = "the question states the value itself"
-UNSURE_ELSEWHERE = "the same value stands elsewhere, and no rule tells whether it must agree"
-STAYS = "the old value would still stand in the gold"
+UNSURE_ELSEWHERE = "the same value is elsewhere, and no rule decides whether it must agree"
+STAYS = "the gold would still contain the old value"
 
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """The numbers of months by which all dates of a document may move: never whole years, so that the month changes as
@@ -277,7 +277,7 @@ def _list_percentages(value: Value) -> list[Decimal]:
     number = value.number
     whole = number == int(number)
     if number <= 0 or number >= 100 or (not whole and "." not in value.text):
-        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
+        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is not a figure to alter
     if whole:
         steps = range(2, 13) if number <= 10 else range(15, 100, 5)
         return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]

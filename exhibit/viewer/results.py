@@ -171,7 +171,7 @@ def _write_pages(options: Any) -> int:
     if options.command == "report":
         page = write_report(options.runs[0], **how)
     elif len(runs) < 2:
-        raise ToolkitError(f"compare {options.runs[0]}: a comparison needs at least two runs; name another one")
+        raise ToolkitError(f"compare {options.runs[0]}: a comparison needs at least two runs; name another run")
     else:
         page = comparison.write_comparison(options.runs, out=options.out, **how)
     print_results({"page": page}, str(page), as_json=options.json)

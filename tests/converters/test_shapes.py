@@ -293,7 +293,7 @@ def test_table_notes_absent_ambiguous_and_unavailable_provisions_by_row(document
     bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
     assert noted["provision is not in the document"] == ["line 1: § 77 BootMG in bootmg.md"]
-    assert noted["provision of a law that is not at hand"] == ["line 2: § 3 StGB"]
+    assert noted["provision of a law that is not in the documents"] == ["line 2: § 3 StGB"]
     (ambiguous,) = [names for remark, names in noted.items() if "ambiguous" in remark]
     assert ambiguous == ["line 3: Section 2.01"]
     assert [how for _, how, _ in golds(bundle)] == ["absent", "section"]
@@ -318,7 +318,7 @@ def test_table_infers_page_numbering_from_0_or_1_and_uses_pages_to_choose_betwee
     ]
     bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
     assert [(line["pages"], line["alternatives"]) for line in lines_of(bundle)] == [([2], []), ([3], []), ([3], [])]
-    (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["pages that the source states"]
+    (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
     assert note.startswith(f"counted from {first}: ")
 
 
@@ -413,7 +413,7 @@ def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert)
     (line,) = lines_of(bundle)
     assert (line["filename"], line["labels"]["grade"], line["labels"]["id"]) == ("c1.pdf", 3, "q1")
     assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["left_out"] == {
-        "query without a judged document that is at hand": ["q2"]
+        "query whose judged documents are all missing": ["q2"]
     }
 
 

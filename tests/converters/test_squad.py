@@ -26,7 +26,7 @@ def test_squad_sample_converts_to_a_bundle(converted: Convert, golden):
     ]  # fmt: skip
     assert all(line["spans"] for line in read_gold(bundle) if line["context"] is not None)
     noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
-    assert noted == {"answer that does not stand at its offset: located by its words": ["question q5"]}
+    assert noted == {"answer that is not at its offset: located by its words": ["question q5"]}
 
 
 def test_squad_converter_reads_legalquad(converted: Convert):
@@ -79,8 +79,8 @@ def test_squad_leaves_out_malformed_rows_by_reason_and_reads_the_others(tmp_path
         ("What is due (7)?", False), ("What is due (8)?", False),
     ]  # fmt: skip
     assert {reason: len(names) for reason, names in tally.left_out.items()} == {
-        "part of a SQuAD file that is no paragraph": 5,
-        "part of a SQuAD file that is no question": 8,
+        "part of a SQuAD file that is not a valid paragraph": 5,
+        "part of a SQuAD file that is not a valid question": 8,
     }
     kept = [item for one in (*benchmark.documents, *benchmark.rows) for item in one.items]
     assert tally.account(kept)["rows"].given == len(odd) + len(sound)

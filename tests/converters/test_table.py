@@ -437,6 +437,6 @@ def test_table_assigns_a_passage_without_a_document_to_the_only_one_that_contain
     lost = {"user_input": "Who signs?", "reference": "Alder", "reference_contexts": ["of another edition"]}
     benchmark = read(write(tmp_path / "goldens.json", row, lost), "--documents", leases, tally=tally)
     assert quotes(benchmark) == [[("Alder.txt.pdf", NOTICE)], []] and benchmark.rows[0].answer == "By notice"
-    [ambiguous] = tally.noted["passage without a document stands in several: it is ambiguous, and no gold"]
+    [ambiguous] = tally.noted["passage without a document is in several: it is ambiguous, and not gold"]
     assert ambiguous.startswith("row 1: 'The term")
-    assert len(tally.noted["passage without a document stands in none"]) == 1
+    assert len(tally.noted["passage without a document is in none"]) == 1

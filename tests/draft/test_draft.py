@@ -142,7 +142,7 @@ def test_publish_refuses_drafts_without_any_human_review(contracts, capsys):
     draft(source, out)
     flags = [str(out), "--repo-id", "me/mine", "--dry-run", "--i-have-the-rights"]
     assert publish(flags) == 1
-    assert "nobody has checked how many drafts are wrong" in capsys.readouterr().err
+    assert "no person has checked how many drafts are wrong" in capsys.readouterr().err
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "**drafted, 0 of " in card and "from the playbooks contract" in card
 

@@ -188,7 +188,7 @@ def test_generator_shows_the_model_up_to_3_parts_of_a_document(prepared, length,
     _, dropped = generate(model, long)
     parts = shown(model)
     assert len(parts) == windows and all(len(part) <= 2400 for part in parts) and text.startswith(parts[0])
-    assert dropped["a reply that is not the JSON that was asked for"] == windows
+    assert dropped["a reply that is not the requested JSON"] == windows
 
 
 def whole(prepared, text, *starts):

@@ -76,7 +76,7 @@ def test_generator_drops_and_counts_questions_by_reason(prepared):
 @pytest.mark.parametrize("reply", ["no JSON", "{}", '{"questions": 7}', "{" * 3000])
 def test_generator_counts_a_reply_that_is_not_the_requested_json(reply, prepared):
     drafts, dropped = generate(Model(reply), prepared)
-    assert drafts == [] and dropped == {"a reply that is not the JSON that was asked for": 1}
+    assert drafts == [] and dropped == {"a reply that is not the requested JSON": 1}
 
 
 def test_generator_adds_the_topic_to_the_prompt(prepared):

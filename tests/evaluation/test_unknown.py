@@ -103,7 +103,7 @@ def test_passages_without_file_names_are_ambiguous_and_count_for_gold(dataset):
     values, cases = figures(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
-    assert "3 of 3 passages have words that stand in several files (ambiguous)" in notes_on(cases[0])
+    assert "3 of 3 passages have words that are in several files (ambiguous)" in notes_on(cases[0])
     gold = figures(dataset, lambda case: [{"text": NOTICE, "filename": None}])[0]
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
@@ -167,10 +167,10 @@ LACKS = {
                     "no passage has words"),
     "no name, words nowhere": ([{"text": "summary of a clause"}],
                                {"char_recall@8": None, "recall@10": None, "document_hit@1": None, "drm@1": None},
-                    "1 of 1 passages have so few words that no place can be told"),
+                    "1 of 1 passages have too few words to be located"),
     "words nowhere": ([{"text": "A summary of this clause in the system's words.", "filename": "Alder Freight.txt"}],
                       {"char_recall@8": None, "recall@10": None, "document_hit@1": 1.0, "drm@1": 0.0},
-                    "1 of 1 passages have words that stand in no document"),
+                    "1 of 1 passages have words that are in no document"),
     "a file from elsewhere": ([{"text": "other words", "filename": "Quarry.txt"}],
                               {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
                     "1 of 1 passages name files that the bundle lacks"),

@@ -118,7 +118,7 @@ def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
     gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["labels"].get("hidden") for line in gold] == [None, NO_INK]
     noted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["noted"]
-    assert noted["gold with words that nobody sees on the page"] == [f"lease.pdf: question 1: {NO_INK}"]
+    assert noted["gold with words that are invisible on the page"] == [f"lease.pdf: question 1: {NO_INK}"]
 
 
 def test_blank_hidden_leaves_a_scan_with_invisible_text_layer_unchanged(tmp_path):

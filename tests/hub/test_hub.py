@@ -267,8 +267,8 @@ def test_pull_uses_the_cache_without_a_connection(published, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("repo", "words"),
     [
-        ("me/nothing", "there is no such dataset, or the token may not see it"),
-        (f"{REPO}@v9", "there is no such revision"),
+        ("me/nothing", "no such dataset, or the token may not see it"),
+        (f"{REPO}@v9", "no such revision"),
         ("me/other", "me/other is not a bundle: it has no bundle.json"),
         (f"{REPO}@", "no revision after the @"),
     ],

@@ -58,7 +58,7 @@ def test_summary_shows_band_beside_mean(tmp_path, capsys):
 def test_summary_counts_failed_questions_below_table(tmp_path, capsys):
     main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
     told = capsys.readouterr().out
-    assert "failed questions, which are in no mean: leases: 2" in told
+    assert "failed questions, which are excluded from every mean: leases: 2" in told
     assert "answer_f1  1.000 SD 0.000 (n 6, 2 failed)" in told
 
 

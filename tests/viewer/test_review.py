@@ -394,7 +394,7 @@ def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "reviewers are divided": [divided],
         "wrong, but the better words differ": [differ],
-        "wrong, but nobody marked better words": [unmended],
+        "wrong, but no reviewer marked better words": [unmended],
         "the marked words are not in the document": [odd],
     }
 

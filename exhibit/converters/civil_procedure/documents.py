@@ -256,7 +256,7 @@ def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally:
     for _ in range(nameless):
         tally.fault("export record without a document's name", path.name)
     if not here:
-        tally.leave_out("JSON file that is no export of documents", path.name, item=item)
+        tally.leave_out("JSON file that is not an export of documents", path.name, item=item)
     for export in here:
         first = exports.setdefault(export.key, export)
         first.items.append(item)  # count the file, although its copy may not be used

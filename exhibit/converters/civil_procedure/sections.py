@@ -263,7 +263,7 @@ class Layout:
                     yield heading, like
 
     def _find_titled(self, title: str) -> Iterator[RuleHeading]:
-        """Yield a heading with its section for each line that consists of the title, and is no end of a sentence."""
+        """Yield a heading with its section for each line that is its title, but not the end of a sentence."""
         wanted = keep_letters(title)
         for line in self.lines if wanted else ():
             if keep_letters(line.text) != wanted or line.text[0].islower() or line.text[-1] in ".,;:":

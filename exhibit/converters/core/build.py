@@ -175,7 +175,7 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
     contexts = []
     for quote in row.quotes:
         where = done[quote.filename].places[quote]
-        # an answer that stands for a passage, and is not found, gives no passage
+        # an answer that replaces a quote, and is not found, gives no passage
         text = None if quote.answer and where.how == "absent" else quote.text or where.text
         contexts.append(Context(filename=quote.filename, text=text))
     answer = IMPOSSIBLE_ANSWER if row.is_impossible else row.answer
@@ -220,7 +220,7 @@ def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
         elif line.context is not None and is_ambiguous(quote, places):
             tally.note("ambiguous gold: few words on many places", f"{name}: {quote!r} on {places} places")
         if "hidden" in line.labels:
-            tally.note("gold with words that nobody sees on the page", f"{name}: {line.labels['hidden']}")
+            tally.note("gold with words that are invisible on the page", f"{name}: {line.labels['hidden']}")
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
@@ -243,7 +243,7 @@ def _describe(
     info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, rows: Sequence[Row],
     gold: Sequence[Gold], documents: list[DocumentEntry],
 ) -> BundleInfo:  # fmt: skip
-    # only a benchmark that cites headings has sections, and only a table has answers that stand for quotes
+    # only a benchmark that cites headings has sections, and only a table has answers that replace quotes
     hows = [how for how in HOWS if how not in ("section", "answer")]
     draft = benchmark.draft
     if draft is not None:
@@ -286,7 +286,7 @@ def list_content_options(options: Namespace) -> dict[str, Label]:
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
     ocr = read_ocr_flags(options)
     if ocr is not None:
-        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
+        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another engine elsewhere
     else:
         chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
     return chosen

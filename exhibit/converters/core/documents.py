@@ -166,7 +166,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return the location on a page if the quote is there, with the others on this page as alternatives."""
+    """Return a quote's location on a page, with the others on this page as alternatives; None if it is elsewhere."""
     here = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
     return replace(where, spans=here[0], alternatives=here[1:], pages=document.pages_of(*here[0])) if here else None
 
@@ -317,7 +317,7 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
     base = 0 if votes[0] > votes[1] else 1
     if votes:
         others = f", {votes[1 - base]} as if from {1 - base}" if votes[1 - base] else ""
-        tally.note("pages that the source states", f"counted from {base}: {votes[base]} quotes fit{others}")
+        tally.note("page numbers of the source", f"counted from {base}: {votes[base]} quotes fit{others}")
     for quote in stated:
         places = done[quote.filename].places
         where = places[quote]

@@ -178,7 +178,7 @@ def replace_gold(
                 f"question {row.id}: the document {name} is not in {bundle.root}/{CORPUS}; is this the right bundle?"
             )
         document = read_within(bundle.files[name])
-        # a document that was read or printed anew may have the words at other offsets
+        # a document that was read or printed again may have the words at other offsets
         place = find_marked_place(passage.text, passage.spans, document) or place_of(
             locate(passage.text, document), document
         )

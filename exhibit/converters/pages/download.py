@@ -274,7 +274,7 @@ def _check_status(response: Response) -> None:
 
 
 def _kind_of(reply: PageReply) -> Kind:
-    """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is no document."""
+    """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is not a document."""
     head, declared = reply.data[:HEAD_BYTES], reply.declared
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"

@@ -1,4 +1,4 @@
-"""Prints web pages with Chromium, which has no network access and starts anew for each page.
+"""Prints web pages with Chromium, which has no network access and is started for each page.
 
 Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to
 the browser.

@@ -40,7 +40,7 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
-    others: tuple[Path, ...] = ()  # further files of the source that are no documents, such as relevance judgments
+    others: tuple[Path, ...] = ()  # further files of the source that are not documents, such as relevance judgments
     lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # reason and details, by name
     _read: dict[str, Document | None] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Shelf:
         parts = [make_file_key(f"{part}.pdf") for part in re.split(r"_{2,}", without_ending(base))]
         if len(parts) < 2 or not any(parts):
             return None
-        # `__` stands for a character of two bytes, such as `é`, or for several that a file system refuses
+        # `__` replaces a character of two bytes, such as `é`, or for several that a file system refuses
         pattern = re.compile(".{0,4}".join(map(re.escape, parts)))
         matches = [file for key, file in self._keys.items() if pattern.fullmatch(key)]
         return matches[0] if len(matches) == 1 else None

@@ -144,8 +144,8 @@ class GoldReader:
             if len(holders) == 1:
                 passages.append(passage._replace(document=holders[0], text=text))
             else:
-                several = "passage without a document stands in several: it is ambiguous, and no gold"
-                reason = several if holders else "passage without a document stands in none"
+                several = "passage without a document is in several: it is ambiguous, and not gold"
+                reason = several if holders else "passage without a document is in none"
                 self.tally.note(reason, f"{record.place}: {text[:80]!r}")
         return passages, row.list_cited("acceptable")
 
@@ -323,8 +323,8 @@ class _GoldOfRow:
         having = self._shelf.find_having(provision)
         if len(having) == 1:
             return having[0]
-        several = f"provision stands in {len(having)} documents, and the row names none of them: it is ambiguous"
-        reason = several if having else "provision of a law that is not at hand"
+        several = f"provision is in {len(having)} documents, and the row names none of them: it is ambiguous"
+        reason = several if having else "provision of a law that is not in the documents"
         self._tally.note(reason, f"{self._place}: {provision.label}")
         return None
 

@@ -83,10 +83,10 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
         grades = judged.get(key, {})
         gold = sorted((name for name in grades if grades[name] > 0 and name in documents), key=lambda n: -grades[n])
         if not gold:
-            tally.leave_out("query without a judged document that is at hand", key, item=item)
+            tally.leave_out("query whose judged documents are all missing", key, item=item)
             continue
         for name in (name for name in grades if name not in documents):
-            tally.note("judged document that is not at hand", f"{key}: {name}")
+            tally.note("judged document that is missing", f"{key}: {name}")
         quotes = tuple(_quote(documents[name], grades[name]) for name in gold)
         labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
         answer = quotes[0].text or quotes[0].filename

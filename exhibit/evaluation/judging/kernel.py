@@ -365,7 +365,7 @@ def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] |
 def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) -> str:
     """Return which word or bound of the sentences changes what they say; empty if there is none.
 
-    A change that the expected answer has as well is no change.
+    A word or bound that the expected answer also has does not count.
     """
     own = wanted.count_changes() + Counter(_NO if wanted.lead == "no" else ())
     for word in sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - own:
@@ -381,7 +381,7 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
 
 
 def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
-    """Return why a reply with a short expected answer may state something else beside it; empty if it does not."""
+    """Return why a reply with a short expected answer may also state something else; empty if it does not."""
     stream = [token for token in given.stream if token not in _FILLERS or token == "by"]
     run = _find_run(stream, needed)
     if run is None:

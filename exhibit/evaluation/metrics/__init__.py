@@ -177,7 +177,7 @@ class Metric:
             raise ToolkitError(f"the metric {self.where} failed: {type(error).__name__}: {error}") from error
 
     def check(self, value: Any, case: Case) -> float | None:
-        """Return a value that the function computed for a case; raise if it is no finite number."""
+        """Return a value that the function computed for a case; raise if it is not a finite number."""
         if value is None:
             return None
         if not isinstance(value, int | float) or not math.isfinite(value):

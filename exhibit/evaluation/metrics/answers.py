@@ -79,8 +79,8 @@ def label_accuracy(case: Case) -> float:
 
 @metric(
     title="Flagged for review",
-    meaning="answers whose confidence is below the one asked for",
-    higher_is_better=None,  # fewer flags are no merit of a system that is sure of everything
+    meaning="answers whose confidence is below the threshold",
+    higher_is_better=None,  # a system that is sure of everything has few flags
 )
 def flagged(case: Case, options: Options) -> float | None:
     confidence = case.reply.confidence
@@ -232,7 +232,7 @@ def answer_correctness(cases: Sequence[Case], options: Options) -> Values:
 
 
 def _ask_judge(cases: Sequence[Case], options: Options, make_prompts: Callable[[Case], list[Prompt]]) -> Values:
-    """Return the judge's mean mark for each case; None where it gives none."""
+    """Return the judge's mean mark for each case; None for a case without a mark."""
     prompts = [make_prompts(case) for case in cases]
     temperature = _VOTE_TEMPERATURE if max(map(len, prompts), default=0) > 1 else 0.0
     marks = iter(ask_marks([prompt for own in prompts for prompt in own], options, temperature=temperature))

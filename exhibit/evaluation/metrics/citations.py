@@ -80,7 +80,7 @@ _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.
 
 @metric(title="Answers with a citation", meaning="answers that cite a source at all", needs=("answer",), short=False)
 def any_citation(case: Case) -> float | None:
-    """Return whether an answer cites anything in any form; a placeholder of a contract (`[amount]`) is no citation."""
+    """Return whether an answer cites anything in any form; a contract's placeholder (`[amount]`) is not a citation."""
     answer = case.reply.answer or ""
     if is_refusal(answer):
         return None

@@ -14,7 +14,7 @@ _MILLION = 1_000_000  # prices are for this many tokens
     meaning="seconds from the question to the last word of its reply",
     unit="seconds",
     higher_is_better=False,
-    gate=False,  # a busy machine is no fault of the system under test
+    gate=False,  # a busy machine is not a fault of the system under test
 )
 def latency(case: Case) -> float | None:
     return case.reply.seconds

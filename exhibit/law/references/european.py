@@ -97,7 +97,7 @@ def _find_owner(
         near = reversed(acts[max(0, before - _MAX_EARLIER_ACTS) : before])
         last = next((act for act in near if _sort(act) == sort), None)
         return (last, again.end()) if last else None
-    for act in reversed(acts[max(0, before - 2) : before]):  # another name may stand between, in brackets
+    for act in reversed(acts[max(0, before - 2) : before]):  # another name may come between, in brackets
         after = _AFTER.match(text, act.end)
         if after and after.end() == unit.start:
             return act, unit.end

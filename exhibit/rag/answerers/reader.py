@@ -78,7 +78,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class ReadingWindow:
-    """A part of a run of adjacent passages that the reader model reads at once."""
+    """A window of adjacent passages, short enough for the reader model to read at once."""
 
     run: _Run
     span: Span

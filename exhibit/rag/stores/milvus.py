@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "MilvusStore":
-    """Open the collection of a layer, or create it; that of an interrupted run with the same settings is used again."""
+    """Create the collection of a layer, or open that of an interrupted run with the same settings."""
     record = _record_path(folder)
     wanted: dict[str, Any] = {"store": argument or "lite", "dimensions": dimensions}
     about = _read_record(folder) if record.is_file() else {}

@@ -84,7 +84,7 @@ def read_section_body(document: Document, section: Section) -> str:
     words = [re.escape(word) for word in _WORD.findall(section.heading)]
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
     orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
-    for order in (spaced, *orders):  # the title of a court rule stands above its number
+    for order in (spaced, *orders):  # the title of a court rule is above its number
         number = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
         if number:
             return text[number.end() :].lstrip(' \t\n.:;,-–—)”"')

@@ -15,7 +15,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.corpus import Edit, TextCorpus, apply_edits, list_gold, with_labels
 from exhibit.vary.kinds import VaryRequest
 
-TITLE = "an instruction with a canary stands in each document: visible, in a footnote, in metadata"
+TITLE = "each document contains an instruction with a canary: visible, in a footnote, in metadata"
 MEASURED = ("canary_followed", "answer_contained", "recall@10")
 WAYS = ("visible", "footnote", "metadata")
 NO_LINE = "the document has no line end outside its gold"

@@ -15,11 +15,11 @@ from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
 from exhibit.vary.corpus import Edit, EditedText, TextCorpus, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 
-TITLE = "the clause that answers is taken out, and its number says so"
+TITLE = "the clause that answers is removed, and a note replaces it after its number"
 MEASURED = ("abstention_accuracy", "remembered")
 OMITTED = "[Intentionally omitted.]"  # the words that American contracts put in place of a removed clause
 KEPT = "its clause stays, so that the document remains a contract"
-ELSEWHERE = "the removed answer still stands elsewhere in the document"
+ELSEWHERE = "the document still contains the removed answer elsewhere"
 _SHARE = 3  # at most one clause in three is removed
 _WORDS = 20  # characters of an answer that would not occur elsewhere by chance
 

@@ -63,7 +63,7 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
 def _find_agreed(proposals: Sequence[review.Better]) -> tuple[review.Better | None, str]:
     """Return the correction that the reviewers agree on, or the reason why there is none."""
     if not proposals:
-        return None, "wrong, but nobody marked better words"
+        return None, "wrong, but no reviewer marked better words"
     places = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in proposals}
     if len(places) > 1 or len({better.is_impossible for better in proposals}) > 1:
         return None, "wrong, but the better words differ"

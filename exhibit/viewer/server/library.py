@@ -19,7 +19,7 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import BundleFolder, list_corpus_files, open_bundle
 
 _MAX_DEPTH = 3  # levels below a served folder in which bundles and runs are searched
-_MAX_FOLDERS = 2000  # that are listed: nobody would read more
+_MAX_FOLDERS = 2000  # that are listed: no person would read more
 
 Stamp = tuple[float, ...]
 
@@ -94,7 +94,7 @@ class Library:
         for folder in self._find_folders(kind or (lambda path: _is_bundle(path) or _is_run(path))):
             if key_of(folder) == key:
                 return folder
-        raise ToolkitError("there is no such bundle or run; it may have been moved")
+        raise ToolkitError("no bundle or run has this name; it may have been moved")
 
     def is_inside(self, path: Path) -> bool:
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)

@@ -206,7 +206,7 @@ class Views:
         """Redirect to the report of a run; for a run that is unfinished or damaged, return a page with its state."""
         line = next((line for line in self.library.list_runs() if line.key == request.path_params["key"]), None)
         if line is None:
-            raise ToolkitError("there is no such run; it may have been moved")
+            raise ToolkitError("no run has this name; it may have been moved")
         if not line.finished or line.fault:
             job = next((job for job in self.jobs.all() if job.out == str(line.folder)), None)
             return _format(line.name, "view_run.html.j2", {}, line=line, replies=count_replies(line.folder), job=job)
@@ -235,7 +235,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{folder.name}/index.html"})
 
     def _make_folder(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder for a page about runs; it is another one when a run has changed."""
+        """Return the folder for a page about runs; a changed run has another folder."""
         summaries = [line.folder / SUMMARY for line in lines if (line.folder / SUMMARY).is_file()]
         stamps = [(str(path), path.stat().st_mtime_ns) for path in summaries]
         folder = self._drawn / hashlib.sha256(repr((kind, stamps)).encode()).hexdigest()[:16]
@@ -282,7 +282,7 @@ class Views:
         root = self.library.open_bundle(form.bundle).root
         files = reviews.list_reviews(reviews.find_review_folder(root))
         if not files:
-            raise ToolkitError("nobody has reviewed this bundle or added a question yet")
+            raise ToolkitError("this bundle has no review and no new question yet")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
         return self._start(f"Make {out.name}", words, out)

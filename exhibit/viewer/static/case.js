@@ -65,7 +65,7 @@ const chip = (outcome) => make("span", { class: "chip" }, dot(outcome), capital(
 function answerBlock(detail, side) {
   if (side.error) return [make("h4", {}, "No answer: an error"), make("p", { class: "prose error" }, side.error)];
   const words = side.answer ? make("p", { class: `prose ${side.refused ? "refused" : ""}` }, withCitations(detail, side.answer, side.passages))
-    : make("p", { class: "prose none" }, "No answer was asked for, or none was given.");
+    : make("p", { class: "prose none" }, "No answer was requested, or the system gave none.");
   const facts = [
     side.seconds === null ? "" : `${+side.seconds.toPrecision(2)} s to reply`,
     side.confidence === null ? "" : `confidence ${(100 * side.confidence).toFixed(0)}%`,
@@ -245,7 +245,7 @@ function passageItem(one, number, read) {
 }
 
 function passageList(side) {
-  if (!side.passages.length) return make("p", { class: "note" }, side.error ? "" : "The system told of no passages.");
+  if (!side.passages.length) return make("p", { class: "note" }, side.error ? "" : "The system reported no passages.");
   const first = Math.max(3, Math.min(6, side.selected ?? 4));
   const items = side.passages.map((one, index) => passageItem(one, index + 1, side.selected));
   const rest = items.length > first ? make("details", {},

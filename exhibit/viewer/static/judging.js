@@ -29,7 +29,7 @@ function goldPart(told) {
 function answerPart(told) {
   const part = make("section", {}, heading("The system's answer"));
   if (told.error) part.append(make("p", { class: "worse" }, `The system gave an error: ${told.error}`));
-  else if (told.answer === null) part.append(make("p", {}, "No answer was asked for: only passages were retrieved."));
+  else if (told.answer === null) part.append(make("p", {}, "No answer was requested: only passages were retrieved."));
   else part.append(make("p", { class: "prose" }, told.answer));
   if (told.passages.length) {
     const list = make("ol", {});

@@ -40,7 +40,7 @@ async function send(n) {
   if (n !== undefined && isTouched(states[n])) unsent.add(n);
   if (sending || !unsent.size) return;
   if (!byId("reviewer").value.trim()) {
-    byId("told").textContent = "Please enter your name first: reviews are told apart by it.";
+    byId("told").textContent = "Please enter your name first: it distinguishes the reviews.";
     return;
   }
   sending = true;
@@ -194,7 +194,7 @@ function legend() {
 function save() {
   const review = reviewed();
   if (!review.reviewer) {
-    byId("told").textContent = "Please enter your name first: reviews are told apart by it.";
+    byId("told").textContent = "Please enter your name first: it distinguishes the reviews.";
     byId("reviewer").focus();
     return;
   }
