@@ -147,7 +147,9 @@ def test_publish_refuses_drafts_without_any_human_review(contracts, capsys):
     assert "**drafted, 0 of " in card and "from the playbooks contract" in card
 
 
-@pytest.mark.parametrize(("wrong", "judged", "told"), [(0, 0, "nobody has checked"), (2, 40, "5% of the sure drafts")])
+@pytest.mark.parametrize(
+    ("wrong", "judged", "told"), [(0, 0, "no person has checked"), (2, 40, "5% of the sure drafts")]
+)
 def test_draft_info_words_state_the_review_and_error_rate(wrong, judged, told):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
     assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")

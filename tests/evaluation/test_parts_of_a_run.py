@@ -199,7 +199,7 @@ def test_list_passages_read_uses_context_or_selected_count(texts, reply, read):
 # ---------------------------------------------------------------- what is written of a question
 
 
-def test_eval_results_stores_text_of_first_ten_passages_and_given_file_and_page(dataset, tmp_path):
+def test_eval_results_row_has_text_of_first_ten_passages_with_reported_file_and_page(dataset, tmp_path):
     many = [{"filename": "alder.txt", "text": f"words {n}"} for n in range(9)]
     odd = [{"filename": "Alder.TXT", "text": "the law of Norway", "page": 3, "box": [1, 2, 3, 4]}, *many, *many]
 

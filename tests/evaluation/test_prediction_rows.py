@@ -131,7 +131,7 @@ TRUTHS = ("id", "question", "answer", "contexts")
         ("columns of train.json", "contains the questions of leases with the expected answers"),
     ],
 )
-def test_predictions_reject_rows_that_are_no_replies_to_the_questions(predictions, dataset, rows, message):
+def test_predictions_reject_rows_without_a_reply_to_a_question(predictions, dataset, rows, message):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     rows = {
         "one question twice": [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"],

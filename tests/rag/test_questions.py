@@ -164,7 +164,7 @@ def test_understand_examines_at_most_fifty_quotations_and_breaks():
         assert (understand(f"Under the Oak Lease{', x' * commas}, who pays?").asks == "who pays?") == separated
 
 
-def test_understand_separates_no_name_when_question_exceeds_10000_characters():
+def test_understand_leaves_question_over_10000_characters_whole():
     start = "Consider the Kenway Lease; who pays? "
     assert understand(start + "x" * (10_000 - len(start))).apart
     assert not understand(start + "x" * (10_001 - len(start))).apart

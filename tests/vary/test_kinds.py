@@ -201,7 +201,7 @@ def test_amended_adds_a_dated_document(corpus):
     assert dict(after.documents["lease - Amendment No. 1.pdf"].labels)["amends"] == "lease.pdf"
 
 
-def test_amended_answers_a_question_without_a_day_from_the_last_amendment(corpus):
+def test_amended_question_without_date_has_gold_in_last_amendment(corpus):
     after = varied(corpus, "amended:3")
     for row in (row for row in after.rows if "as_of" not in row.labels):
         days = [

@@ -16,7 +16,7 @@ from tests.evaluation.metrics.build import apply, case, quote
 REFUSAL = "Not found in provided documents."
 
 
-def test_abstention_accuracy_and_false_refusal_rate_by_hand():
+def test_abstention_accuracy_and_false_refusal_rate_equal_hand_computed_values():
     rows = [
         case(answer=REFUSAL, is_impossible=True),
         case(answer="The rent is £900 [1].", is_impossible=True),

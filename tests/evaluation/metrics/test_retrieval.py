@@ -64,7 +64,7 @@ def score_characters(row, *, ks=(1, 2, 4), parity=""):
         ([], [at(0, 75)], [None] * 3, [None] * 3),
     ],
 )  # fmt: skip
-def test_char_precision_and_recall_by_hand(golds, passages, precision, recall):
+def test_char_precision_and_recall_equal_hand_computed_values(golds, passages, precision, recall):
     found = score_characters(case(golds, passages))
     assert found == [pytest.approx(precision), pytest.approx(recall)]
 
@@ -83,7 +83,9 @@ def test_char_precision_and_recall_by_hand(golds, passages, precision, recall):
         ([gold(text="lost")], [at(0, 75)], [None] * 3, [None] * 3),
     ],
 )
-def test_char_precision_and_recall_with_legalbenchrag_parity_by_hand(golds, passages, precision, recall):
+def test_char_precision_and_recall_with_legalbenchrag_parity_equal_hand_computed_values(
+    golds, passages, precision, recall
+):
     assert score_characters(case(golds, passages), parity="legalbenchrag") == [precision, recall]
 
 
@@ -255,7 +257,7 @@ SECOND, THIRD, FOURTH = 1 / log2(3), 1 / log2(4), 1 / log2(5)
         ([RENT, "", "  "], [RENT], 1, 1),
     ],
 )
-def test_recall_and_ndcg_by_hand(golds, passages, found, gain):
+def test_recall_and_ndcg_equal_hand_computed_values(golds, passages, found, gain):
     assert score_ranking(golds, passages) == (found, pytest.approx(gain))
 
 
@@ -292,7 +294,7 @@ ends_of_spans = st.tuples(st.integers(0, 60), st.integers(1, 40)).map(lambda pai
 # ---------------------------------------------------------------- documents
 
 
-def test_document_hit_by_hand():
+def test_document_hit_equals_hand_computed_values():
     rows = [
         case([gold((0, 9))], [at(0, 9, "nda.pdf"), at(50, 60), at(0, 9)]),
         case([gold((0, 9)), quote("rent", "nda.pdf")], [at(0, 9, "nda.pdf")]),
@@ -326,7 +328,7 @@ DRM_ROWS = [
 ]
 
 
-def test_drm_by_hand():
+def test_drm_equals_hand_computed_values():
     assert apply("drm", DRM_ROWS, DRM_OPTIONS) == {
         "drm@1": [0, 1, 0, 0, None, None, None],
         "drm@2": [0.5, 0.5, 0, 0, None, None, None],
@@ -363,7 +365,7 @@ PAGE = GoldPassage("a.pdf", None, pages=(7,))
         ([], 0.0),
     ],
 )
-def test_page_hit_by_hand(passages, value):
+def test_page_hit_equals_hand_computed_values(passages, value):
     assert hit(PAGE, *passages) == value
 
 
@@ -399,7 +401,7 @@ def score_files(files, grades=None, **fields):
         ("xybza", (3 + 4 * SECOND) / IDEAL, 1, 1),
     ],
 )
-def test_graded_metrics_by_hand(files, gain, found, first):
+def test_graded_metrics_equal_hand_computed_values(files, gain, found, first):
     expected = {"ndcg@5": gain, "ndcg@10": gain, "recall@10": found, "mrr@10": first}
     assert score_files(files) == pytest.approx(expected)
 
@@ -503,7 +505,7 @@ def asked(file: str, start: int, end: int) -> Case:
         ("x_2019-07-01.pdf", 140, 200, 0.0, None),
     ],
 )
-def test_provision_first_and_version_accuracy_by_hand(file, start, end, provision, version):
+def test_provision_first_and_version_accuracy_equal_hand_computed_values(file, start, end, provision, version):
     one = asked(file, start, end)
     assert apply(VERSIONS, [one]) == {"provision_first": [provision], "version_accuracy": [version]}
 
@@ -532,7 +534,7 @@ ECONOMY = ["chunk_essential@10", "chunk_neither@10"]
         (at(1000, 1100, None), 0, 1),
     ],
 )
-def test_chunk_economy_by_hand(passage, essential, neither):
+def test_chunk_economy_equals_hand_computed_values(passage, essential, neither):
     assert apply(ECONOMY, [case([CLAUSE], [passage])]) == {ECONOMY[0]: [essential], ECONOMY[1]: [neither]}
 
 
