@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
     `alone` means that the user called the script `python evaluate_rag.py` instead of `exhibit evaluate`.
     """
-    words, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
+    words, verbosity = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not words or words[0] in ("--help", "-h", "help"):
         (sys.stdout if words else sys.stderr).write(format_help() + "\n")
         return 0 if words else USAGE
@@ -104,11 +104,11 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         near = difflib.get_close_matches(name, VERBS, n=1)
         meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
         return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
-    if "--verbose" in own:
+    if "--verbose" in verbosity:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     module, function, arguments = _choose_mode(VERBS[name], rest)
     spellings = {} if alone else list_spellings()
-    with set_invocation(Invocation(spellings, quiet="--quiet" in own, verbose="--verbose" in own)):
+    with set_invocation(Invocation(spellings, quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
         code: int = getattr(import_module(module), function)(arguments)
     return code
 
@@ -126,8 +126,8 @@ def _choose_mode(verb: Verb, rest: list[str]) -> tuple[str, str, list[str]]:
 def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
     """Separate `--quiet` and `--verbose`, which every verb has, from the other arguments; `--` ends the search."""
     end = words.index("--") if "--" in words else len(words)
-    own = {"--quiet", "--verbose"}
-    return [word for word in words[:end] if word not in own] + words[end:], set(words[:end]) & own
+    verbosity = {"--quiet", "--verbose"}
+    return [word for word in words[:end] if word not in verbosity] + words[end:], set(words[:end]) & verbosity
 
 
 def list_spellings() -> dict[str, str]:

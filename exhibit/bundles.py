@@ -172,6 +172,6 @@ def format_html_link(path: Path, label: str) -> str:
 
     It is relative for a file below the current folder, because a notebook's server serves only its own folder.
     """
-    path, here = path.resolve(), Path.cwd()
-    address = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_uri()
+    path, working_folder = path.resolve(), Path.cwd()
+    address = path.relative_to(working_folder).as_posix() if path.is_relative_to(working_folder) else path.as_uri()
     return f'<p><a href="{escape(address)}">{escape(label)}</a></p>'

@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     converter = find_converter(given[0])
-    own = getattr(converter, "run", None)  # a converter with more than one action has its own command
-    code: int = own(given[1:]) if own else command.main(converter, given[1:])
+    custom_run = getattr(converter, "run", None)  # a converter with more than one action has its own command
+    code: int = custom_run(given[1:]) if custom_run else command.main(converter, given[1:])
     return code
 
 

@@ -147,8 +147,8 @@ def _add_gold(
     for key in gold:
         labels: dict[str, Label] = {"grade": grades[key], **(every if key == gold[0] else {})}
         quotes.append(Quote(f"{key}.pdf", clauses[key], ((0, len(clauses[key])),), tuple(labels.items())))
-    own = row.labels if gold else {**row.labels, **every}
-    yield replace(row, answer=clauses[ranked[0]], quotes=tuple(quotes), labels=own)
+    row_labels = row.labels if gold else {**row.labels, **every}
+    yield replace(row, answer=clauses[ranked[0]], quotes=tuple(quotes), labels=row_labels)
 
 
 if __name__ == "__main__":

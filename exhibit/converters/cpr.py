@@ -185,10 +185,10 @@ def run(argv: list[str] | None = None) -> int:
     modes = Parser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
-    wanted, rest = modes.parse_known_args(argv)
+    wanted, arguments = modes.parse_known_args(argv)
     if wanted.from_search:
-        return _from_search(wanted.from_search, rest)
-    return _check(rest) if wanted.check else main(sys.modules[__name__], argv)
+        return _from_search(wanted.from_search, arguments)
+    return _check(arguments) if wanted.check else main(sys.modules[__name__], argv)
 
 
 def _check(argv: list[str]) -> int:

@@ -220,14 +220,14 @@ def _quote(
     if page is not None and from_0 and not passage.text and not passage.provision:
         page += 1  # the gold is the whole page, so nothing else can show that the table counts from 0
     stated = {"provision": passage.provision or None, "stated_page": page, "grade": passage.grade}
-    own = tuple((name, value) for name, value in stated.items() if value is not None)
+    labels = tuple((name, value) for name, value in stated.items() if value is not None)
     accepted = [other.provision for other in question.acceptable if other.document == passage.document]
     worded = bool(text or passage.provision)
     return Quote(
         document.filename,
         text or answer or None,
         spans=(passage.offsets,) if passage.offsets and document.text and text else (),
-        labels=(*passage.labels, *own),
+        labels=(*passage.labels, *labels),
         provision="" if text else passage.provision,
         acceptable=tuple(filter(None, accepted)) if worded else (),
         stated=page if worded else None,

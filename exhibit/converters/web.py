@@ -116,11 +116,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def _list_titles(page: UrlLine) -> list[str]:
     """Return candidate titles of a page: the title in the document, then the same title with the file's name."""
     stem = unquote(page.filename[:-4])
-    own = tidy(_MADE_BY.sub("", read_own_title(page.path) if page.path else ""))
+    pdf_title = tidy(_MADE_BY.sub("", read_own_title(page.path) if page.path else ""))
     # Chromium uses the address as the title of a page without one
-    if not own or own.startswith(urlsplit(page.final_url).netloc) or own.lower() == "untitled":
+    if not pdf_title or pdf_title.startswith(urlsplit(page.final_url).netloc) or pdf_title.lower() == "untitled":
         return [stem]
-    return [own, f"{own} ({stem})"]
+    return [pdf_title, f"{pdf_title} ({stem})"]
 
 
 def run(argv: list[str] | None = None) -> int:

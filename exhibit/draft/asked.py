@@ -182,7 +182,7 @@ class Asker:
         for chunk, reading in ranked:
             start, end = (int(at) for at in prepared.chunks[chunk][:2])
             words, whole = prepared.texts[chunk], prepared.text[start:end]
-            for marked in sorted(reading.spans, key=lambda one: -one.sure) if reading.score >= least else ():
+            for marked in sorted(reading.spans, key=lambda answer: -answer.sure) if reading.score >= least else ():
                 at = marked.start if words == whole else whole.find(words[marked.start : marked.end])
                 if at >= 0:
                     span = Span(start + at, start + at + marked.end - marked.start)
@@ -208,8 +208,8 @@ def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Spa
     while end < len(text) and not (text[end].isspace() or text[end - 1].isspace()):
         end += 1
     low, high = max(0, start - _SENTENCE), min(len(text), end + _SENTENCE)
-    for one in split_sentences(text[low:high]) if at_start or at_end else ():
-        whole = Span(one.start + low, one.end + low)
+    for sentence in split_sentences(text[low:high]) if at_start or at_end else ():
+        whole = Span(sentence.start + low, sentence.end + low)
         if at_start and whole.start < start < whole.end and (not low or text[low : whole.start].strip()):
             start = whole.start
         if at_end and whole.start < end < whole.end and (high == len(text) or text[whole.end : high].strip()):

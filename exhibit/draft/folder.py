@@ -124,14 +124,14 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))
     titles = _make_titles(drafted)
-    rows = [row for one in drafted for row in _make_rows(one, titles[one.filename])]
+    rows = [row for document in drafted for row in _make_rows(document, titles[document.filename])]
     rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not drafted:
         raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:
-        kinds = ", ".join(sorted({one.profile.kind or "unknown" for one in drafted}))
+        kinds = ", ".join(sorted({document.profile.kind or "unknown" for document in drafted}))
         raise SourceError(
             f"{source}: no question was drafted: {len(drafted)} documents, of the kinds: {kinds}; "
             "write a playbook for these documents (docs/draft.md)"
@@ -279,13 +279,13 @@ _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|a
 def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     """Return a unique title for each document: its name and, where needed, its parties, its date or its file name."""
     candidates = {}
-    for one in drafted:
-        profile = one.profile
-        plain = profile.title or Path(one.filename).stem
+    for document in drafted:
+        profile = document.profile
+        plain = profile.title or Path(document.filename).stem
         parties = f"{plain} between {join_names(profile.parties)}" if profile.parties else plain
         dated = f"{parties} of {profile.date}" if profile.date else parties
-        called = [plain, parties, dated, f"{plain} ({Path(one.filename).stem})"]
-        candidates[one.filename] = [name for name in called if not _GENERIC.fullmatch(name)]
+        called = [plain, parties, dated, f"{plain} ({Path(document.filename).stem})"]
+        candidates[document.filename] = [name for name in called if not _GENERIC.fullmatch(name)]
     return choose_unique_titles(candidates)
 
 

@@ -123,10 +123,10 @@ class Generator:
         if not places or not all(places):
             self.dropped["a quote that is not in the document"] += 1
             return []
-        found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
-        sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
+        passage = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
+        sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in passage])
         status = "sure" if sure >= SURE else "unsure"
-        return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
+        return [Draft(prepared.entry.filename, question, "llm", status, name, passage, sure, labels)]
 
     def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts without those that ask the same as an earlier one."""

@@ -113,8 +113,8 @@ def track(
         now = time.monotonic()
         if now - shown >= _LOG_SECONDS:
             shown = now
-            rest: Any = {"total": total, "prefix": label, "unit": unit, "bar_format": _LOG_LINE}
-            print(tqdm.format_meter(count, elapsed=now - started, **rest), file=out, flush=True)
+            options: Any = {"total": total, "prefix": label, "unit": unit, "bar_format": _LOG_LINE}
+            print(tqdm.format_meter(count, elapsed=now - started, **options), file=out, flush=True)
 
 
 _LOG_LINE = "{desc}: {n_fmt}/{total_fmt} {unit}s, {rate_fmt}, {remaining} left"

@@ -65,13 +65,13 @@ class AnsweringTarget:
         starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
         hits = [
             Hit(
-                one.filename or one.told_filename or "",
-                Span(at, at + len(one.text)),
-                one.text,
-                one.score or 0.0,
-                page=one.told_page,
+                passage.filename or passage.told_filename or "",
+                Span(at, at + len(passage.text)),
+                passage.text,
+                passage.score or 0.0,
+                page=passage.told_page,
             )
-            for at, one in zip(starts, reply.passages, strict=False)
+            for at, passage in zip(starts, reply.passages, strict=False)
         ]
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, self._llm)

@@ -73,10 +73,10 @@ def read_scale(path: Path | None = None) -> Scale:
     """Return the bounds in a TOML file; without a path those that are shipped, `seed` for those of the second seed."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
-    own = content.pop(_DATASETS, {})
-    if not isinstance(own, dict):
+    by_dataset = content.pop(_DATASETS, {})
+    if not isinstance(by_dataset, dict):
         raise ToolkitError(f"{file}: {_DATASETS}: must be tables, such as [datasets.cuad.answer_f1]")
-    tables = {name: _read(table, f"{file}: {_DATASETS}.{name}") for name, table in own.items()}
+    tables = {name: _read(table, f"{file}: {_DATASETS}.{name}") for name, table in by_dataset.items()}
     return Scale(_read(content, str(file)), tables)
 
 

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
         datasets, _ = load_datasets(settings.dataset_paths, settings.selection)
-        print("\n".join(format_distribution([case.labels for one in datasets for case in one.cases])))
+        print("\n".join(format_distribution([case.labels for dataset in datasets for case in dataset.cases])))
         return 0
     run = evaluate(settings, warn=command.print_note, draw=draw)
     command.print_results(_make_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
@@ -117,7 +117,7 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
     """Return exit code 3, and print why, when the judge failed or more replies failed than --max-failures allows."""
     errors = []
     if run.judge_faults:
-        count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda one: run.judge_faults[one])
+        count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])
         message = f"the judge gave no mark {count} times, so the rules decide there. The commonest reason: {first}"
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
     asked, failed, first = run.failures

@@ -87,7 +87,7 @@ def find_regressions(
     others = [] if asked else [n for n in differences if n not in named and describe_metric(n).gate]
     beyond = _apply_holm({name: p for name in others if (p := differences[name].p) is not None})
     tested = {*named, *(name for name in others if name in beyond or differences[name].p is None)}
-    return [name for name, one in differences.items() if name in tested and is_worse(name, one, max_fall=max_fall)]
+    return [name for name, delta in differences.items() if name in tested and is_worse(name, delta, max_fall=max_fall)]
 
 
 def _apply_holm(values: Mapping[str, float]) -> set[str]:
@@ -108,8 +108,8 @@ def describe_regressions(
     rules: dict[str, list[str]] = {"worse beyond chance": [], few: [], "no longer measured for most questions": []}
     beyond, fallen, lost = rules.values()
     for name in worse:
-        one = differences[name]
-        (lost if _is_lost(name, one, max_fall) else beyond if one.ci95 else fallen).append(name)
+        difference = differences[name]
+        (lost if _is_lost(name, difference, max_fall) else beyond if difference.ci95 else fallen).append(name)
     return [f"{words}: {', '.join(names)}" for words, names in rules.items() if names]
 
 
@@ -120,26 +120,26 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
     that both runs have. Where it does not change and something else is worse, the sentence says so.
     """
     first, second = names
-    known = [name for name, one in differences.items() if one.mean is not None]
+    known = [name for name, delta in differences.items() if delta.mean is not None]
     name = next((name for name in (*NAMED, *shorten_metrics(known)) if name in known), None)
     if worse and (name is None or name not in worse):
         return f"{second} is worse than {first}: {', '.join(worse[:3])}."
     if name is None or describe_metric(name).better == "neither":
         return f"No metric decides whether {second} or {first} is better."
-    one, metric = differences[name], describe_metric(name)
-    change = one.mean or 0.0
-    values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
-    ends = f", 95% interval {' to '.join(map(metric.change_in_words, one.ci95))}" if one.ci95 else ""
+    difference, metric = differences[name], describe_metric(name)
+    change = difference.mean or 0.0
+    values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (difference.first, difference.second)]
+    ends = f", 95% interval {' to '.join(map(metric.change_in_words, difference.ci95))}" if difference.ci95 else ""
     if not change:
         verdict = f"{second} and {first} are equally good"
-    elif one.ci95 is None:
+    elif difference.ci95 is None:
         verdict = f"There are too few documents to say whether {second} is better than {first}"
-    elif not one.beyond_chance:
+    elif not difference.beyond_chance:
         verdict = f"Neither {second} nor {first} is better by more than chance"
     else:
         verdict = " is better than ".join((second, first) if metric.improves(change) else (first, second))
     figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
-    return f"{verdict}: {figures} ({metric.change_in_words(change)}{ends}; {one.n:,} questions)."
+    return f"{verdict}: {figures} ({metric.change_in_words(change)}{ends}; {difference.n:,} questions)."
 
 
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:

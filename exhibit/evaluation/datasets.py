@@ -86,14 +86,14 @@ class Folder(NamedTuple):
 
 def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, Folder]:
     """Return the dataset folders by name; add what is skipped to the notes, and what is wrong to the problems."""
-    found: list[Folder] = []
+    matches: list[Folder] = []
     for pattern in map(str, patterns):
         try:
-            found += _expand(pattern, notes)
+            matches += _expand(pattern, notes)
         except ToolkitError as error:
             problems.append(str(error))
     folders: dict[str, Folder] = {}
-    for folder in found:
+    for folder in matches:
         path, origin = folder
         if path.name.endswith(".partial") or (path.is_file() and path.name != TRAIN):
             notes.append(f"{path}: not a dataset folder; skipped")
@@ -186,7 +186,7 @@ def load_datasets(
         raise BundleError("\n".join(problems))
     warnings += [f"{reason}; left out" for reason in left_out]
     datasets = [_make_dataset(name, source, selection, limits, warnings) for name, source in sources.items()]
-    return datasets, [*warnings, *find_lone_variants({one.name: one.cases[0].labels for one in datasets})]
+    return datasets, [*warnings, *find_lone_variants({dataset.name: dataset.cases[0].labels for dataset in datasets})]
 
 
 def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> str:
@@ -264,19 +264,19 @@ def _make_dataset(
             golds = _find_quoted_answer(question.answer, golds[0], documents)
             quoted += bool(golds[0].places)
         golds = settle_ambiguous(golds, documents)
-        line, own, offer = lines.get((question.id, None)), labels.get(question.id, {}), offers.get(question.id)
+        line, row_labels, offer = lines.get((question.id, None)), labels.get(question.id, {}), offers.get(question.id)
         named = [gold.filename for gold in golds] + ([line.filename] if line else [])
         cases.append(
             Case(
                 id=question.id,
                 question=with_choices(question.question, offer.choices, offer.asked) if offer else question.question,
-                truth="" if own.get(ANSWER_FROM) else question.answer,
+                truth="" if row_labels.get(ANSWER_FROM) else question.answer,
                 gold=tuple(golds),
                 is_impossible=question.is_impossible,
                 filename=next(filter(None, named), None),
-                history=tuple(read_history(own.get("history"))),
+                history=tuple(read_history(row_labels.get("history"))),
                 # grades describe files, not the question; as a label they would list up to a thousand names
-                labels={label: value for label, value in own.items() if label not in (GRADE, GRADES)},
+                labels={label: value for label, value in row_labels.items() if label not in (GRADE, GRADES)},
                 grades=grades.get(question.id, {}),
                 choices=offer.choices if offer else (),
                 label=offer.label if offer else None,
@@ -502,14 +502,14 @@ def write_testdata(path: Path) -> Path:
     rows, gold = list[dict[str, Any]](), ""
     for id, (number, text) in enumerate(numbered_lines(path)):
         line = parse_json(text.removeprefix("\ufeff"), where=f"{path}: line {number}")
-        own = line if isinstance(line, dict) else {}
-        question = own.get("question")
-        truth = next((own[name] for name in _TRUTHS if isinstance(own.get(name), str)), "")
+        fields = line if isinstance(line, dict) else {}
+        question = fields.get("question")
+        truth = next((fields[name] for name in _TRUTHS if isinstance(fields.get(name), str)), "")
         if not isinstance(question, str) or not question.strip() or not truth.strip():
             raise SourceError(f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty")
         rows.append({"id": id, "question": question, "answer": truth, "is_impossible": False, "contexts": []})
-        kept = own.keys() - {"question", *_TRUTHS}
-        labels = {name: own[name] for name in own if name in kept and isinstance(own[name], str | int | float)}
+        kept = fields.keys() - {"question", *_TRUTHS}
+        labels = {name: fields[name] for name in fields if name in kept and isinstance(fields[name], str | int | float)}
         nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
         gold += json.dumps({"id": id, "context": None, "filename": None, **nowhere, "labels": labels}) + "\n"
     if not rows:

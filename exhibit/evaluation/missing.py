@@ -64,8 +64,8 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
 def question_lacks(case: Case) -> Iterator[str]:
     """Yield the kinds of data that an answered question or its reply lacks, as keys of `QUESTIONS`."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
-    ambiguous, absent = any(one.ambiguous for one in gold), any(one.absent for one in gold)
-    worded = any(one.worded for one in gold)
+    ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
+    worded = any(passage.worded for passage in gold)
     if ambiguous:
         yield "ambiguous gold"
     if gold and not worded and not ambiguous:

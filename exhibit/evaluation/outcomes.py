@@ -163,12 +163,12 @@ def describe_result(tables: Iterable[Table]) -> str:
         # a failed question that the documents do not answer has no value, and is not counted
         known = table.values.get(ANSWERED_RIGHTLY) or [0.0] * len(table.outcomes)
         pairs = zip(table.outcomes, known, strict=True)
-        counts.update(one for one, value in pairs if value is not None or one in (Outcome.FOUND, Outcome.MISSED))
+        counts.update(kind for kind, value in pairs if value is not None or kind in (Outcome.FOUND, Outcome.MISSED))
     found, of = counts[Outcome.FOUND], counts[Outcome.FOUND] + counts[Outcome.MISSED]
     if of:
         return f"gold found for {found:,} of {of:,} questions, {100 * found / of:.0f}%"
     right, most = counts[Outcome.RIGHT], counts[Outcome.RIGHT] + counts[Outcome.NOT_JUDGED]
-    answerable = most + sum(counts[one] for one in (Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED))
+    answerable = most + sum(counts[outcome] for outcome in (Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED))
     if not answerable:
         return "no question was answered"
     low, high = round(100 * right / answerable), round(100 * most / answerable)

@@ -123,12 +123,12 @@ class Documents:
         """Return the files that a text may be from: the named one, unless others have far more of it."""
         if named is None:
             return self._find_holders(words, _UNNAMED_SHARE)
-        own = self._placement(words, named)
+        placement = self._placement(words, named)
         document = self.get(named)
-        if own.share < _ACCEPTED_SHARE and (document is None or not _has_text(words, document)):
-            return self._find_holders(words, max(_ACCEPTED_SHARE, 2 * own.share)) or [named]
-        if own.share < _WHOLE_SHARE and _has_gaps(own):
-            return [one.filename for one in self._find_likely(words)[0] if one.filename != named] or [named]
+        if placement.share < _ACCEPTED_SHARE and (document is None or not _has_text(words, document)):
+            return self._find_holders(words, max(_ACCEPTED_SHARE, 2 * placement.share)) or [named]
+        if placement.share < _WHOLE_SHARE and _has_gaps(placement):
+            return [file.filename for file in self._find_likely(words)[0] if file.filename != named] or [named]
         return [named]
 
     def _choose_spans(
@@ -179,7 +179,7 @@ class Documents:
         placement, latin = place_text(words, document), with_latin_letters(words)
         if latin == words or placement.share >= _ACCEPTED_SHARE:
             return placement
-        return max(placement, place_text(latin, document), key=lambda one: one.share)
+        return max(placement, place_text(latin, document), key=lambda candidate: candidate.share)
 
     def _find_all_holders(self, words: str) -> list[str]:
         """Return the files that contain the largest share of a text, and those that contain most of what these lack."""
@@ -187,7 +187,7 @@ class Documents:
         if not whole:
             whole, others = self._find_likely(with_latin_letters(words))
             part = part or others
-        shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
+        shares = {document.filename: self._placement(words, document.filename).share for document in whole or part}
         best = max(shares.values(), default=0.0)
         files = [name for name, share in shares.items() if share and share >= best]
         for name in sorted(shares, key=lambda name: -shares[name]) if files else ():
@@ -232,7 +232,7 @@ def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPi
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
     """Return the matches of a text in the documents with the best match score; other documents are left out."""
-    found = {one.filename: prefer_whole_words(locate(words, one)) for one in documents}
+    found = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
     best = max((match.score for matches in found.values() for match in matches), default=0.0)
     files = [name for name, matches in found.items() if any(match.score == best for match in matches)]
     return [(name, match) for name in files for match in found[name]]

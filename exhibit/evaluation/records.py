@@ -39,7 +39,7 @@ def format_row(
     times: Sequence[Case], findings: Sequence[Finding], stages: Sequence[Sequence[GoldStages]], *, tag: str
 ) -> bytes:
     """Return a question's row for the results file, made from its first reply that is not an error."""
-    at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
+    at = next((at for at, attempt in enumerate(times) if not attempt.reply.error), 0)
     case, followed = times[at], stages[at]
     row: dict[str, Any] = {
         "trec": format_trec(case, tag=tag),
@@ -125,8 +125,8 @@ def format_reply(case: Case) -> dict[str, Any]:
 
 def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
-    told = ("also_in", "more", "added", "misnamed", "unplaced")
-    row |= {name: value for name in told if (value := getattr(passage, name))}
+    reported = ("also_in", "more", "added", "misnamed", "unplaced")
+    row |= {name: value for name in reported if (value := getattr(passage, name))}
     row |= {"pages": passage.pages} if len(passage.pages) > 1 else {}
     row |= {"told_page": passage.told_page} if passage.told_page is not None else {}
     row |= {"told_filename": passage.told_filename} if passage.told_filename not in (None, passage.filename) else {}
@@ -161,7 +161,7 @@ def write_evaltools(folder: Path) -> None:
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     """Return a row as the tool evaltools expects it: a column per metric, and any error message in `answer`."""
     error = row.reply.error
-    context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in list_passages_read(row))
+    context = "\n\n".join(f"{passage.filename or '?'}: {passage.text}" for passage in list_passages_read(row))
     return {
         "question": row.question,
         "truth": row.truth,
@@ -192,10 +192,10 @@ def make_summary_json(means: Means) -> dict[str, Any]:
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
     """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`."""
     return {
-        name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
+        name: replace(mean, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
         if name in pooled
-        else one
-        for name, one in means.items()
+        else mean
+        for name, mean in means.items()
     }
 
 
@@ -254,7 +254,7 @@ class _Reading:
             [row.id for row in rows],
             [row.document for row in rows],
             _make_columns([row.scores for row in rows]),
-            [sum(bool(one.error) for one in row.repeats) or int(bool(row.reply.error)) for row in rows],
+            [sum(bool(repeat.error) for repeat in row.repeats) or int(bool(row.reply.error)) for row in rows],
             [dict(row.labels) for row in rows],
             groups,
             [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],

@@ -155,7 +155,7 @@ class Register:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._legislation, self._case_law = (mirror.rstrip("/") or own for own in (LEGISLATION, CASE_LAW))
+        self._legislation, self._case_law = (mirror.rstrip("/") or address for address in (LEGISLATION, CASE_LAW))
         self._cache = Cache(cache / "pages.sqlite")
         self._pause, self._clock = pause, clock
         self._http = HttpClient({"User-Agent": f"{ROBOT}/{__version__}"}, connections=1)

@@ -201,9 +201,9 @@ def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
     if not depth or not isinstance(reply, Mapping):
         return None
     parts = [*map(reply.get, NAMES["report"]), *(find_list(("replies[:1]", "choices[:1]"), reply) or ())]
-    own = (read_number(reply.get(key)) for key in NAMES[name])
+    numbers = (read_number(reply.get(key)) for key in NAMES[name])
     inner = (_find_number(part, name, depth - 1) for part in parts)
-    return next((number for number in (*own, *inner) if number is not None), None)
+    return next((number for number in (*numbers, *inner) if number is not None), None)
 
 
 def _read_usage(reply: Any) -> dict[str, float]:

@@ -59,7 +59,7 @@ class RunResults(RunFolder):
         if wrong := compare_means(stored, means):
             fault = f"does not match the rows of the run: {wrong[0]}"
             raise BundleError(f"{self.folder / name / SUMMARY}: {fault}; {_CHANGED}, or restore the file")
-        return {metric: replace(one, ci95=stored[metric].ci95) for metric, one in means.items()}
+        return {metric: replace(estimate, ci95=stored[metric].ci95) for metric, estimate in means.items()}
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
         """Return the means of all metrics for each group of a dataset's questions: label → value → means."""

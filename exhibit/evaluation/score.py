@@ -88,18 +88,18 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
     waiting: dict[str, list[tuple[GoldPassage, ...]]] = defaultdict(list)
     for number, test in enumerate(tests):
         where = f"{gold}: test {number}"
-        golds = tuple(GoldPassage(one.file_path, _read_answer(one, gold, where)) for one in test.snippets)
-        if not any(one.text and one.text.strip() for one in golds):
+        golds = tuple(GoldPassage(snippet.file_path, _read_answer(snippet, gold, where)) for snippet in test.snippets)
+        if not any(passage.text and passage.text.strip() for passage in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with; correct the gold file")
         waiting[test.query].append(golds)
     cases: list[Case] = []
     unknown: list[str] = []
-    for one in predicted:
-        if golds_of_query := waiting[one.query]:
-            reply = Reply(passages=tuple(map(Passage, one.retrieved_passages)))
-            cases.append(Case(len(cases), one.query, "", golds_of_query.pop(0), reply=reply))
+    for prediction in predicted:
+        if golds_of_query := waiting[prediction.query]:
+            reply = Reply(passages=tuple(map(Passage, prediction.retrieved_passages)))
+            cases.append(Case(len(cases), prediction.query, "", golds_of_query.pop(0), reply=reply))
         else:
-            unknown.append(one.query)
+            unknown.append(prediction.query)
     if unknown:
         first = f"(the first: {unknown[0][:80]!r})"
         if not cases:

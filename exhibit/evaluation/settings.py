@@ -140,7 +140,7 @@ class Settings(BaseModel):
     @classmethod
     def _parse_labels(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
+            return {k: [str(item) for item in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
         pairs: dict[str, list[str]] = {}
         for text in [value] if isinstance(value, str) else value:
             name, wanted = parse_pair(text, example="source_type=PD")
@@ -201,8 +201,8 @@ class Settings(BaseModel):
         if self.target_name == "builtin":
             return {**deciding, "config": self.config.model_dump()}
         settings = read_target_settings(self.target_name, self.target_settings)
-        own = hide_secrets(settings.model_dump(mode="json")) if settings is not None else {}
-        deciding |= {f"target_{name}": value for name, value in own.items()}
+        values = hide_secrets(settings.model_dump(mode="json")) if settings is not None else {}
+        deciding |= {f"target_{name}": value for name, value in values.items()}
         left_out = {"preset"} if self.writes_answers else {"preset", "llm"}
         return {name: value for name, value in deciding.items() if name not in left_out}
 
@@ -236,7 +236,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise ToolkitError(f"{path}: must be a JSON or TOML object of settings")
     truth = content.pop("testdata_path", None)
     if truth is not None and "dataset_paths" not in content:
-        data = next((one for one in (path.parent / str(truth), Path(str(truth))) if one.exists()), None)
+        data = next((file for file in (path.parent / str(truth), Path(str(truth))) if file.exists()), None)
         if data is None or not (data.is_dir() or data.suffix.lower() == ".jsonl"):
             advice = "a bundle's folder or a .jsonl file; see exhibit convert cpr and exhibit convert table"
             raise ToolkitError(f"{path}: testdata_path {truth!r} is not {advice}")
@@ -270,7 +270,7 @@ def list_settings() -> dict[str, Setting]:
     for group, prefix, model in models:
         for setting in _list_model_settings(model, group, prefix) if model is not None else ():
             settings.setdefault(setting.name, setting)  # a run's own setting wins over the pipeline's of the same name
-    return {name: one for name, one in settings.items() if name not in ("pipeline", "target_settings")}
+    return {name: value for name, value in settings.items() if name not in ("pipeline", "target_settings")}
 
 
 def _list_model_settings(model: type[BaseModel], group: str, prefix: str) -> Iterator[Setting]:

@@ -40,10 +40,12 @@ def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InT
 
     If the passage occurs several times in the document, the occurrence with the best result counts.
     """
-    found = [_place_in_text(place, document, parsed) for place in gold.places[:MAX_PLACES]]
-    known = [one for one in found if one is not None]
-    share = max((one.share for one in known), default=0.0)
-    return InText(share, tuple(place for one in known if one.share == share for place in one.places)) if known else None
+    parts = [_place_in_text(place, document, parsed) for place in gold.places[:MAX_PLACES]]
+    known = [part for part in parts if part is not None]
+    share = max((part.share for part in known), default=0.0)
+    return (
+        InText(share, tuple(place for part in known if part.share == share for place in part.places)) if known else None
+    )
 
 
 def _place_in_text(place: Place, document: Document, parsed: Document) -> InText | None:
@@ -164,7 +166,7 @@ class GoldStages:
     def as_row(self) -> dict[str, Any]:
         """Return a dict for the results file: `lost_at`, the reason, and each known stage by its name."""
         reason = self.known[self.lost_at].reason if self.lost_at else ""
-        return {"lost_at": self.lost_at, "reason": reason} | {name: one.shown for name, one in self.known.items()}
+        return {"lost_at": self.lost_at, "reason": reason} | {name: stage.shown for name, stage in self.known.items()}
 
 
 PassageLists = Mapping[StageName, Sequence[Passage] | None]
@@ -255,7 +257,7 @@ def list_followed_golds(case: Case) -> list[GoldPassage]:
 
 def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
     """Return the earliest stage that loses a gold passage; None where no stage does."""
-    lost = {one.lost_at for one in stages}
+    lost = {passage.lost_at for passage in stages}
     return next((stage for stage in GOLD_STAGES if stage in lost), None)
 
 
@@ -272,8 +274,8 @@ def _compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float 
     metric uses it.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
-    counted = [one for one in stages if stage == "page" or one.lost_at != "page"]
-    lost = [one.lost_at in upto for one in counted if stage in one.known or one.lost_at in upto]
+    counted = [passage for passage in stages if stage == "page" or passage.lost_at != "page"]
+    lost = [passage.lost_at in upto for passage in counted if stage in passage.known or passage.lost_at in upto]
     return 1 - sum(lost) / len(lost) if lost else None
 
 

@@ -190,8 +190,8 @@ def _pair_by_name(first: Sequence[Table], second: Sequence[Table]) -> list[tuple
     """Pair the datasets of two runs by their name; a variant of a bundle is paired with its control."""
     others = {table.name: table for table in second}
     twins = {table.pair: table for table in second if table.pair}
-    found = ((table, others.get(table.name) or twins.get(table.pair or "")) for table in first)
-    return [(table, other) for table, other in found if other is not None]
+    pairs = ((table, others.get(table.name) or twins.get(table.pair or "")) for table in first)
+    return [(table, other) for table, other in pairs if other is not None]
 
 
 def _keep_common(first: Table, second: Table) -> tuple[Table, Table]:

@@ -29,10 +29,10 @@ def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[st
     summary = list(summary)
     if asked:
         return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary
-    names, found = choose_headlines(summary) or summary, f"recall@{K}"
-    ceiling = ceiling_of(found, summary)
-    if ceiling and found in names:
-        names.insert(names.index(found) + 1, ceiling)
+    names, recall = choose_headlines(summary) or summary, f"recall@{K}"
+    ceiling = ceiling_of(recall, summary)
+    if ceiling and recall in names:
+        names.insert(names.index(recall) + 1, ceiling)
     return names
 
 
@@ -72,7 +72,7 @@ def make_mean_notes(columns: Columns) -> list[str]:
     lines = []
     if any(_count_datasets(means) > 1 for means in columns.values()):
         lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
-    failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
+    failed = {name: max((estimate.errors for estimate in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
         counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
         lines.append(f"failed questions, which are excluded from every mean: {counts}")
@@ -217,14 +217,14 @@ def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], ove
     rows = [["", "before", "after", "change", "n", ""]]
     rows += [["failed questions ↓", str(before), str(after), f"{after - before:+d}", str(overlap.asked), direction]]
     for name in metrics:
-        one, metric = differences[name], describe_metric(name)
-        if one.mean is None:
+        difference, metric = differences[name], describe_metric(name)
+        if difference.mean is None:
             rows.append([_format_title(name), "–", "–", "–", "0", ""])
             continue
-        ends = f" [{', '.join(metric.figure(end, signed=True) for end in one.ci95)}]" if one.ci95 else ""
-        change = f"{metric.figure(one.mean, signed=True)}{ends} {one.chance}".strip()
-        values = [metric.figure(one.first), metric.figure(one.second), change, str(one.n)]
-        rows.append([_format_title(name), *values, _format_direction(name, one)])
+        ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
+        change = f"{metric.figure(difference.mean, signed=True)}{ends} {difference.chance}".strip()
+        values = [metric.figure(difference.first), metric.figure(difference.second), change, str(difference.n)]
+        rows.append([_format_title(name), *values, _format_direction(name, difference)])
     return rows
 
 
@@ -241,7 +241,7 @@ def _format_direction(name: str, difference: Difference) -> str:
 
 def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
     """Return a line for each outcome that a question of two runs has: its number before and after."""
-    rows = [[f"  {one}", str(before.get(one, 0)), str(after.get(one, 0))] for one in Outcome]
+    rows = [[f"  {outcome}", str(before.get(outcome, 0)), str(after.get(outcome, 0))] for outcome in Outcome]
     return align_rows([row for row in rows if row[1:] != ["0", "0"]])
 
 

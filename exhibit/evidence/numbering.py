@@ -42,10 +42,10 @@ class Numbering:
         """Return a paragraph's number as Word shows it; empty if it has none."""
         properties = paragraph.find(f"{W}pPr")
         number, depth = self.styles.get(_read_child(properties, "pStyle"), ("", 0))
-        own = None if properties is None else properties.find(f"{W}numPr")
-        if own is not None:
-            usual = depth if own.find(f"{W}numId") is None else 0
-            number, depth = _read_child(own, "numId") or number, _to_whole(_read_child(own, "ilvl"), usual)
+        numbering = None if properties is None else properties.find(f"{W}numPr")
+        if numbering is not None:
+            usual = depth if numbering.find(f"{W}numId") is None else 0
+            number, depth = _read_child(numbering, "numId") or number, _to_whole(_read_child(numbering, "ilvl"), usual)
         return self.count(number, depth)
 
     def count(self, number: str, depth: int) -> str:
@@ -121,8 +121,8 @@ def _read_styles(styles: Any) -> dict[str, tuple[str, int]]:
         seen: set[str] = set()
         while at in items and at not in seen and not number:
             seen.add(at)
-            own = items[at].find(f"{W}pPr/{W}numPr")
-            number, depth = _read_child(own, "numId"), depth or _read_child(own, "ilvl")
+            numbering = items[at].find(f"{W}pPr/{W}numPr")
+            number, depth = _read_child(numbering, "numId"), depth or _read_child(numbering, "ilvl")
             at = _read_child(items[at], "basedOn")
         if number:
             placed[name] = number, _to_whole(depth, 0)

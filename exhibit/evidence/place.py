@@ -103,7 +103,7 @@ class Stretch(NamedTuple):
 
 def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[Stretch]:
     """Return the longer parts (stretches) of the needle that also occur in the haystack, without overlaps."""
-    found = []
+    stretches = []
     for first, last in ranges:
         at, floor = first, first
         while at + TELLING <= last:
@@ -111,9 +111,9 @@ def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]
             if not hits or len(hits) > COMMON:
                 at += _STEP
                 continue
-            found.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
-            at = floor = found[-1].end
-    return found
+            stretches.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
+            at = floor = stretches[-1].end
+    return stretches
 
 
 def find_occurrences(needle: str, text: str) -> Iterator[int]:
@@ -247,7 +247,7 @@ def place_pieces(text: str, document: Document, *, split_cells: bool = False) ->
 
 
 def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, int]]:
-    edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
+    edges = [(0, 0), *((stretch.start, stretch.end) for stretch in stretches), (len(needle.text), len(needle.text))]
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
 
 

@@ -34,8 +34,8 @@ _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.
 def read_document(path: Location | str) -> Document:
     """Read a file as a Document; the same file always gives the same text, to which all offsets refer."""
     if isinstance(path, Remote):
-        with fetch_file(path) as here:
-            return replace(_read_safely(here), path=path)
+        with fetch_file(path) as local_path:
+            return replace(_read_safely(local_path), path=path)
     return _read_safely(Path(path))
 
 
@@ -134,17 +134,17 @@ _WORD = re.compile(r"\S+")
 
 def read_within(path: Location, limits: Limits | None = None) -> Document:
     """Read a file as `read_document` does; raise LimitError if it takes too long or too much memory."""
-    with fetch_file(path) as here:
-        return replace(run_in_worker(read_document, here, limits=limits), path=path)
+    with fetch_file(path) as local_path:
+        return replace(run_in_worker(read_document, local_path, limits=limits), path=path)
 
 
 def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
     """Return the rectangles of each span, line by line, as `pdf.find_boxes` does, computed in a worker."""
     if document.path is None or not spans:
         return [[] for _ in spans]
-    with fetch_file(document.path) as here:
+    with fetch_file(document.path) as local_path:
         # do not send the text: boxes need only the pages
-        return run_in_worker(partial(_find_all_boxes, spans=spans), replace(document, text="", path=here))
+        return run_in_worker(partial(_find_all_boxes, spans=spans), replace(document, text="", path=local_path))
 
 
 def _find_all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
@@ -157,16 +157,16 @@ def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
         return []
     page = document.pages[number - 1].span
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
-    with fetch_file(document.path) as here:
+    with fetch_file(document.path) as local_path:
         # do not send the text: boxes need only the pages
         step = partial(find_page_boxes, number=number, spans=spans)
-        return list(zip(spans, run_in_worker(step, replace(document, text="", path=here)), strict=True))
+        return list(zip(spans, run_in_worker(step, replace(document, text="", path=local_path)), strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
     """Return a page's image, as `pdf.render` does, computed in a worker."""
-    with fetch_file(path) as here:
-        return run_in_worker(partial(render, page=page, scale=scale), here)
+    with fetch_file(path) as local_path:
+        return run_in_worker(partial(render, page=page, scale=scale), local_path)
 
 
 _MAX_DEPTH = 5  # levels of mails inside mails that are read

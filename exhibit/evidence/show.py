@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
             out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
             drawn.picture.save(out)
             pictures.append({"picture": str(out), "filename": drawn.filename, "page": drawn.page})
-    lines = [f"{one['picture']}: {one['filename']}, page {one['page']}" for one in pictures]
+    lines = [f"{picture['picture']}: {picture['filename']}, page {picture['page']}" for picture in pictures]
     print_results(pictures, "\n".join(lines), as_json=options.json)
     return 0
 

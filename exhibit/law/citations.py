@@ -188,14 +188,14 @@ def _find_supporting(
     cited = [number for number in claim.citations if number in evidence]
     words = frozenset(list_content_words(claim.text))
     neutral = given_words.union(*(evidence[number].labels for number in cited))
-    own = words - neutral if len(words - neutral) > 1 else words
+    content_words = words - neutral if len(words - neutral) > 1 else words
     # two sources may each contain a part of the claim
-    holding = [n for n in cited if _compute_share(own, evidence[n].words) >= OVERLAP / len(cited)]
-    if len(cited) > 1 and own <= frozenset[str]().union(*(evidence[number].words for number in cited)):
+    holding = [n for n in cited if _compute_share(content_words, evidence[n].words) >= OVERLAP / len(cited)]
+    if len(cited) > 1 and content_words <= frozenset[str]().union(*(evidence[number].words for number in cited)):
         # a quote that begins in one source and ends in the next: a source may have only a few words of it
         holding = [n for n in cited if n in holding or _has_own_part(n, cited, evidence, claim.text)]
     together = frozenset[str]().union(*(evidence[number].words for number in holding))
-    if not holding or _compute_share(own, together) < OVERLAP:
+    if not holding or _compute_share(content_words, together) < OVERLAP:
         return []
     stated = "\n\n".join([given, *(evidence[number].text for number in holding)])
     return [] if has_missing_figures(claim.text, stated) else holding

@@ -232,8 +232,8 @@ class LegalSystem:
 @cache
 def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
     """Return all legal systems: the built-in ones, and those in the user's folder."""
-    own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
-    paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
+    user_folder = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
+    paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(user_folder).glob("*.toml")) if user_folder else ())]
     return tuple({path.stem: read_system(path) for path in paths}.values())
 
 

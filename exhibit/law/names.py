@@ -101,10 +101,10 @@ def _list_spellings(name: str) -> Iterator[str]:
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written
-    path, mark, rest = re.match(r"([^?#]*)([?#]?)(.*)", written, re.DOTALL).groups()  # type: ignore[union-attr]
+    path, mark, query = re.match(r"([^?#]*)([?#]?)(.*)", written, re.DOTALL).groups()  # type: ignore[union-attr]
     last = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
-    yield last + mark + rest
-    for bare in (last + mark + rest, last):
+    yield last + mark + query
+    for bare in (last + mark + query, last):
         for _ in range(_MAX_ENCODINGS):
             bare = unquote(bare)
         plain_name = unicodedata.normalize("NFC", bare.casefold()).strip()

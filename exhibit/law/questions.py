@@ -44,9 +44,9 @@ _MAX_QUESTION_CHARS = 2_000  # most characters of a question that are read: a lo
 def asks_yes_or_no(question: str) -> bool:
     """Return whether a question asks for a yes or a no: the first phrase with a verb or a question word decides."""
     for part in _PARTS.split(question[:_MAX_QUESTION_CHARS]):
-        found = _ASKS.match(part)
-        if found:
-            return found["verdict"] is not None
+        match = _ASKS.match(part)
+        if match:
+            return match["verdict"] is not None
     return False
 
 

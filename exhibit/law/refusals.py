@@ -144,9 +144,9 @@ def _is_foreign_refusal(clause: str) -> bool:
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
     phrases, silences = _read_foreign()
     for documents, verbs, denials, silent in silences:
-        told = any(word.startswith(verbs) for word in words) and not denials.isdisjoint(words)
+        denied = any(word.startswith(verbs) for word in words) and not denials.isdisjoint(words)
         prefixed = any(word.startswith("ne") and word[2:].startswith(verbs) for word in words)  # neuvádí
-        if not documents.isdisjoint(words) and (told or prefixed or any(word.startswith(silent) for word in words)):
+        if not documents.isdisjoint(words) and (denied or prefixed or any(word.startswith(silent) for word in words)):
             return True
     return bool(phrases.match(clause))
 

@@ -273,8 +273,8 @@ class DocumentNames:
     def _find_in_filenames(self, term: str) -> Keys:
         """Return the rows of the documents whose file name contains a word, even inside a longer word."""
         text, starts = self._filenames
-        found = re.finditer(re.escape(term), text) if len(term) >= _JOINED_LETTERS else ()
-        offsets = np.array([match.start() for match in found], np.int64)
+        matches = re.finditer(re.escape(term), text) if len(term) >= _JOINED_LETTERS else ()
+        offsets = np.array([match.start() for match in matches], np.int64)
         rows: Keys = np.unique(np.searchsorted(starts, offsets, side="right") - 1)
         return rows
 

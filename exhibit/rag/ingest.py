@@ -270,8 +270,8 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
         stored = tuple(json.loads(notes.read_text(encoding="utf-8")))
         return replace(read_document(target), filename=document.filename, notes=stored)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with fetch_file(document.path) as here:
-        source = _as_pdf(here, target) if here.suffix.lower() in picture.SUFFIXES else here
+    with fetch_file(document.path) as local_path:
+        source = _as_pdf(local_path, target) if local_path.suffix.lower() in picture.SUFFIXES else local_path
         scanned = read_scan(replace(read_document(source), filename=document.filename), target, how)
     if scanned is None:
         return document

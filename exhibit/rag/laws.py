@@ -64,8 +64,8 @@ def route_to_law(question: str, index: Index) -> Route:
     label = asked.label if asked else _find_heading(question, index.text_of(numbers[0]), system)
     if label is None:
         return Route(numbers, note=note)
-    found = [_find_paragraph(index, number, label, system) for number in numbers]
-    passages = tuple(passage for passage in found if passage is not None)
+    paragraphs = [_find_paragraph(index, number, label, system) for number in numbers]
+    passages = tuple(passage for passage in paragraphs if passage is not None)
     return Route(numbers, passages, note, nothing=not passages)
 
 

@@ -242,8 +242,8 @@ def rerank(
     weight: float | None = getattr(reranker, "retrieval_weight", None)
     if weight is not None and len(scores):
         every = np.zeros(1, np.int64)
-        found = np.asarray(retrieved[: len(judged)], np.float64)
-        scores = standardise(scores, every) + weight * standardise(found, every)
+        retrieval_scores = np.asarray(retrieved[: len(judged)], np.float64)
+        scores = standardise(scores, every) + weight * standardise(retrieval_scores, every)
     return np.argsort(-scores, kind="stable").tolist(), estimate_confidence(reranker, judged)
 
 

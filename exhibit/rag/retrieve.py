@@ -45,8 +45,8 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     search = _retrieve_passages if routed else _retrieve_chunks
     for start in range(0, len(asked), _BATCH_QUESTIONS):
         batch = asked[start : start + _BATCH_QUESTIONS]
-        for position, found in zip(batch, search([queries[position] for position in batch], parts), strict=True):
-            results[position] = found
+        for position, result in zip(batch, search([queries[position] for position in batch], parts), strict=True):
+            results[position] = result
     return results
 
 
@@ -72,9 +72,9 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
     hits = make_hits(index, _put_first(law.passages, ranking.passages))
     before = None if ranking.before is None else make_hits(index, _put_first(law.passages, ranking.before))
     # the confidence is that of passages, not of paragraphs that the question cites by number
-    found = _select(query, hits, parts, confidence=ranking.confidence, before=before)
-    selected = () if law.nothing else found.selected
-    return replace(found, vector=vector, selected=selected, note=law.note, named=len(law.passages))
+    result = _select(query, hits, parts, confidence=ranking.confidence, before=before)
+    selected = () if law.nothing else result.selected
+    return replace(result, vector=vector, selected=selected, note=law.note, named=len(law.passages))
 
 
 def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, float] | None]:

@@ -146,8 +146,8 @@ class RunFolder:
 
         Two questions of different runs with equal digests are the same question, even if their ids differ.
         """
-        gold = sorted((one.filename or "", one.text or "", repr(one.places)) for one in row.gold)
-        names = sorted({name for name in (row.filename, *(one.filename for one in row.gold)) if name})
+        gold = sorted((passage.filename or "", passage.text or "", repr(passage.places)) for passage in row.gold)
+        names = sorted({name for name in (row.filename, *(passage.filename for passage in row.gold)) if name})
         documents = [(name, self._checksums.get((row.dataset, name))) for name in names]
         asked = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
         return hashlib.sha256(asked.encode()).hexdigest()[:_DIGEST]

@@ -35,9 +35,9 @@ class FolderIdentity(NamedTuple):
 def identity_of(folder: Path) -> FolderIdentity | None:
     """Return the device and inode numbers of a folder; None if the path is missing, or is a link or a file."""
     with suppress(OSError):
-        found = folder.lstat()
-        if stat.S_ISDIR(found.st_mode):
-            return FolderIdentity(found.st_dev, found.st_ino)
+        status = folder.lstat()
+        if stat.S_ISDIR(status.st_mode):
+            return FolderIdentity(status.st_dev, status.st_ino)
     return None
 
 

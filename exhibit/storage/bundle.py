@@ -115,8 +115,8 @@ def sha256_of(path: Location) -> str:
     """Return a file's sha256 in hexadecimal."""
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
-    with fetch_file(path) as here:
-        return digest_of(here)
+    with fetch_file(path) as local_path:
+        return digest_of(local_path)
 
 
 # ---------------------------------------------------------------- remote bundles: small files in the cache

@@ -444,13 +444,13 @@ class Response:
 
     def lines(self) -> Iterator[str]:
         """Yield the body line by line while it arrives."""
-        rest = b""
+        remainder = b""
         for part in self.read_parts():
-            *whole, rest = (rest + part).split(b"\n")
+            *whole, remainder = (remainder + part).split(b"\n")
             for line in whole:
                 yield line.decode("utf-8", "replace")
-        if rest:
-            yield rest.decode("utf-8", "replace")
+        if remainder:
+            yield remainder.decode("utf-8", "replace")
 
     def check(self) -> None:
         """Raise HttpError with the server's message unless the status is a success."""

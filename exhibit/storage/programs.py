@@ -18,11 +18,11 @@ def find_program(name: str) -> str | None:
 
     A search path may contain `.`, and an untrusted working folder may contain a malicious program of that name.
     """
-    found = shutil.which(name)
-    if found and (not Path(found).is_absolute() or Path(found).parent == Path.cwd()):
+    program = shutil.which(name)
+    if program and (not Path(program).is_absolute() or Path(program).parent == Path.cwd()):
         folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute() and Path(folder) != Path.cwd()]
-        found = shutil.which(name, path=os.pathsep.join(folders))
-    return found if found and Path(found).is_absolute() else None
+        program = shutil.which(name, path=os.pathsep.join(folders))
+    return program if program and Path(program).is_absolute() else None
 
 
 class GitRepository:

@@ -168,8 +168,8 @@ class ValueChanger:
                 if self._is_law(value) and _GOVERNS.search(self._text[max(0, value.span.start - 150) : value.span.end]):
                     yield value
                 continue
-            mine = self._list_words_around(value)
-            share = max((len(mine & other) / max(1, min(len(mine), len(other))) for other in around), default=0.0)
+            words = self._list_words_around(value)
+            share = max((len(words & other) / max(1, min(len(words), len(other))) for other in around), default=0.0)
             if share >= _SAME:
                 yield value
             elif share >= _OTHER:
@@ -178,8 +178,8 @@ class ValueChanger:
     def _list_words_around(self, value: Value) -> frozenset[str]:
         start, end = value.span
         before, after = self._text[max(0, start - _AROUND) : start], self._text[end : end + _AROUND]
-        own = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
-        return frozenset(list_content_words(own))
+        sentence = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
+        return frozenset(list_content_words(sentence))
 
     def _is_law(self, value: Value) -> bool:
         """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`."""
@@ -198,7 +198,7 @@ class ValueChanger:
             options = [
                 one for one in options if isinstance(one, Decimal) and takes_an(int(one)) == takes_an(int(first.number))
             ]
-        options = [one for one in options if replace_key(first, one) not in self._taken]
+        options = [option for option in options if replace_key(first, option) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)
         chosen = self._make_random(first.kind, first.key).choice(options)
@@ -283,7 +283,7 @@ def _list_percentages(value: Value) -> list[Decimal]:
         return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
     places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
     options = [(number * factor).quantize(places) for factor in _FACTORS]
-    return [one for one in options if 0 < one < 100 and one != number]
+    return [option for option in options if 0 < option < 100 and option != number]
 
 
 def _list_amounts(value: Value) -> list[Decimal]:

@@ -58,7 +58,7 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
     name_apart(runs)
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
     compared = [compare_two(runs[0], run) for run in runs[1:]]
-    left_out = [f"{one.names[1]}: {line}" for one in compared for line in describe_not_compared(one.overlap)]
+    left_out = [f"{pair.names[1]}: {line}" for pair in compared for line in describe_not_compared(pair.overlap)]
     first, *losses = map(count_losses, runs)
     moves = zip(names[1:], losses, strict=True)
     moved = [f"{name}: {line}" for name, loss in moves for line in describe_losses(first, loss)]
@@ -74,10 +74,10 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
             notes=notes,
             grids=_make_grids(names, tables),
             meanings=MEANINGS,
-            asked=min(one.overlap.asked for one in compared),
-            answered=min(one.overlap.answered for one in compared),
+            asked=min(pair.overlap.asked for pair in compared),
+            answered=min(pair.overlap.answered for pair in compared),
             left_out=left_out,
-            better=[one.better for one in compared],
+            better=[pair.better for pair in compared],
             moved=moved,
             funnels=[
                 (run.name, tallies[run.name].stages, make_funnel(tallies[run.name].stages, run.means)) for run in runs

@@ -239,10 +239,10 @@ def _make_sheets(
 def _draw_items(
     items: list[Sheets], *, jobs: int | None, limits: Limits
 ) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
-    here = [item for item in items if not isinstance(item.path, Remote)]
-    if here:
-        engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
-        for item, outcome in zip(here, engine.map(draw_sheets, here), strict=True):
+    local_items = [item for item in items if not isinstance(item.path, Remote)]
+    if local_items:
+        engine = open_engine("local", jobs=jobs, items=len(local_items), limits=limits)
+        for item, outcome in zip(local_items, engine.map(draw_sheets, local_items), strict=True):
             yield item, outcome.error or outcome.unwrap()
     for item in items:
         if isinstance(item.path, Remote):  # downloaded here, one at a time: a worker has no credentials

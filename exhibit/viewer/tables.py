@@ -77,7 +77,7 @@ def make_metric_rows(
                 make_cell(metric, means, scale, name if dataset is None else dataset) for name, means in columns.items()
             ]
             if differences:
-                changes = (one.get(metric) for one in differences)
+                changes = (difference.get(metric) for difference in differences)
                 cells = [_add_change(metric, cell, change) for cell, change in zip(cells, changes, strict=True)]
             rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
@@ -85,20 +85,22 @@ def make_metric_rows(
 
 def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cell:
     """Return a metric's mean as a table cell; the band is that of the dataset."""
-    one: Estimate | None = means.get(metric)
-    if one is None or one.mean is None:
-        return Cell("–", errors=one.errors if one else 0)
+    estimate: Estimate | None = means.get(metric)
+    if estimate is None or estimate.mean is None:
+        return Cell("–", errors=estimate.errors if estimate else 0)
     about = describe_metric(metric)
-    details = [f"{about.in_words(one.ci95[0])}–{about.in_words(one.ci95[1])}"] if one.ci95 else []
-    details += [f"SD {about.in_words(one.std)}"] if one.std is not None and one.datasets == 1 else []
-    details += [f"±{about.in_words(one.spread)} over {one.repeats} runs"] if one.spread is not None else []
-    details += [f"mean of {one.datasets} benchmarks" if one.datasets > 1 else f"n {one.n:,}"]
+    details = [f"{about.in_words(estimate.ci95[0])}–{about.in_words(estimate.ci95[1])}"] if estimate.ci95 else []
+    details += [f"SD {about.in_words(estimate.std)}"] if estimate.std is not None and estimate.datasets == 1 else []
+    details += (
+        [f"±{about.in_words(estimate.spread)} over {estimate.repeats} runs"] if estimate.spread is not None else []
+    )
+    details += [f"mean of {estimate.datasets} benchmarks" if estimate.datasets > 1 else f"n {estimate.n:,}"]
     ceiling = means.get(ceiling_of(metric, means) or "")
     details += [f"at most {about.in_words(ceiling.mean)}"] if ceiling and ceiling.mean is not None else []
-    share = min(1.0, max(0.0, one.mean)) if about.unit == "share" else None
+    share = min(1.0, max(0.0, estimate.mean)) if about.unit == "share" else None
     bands = scale.of(dataset, metric) if dataset else None
-    band = bands.band(one.mean).lower() if bands else ""
-    return Cell(about.in_words(one.mean), " · ".join(details), one.errors, share, band)
+    band = bands.band(estimate.mean).lower() if bands else ""
+    return Cell(about.in_words(estimate.mean), " · ".join(details), estimate.errors, share, band)
 
 
 def _add_change(metric: str, cell: Cell, difference: Difference | None) -> Cell:

@@ -261,8 +261,8 @@ def _check_gate(gate: str, series: Series, scale: Scale) -> Iterator[Check]:
     newest, title = series.runs[-1], series.title
     means = {name: estimate.mean for name, estimate in newest.means_of(series.dataset).items()}
     if gate == REGRESSION:
-        found = [one for one in series.regressions if one.persists]
-        seen = "; ".join(f"{one.run} is worse than {one.before}, and the newest run still is" for one in found)
+        found = [fall for fall in series.regressions if fall.persists]
+        seen = "; ".join(f"{fall.run} is worse than {fall.before}, and the newest run still is" for fall in found)
         yield Check(title, "no regression", seen or "none persists", not found)
     elif gate == BAND:
         for metric, mean in means.items():
@@ -334,7 +334,7 @@ def _write_page(
         rows = make_metric_rows(columns, scale, metrics=one.metrics, dataset=one.dataset)
         plots = filter(None, [draw(one, metric, numbers) for metric in one.metrics])
         parts.append({"series": one, "plots": list(plots), "heads": list(columns), "rows": rows})
-    found = [regression for one in series for regression in one.regressions]
+    regressions = [regression for one in series for regression in one.regressions]
     body = render(
         "index.html.j2",
         home=home,
@@ -342,8 +342,8 @@ def _write_page(
         first=runs[0].provenance.started[:10],
         last=runs[-1].provenance.started[:10],
         series=parts,
-        regressions=sorted(found, key=lambda one: (not one.persists, -numbers[one.run])),
-        persisting=sum(one.persists for one in found),
+        regressions=sorted(regressions, key=lambda one: (not one.persists, -numbers[one.run])),
+        persisting=sum(one.persists for one in regressions),
         reports={} if home else {run.name: _find_address(run, path.parent) for run in runs},
         result=lambda run: describe_result(run.tables.values()),
         numbers=numbers,

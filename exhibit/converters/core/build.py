@@ -189,8 +189,8 @@ def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
         if not row.quotes:
             yield NOWHERE.make_gold(row.id, None, row.filename, dict(row.labels))
         for index, quote in enumerate(row.quotes):
-            own = {**row.labels, **near, **dict(quote.labels)}
-            yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, own)
+            labels = {**row.labels, **near, **dict(quote.labels)}
+            yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, labels)
 
 
 def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:

@@ -167,8 +167,10 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 def _choose_page(where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
     """Return a quote's location on a page, with the others on this page as alternatives; None if it is elsewhere."""
-    here = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
-    return replace(where, spans=here[0], alternatives=here[1:], pages=document.pages_of(*here[0])) if here else None
+    occurrences = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
+    if not occurrences:
+        return None
+    return replace(where, spans=occurrences[0], alternatives=occurrences[1:], pages=document.pages_of(*occurrences[0]))
 
 
 def _explain_wordless(task: Task) -> str:

@@ -206,8 +206,8 @@ def write_changed(
     with replace_folder(out, force=force) as folder:
         (folder / CORPUS).mkdir()
         for name in track(documents, total=len(documents), label="documents"):
-            with fetch_file(bundle.files[name]) as here:
-                shutil.copyfile(here, folder / CORPUS / name)
+            with fetch_file(bundle.files[name]) as local_path:
+                shutil.copyfile(local_path, folder / CORPUS / name)
         write_train(changed.rows, folder / TRAIN)
         write_gold(changed.gold, folder / GOLD)
         for name, content in extra.items():

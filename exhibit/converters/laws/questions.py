@@ -39,8 +39,8 @@ class PrintedEdition:
 
     def find_paragraph(self, label: str) -> Paragraph | None:
         """Return a § by its label; None if this version does not have it, or has it twice."""
-        found = self._by_label.get(label_key(label), ())
-        return found[0] if len(found) == 1 else None
+        paragraphs = self._by_label.get(label_key(label), ())
+        return paragraphs[0] if len(paragraphs) == 1 else None
 
     @cached_property
     def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:

@@ -57,8 +57,8 @@ def read_cell_text(cell: Any, field: str) -> str:
     """Return the text of a cell, several joined by semicolons; of an object its `field`, of a chat its last message."""
     values = list_cell_values(cell)
     if values and all(isinstance(value, dict) and "role" in value for value in values):
-        own = [value for value in values if value["role"] in ("user", "human")] or values
-        return read_cell_words(own[-1].get("content"))
+        messages = [value for value in values if value["role"] in ("user", "human")] or values
+        return read_cell_words(messages[-1].get("content"))
     texts = [
         (read_cell_field(value, field) or read_cell_field(value, "text"))
         if isinstance(value, dict)

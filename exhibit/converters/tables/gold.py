@@ -257,7 +257,7 @@ class _GoldOfRow:
                         f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
                     )
                 document, page = named[at if len(named) > 1 else 0]
-            numbers = {role: found[at] if len(found) == len(items) else None for role, found in beside.items()}
+            numbers = {role: values[at] if len(values) == len(items) else None for role, values in beside.items()}
             yield passage._replace(
                 document=document,
                 page=_choose_first(passage.page, page, numbers["page"]),
@@ -366,9 +366,9 @@ def read_questions(records: list[Record], columns: Columns, gold: GoldReader, ta
             continue
         if question.answer not in ("", first.answer):
             tally.note("another answer under the same id: the first is kept", f"{record.place}: {name}")
-        own = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
+        labels = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
         first.items += question.items
-        first.passages += [passage._replace(labels=own) for passage in question.passages]
+        first.passages += [passage._replace(labels=labels) for passage in question.passages]
     return list(grouped.values())
 
 

@@ -273,13 +273,13 @@ def _contradicts_itself(first: Reading, asked: Reading) -> bool:
 
 def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
     """Return that a reply is wrong if it has another value of a kind and not the expected one."""
-    own = set(wanted.values - asked.values) or set(wanted.values)
-    for kind in sorted({kind for kind, _ in own}):
+    expected_values = set(wanted.values - asked.values) or set(wanted.values)
+    for kind in sorted({kind for kind, _ in expected_values}):
         keys, stated, known = (
-            {key for other, key in values if other == kind} for values in (own, given.values, asked.values)
+            {key for other, key in values if other == kind} for values in (expected_values, given.values, asked.values)
         )
         rivals = stated - keys - known
-        if not keys & stated and (rivals or (stated and len(own) == len(keys))):
+        if not keys & stated and (rivals or (stated and len(expected_values) == len(keys))):
             reason = f"The reply says {min(rivals or stated)}, expected is {', '.join(sorted(keys))}."
             scaled = kind in ("amount", "number") and _SCALES.search(asked.text)  # `in millions`
             counted = kind == "number" and not _count_the_same(wanted, given)
@@ -350,8 +350,8 @@ def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) ->
         for at in range(len(given.sentences) - count + 1):
             parts = given.sentences[at : at + count]
             tokens = [token for part in parts for token in part.words]
-            rest = iter(tokens)  # so that the needed tokens must be in order
-            if _find_run(tokens, needed) if adjacent else all(token in rest for token in needed):
+            remaining = iter(tokens)  # so that the needed tokens must be in order
+            if _find_run(tokens, needed) if adjacent else all(token in remaining for token in needed):
                 return parts
     return []
 
@@ -367,13 +367,13 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
 
     A word or bound that the expected answer also has does not count.
     """
-    own = wanted.count_changes() + Counter(_NO if wanted.lead == "no" else ())
-    for word in sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - own:
+    allowed = wanted.count_changes() + Counter(_NO if wanted.lead == "no" else ())
+    for word in sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - allowed:
         kind = "denies it" if word in _DENIALS else "has an exception, an alternative or a doubt"
         return f"The reply {kind}: {word}."
     for other in given.sentences:
         shared = set(other.tokens) & set(wanted.tokens)
-        if other not in sentences and 2 * len(shared) >= len(wanted.tokens) and other.count_changes() - own:
+        if other not in sentences and 2 * len(shared) >= len(wanted.tokens) and other.count_changes() - allowed:
             return "The reply says it and its opposite."
     if _RETRACTION.search(given.text.lower()):
         return "The reply retracts a statement."

@@ -235,5 +235,5 @@ def _ask_judge(cases: Sequence[Case], options: Options, make_prompts: Callable[[
     """Return the judge's mean mark for each case; None for a case without a mark."""
     prompts = [make_prompts(case) for case in cases]
     temperature = _VOTE_TEMPERATURE if max(map(len, prompts), default=0) > 1 else 0.0
-    marks = iter(ask_marks([prompt for own in prompts for prompt in own], options, temperature=temperature))
-    return [compute_mean([next(marks) for _ in own]) for own in prompts]
+    marks = iter(ask_marks([prompt for batch in prompts for prompt in batch], options, temperature=temperature))
+    return [compute_mean([next(marks) for _ in batch]) for batch in prompts]

@@ -227,11 +227,11 @@ def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | 
 
     The page that the system reports counts only if the words were not located.
     """
-    own = passage.pages or ((passage.page,) if passage.span and passage.page else ())
-    own = own or ((passage.told_page,) if passage.told_page and passage.filename else ())
-    if not own:
+    passage_pages = passage.pages or ((passage.page,) if passage.span and passage.page else ())
+    passage_pages = passage_pages or ((passage.told_page,) if passage.told_page and passage.filename else ())
+    if not passage_pages:
         return False if _is_wrong_file(passage, {name for name, _ in pages if name}) else None
-    return any((passage.source, page) in pages for page in own)
+    return any((passage.source, page) in pages for page in passage_pages)
 
 
 def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
@@ -394,7 +394,7 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
     for passage in case.reply.passages[:k]:
         golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
         spans = [span for gold in golds for place in gold.places for span in place]
-        own = (max(one.start, span.start) - min(one.end, span.end) for one in passage.spans for span in spans)
+        own = (max(piece.start, span.start) - min(piece.end, span.end) for piece in passage.spans for span in spans)
         gaps += [min(own, default=math.inf)] if passage.tells else []
     return gaps
 

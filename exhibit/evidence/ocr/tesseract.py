@@ -35,7 +35,7 @@ def missing(language: str) -> str:
 
 
 def _list_codes(language: str) -> list[str]:
-    return [CODES.get(one, one) for one in language.split("+")]
+    return [CODES.get(code, code) for code in language.split("+")]
 
 
 @cache

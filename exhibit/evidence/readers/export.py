@@ -31,9 +31,9 @@ def _find_texts(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
         # an export of chunks has all chunks here, and only the first in its own text field
         pieces = list(_find_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
-        own = [data[name] for name in _TEXT_FIELDS if isinstance(data.get(name), str)][:1]
-        if pieces or own:
-            yield from pieces or own
+        texts = [data[name] for name in _TEXT_FIELDS if isinstance(data.get(name), str)][:1]
+        if pieces or texts:
+            yield from pieces or texts
             return
         data = list(data.values())
     if isinstance(data, list):

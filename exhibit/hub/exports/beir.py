@@ -15,11 +15,11 @@ def write(export: Export, folder: Path) -> None:
     questions = export.bundle.questions
     queries = (
         {
-            "_id": str(one.id),
-            "text": one.question,
-            "metadata": {"answer": one.answer, "is_impossible": one.is_impossible},
+            "_id": str(question.id),
+            "text": question.question,
+            "metadata": {"answer": question.answer, "is_impossible": question.is_impossible},
         }
-        for one in questions
+        for question in questions
     )
     write_lines(folder / "queries.jsonl", queries)
     (folder / "qrels").mkdir()
@@ -27,8 +27,8 @@ def write(export: Export, folder: Path) -> None:
         # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(["query-id", "corpus-id", "score"])
-        for one in questions:
-            names = [] if one.is_impossible else dict.fromkeys(c.filename for c in one.contexts if c.filename)
-            table.writerows([one.id, name, 1] for name in names)
+        for question in questions:
+            names = [] if question.is_impossible else dict.fromkeys(c.filename for c in question.contexts if c.filename)
+            table.writerows([question.id, name, 1] for name in names)
             if not names:
-                export.note("query without a relevant text", one.id)
+                export.note("query without a relevant text", question.id)

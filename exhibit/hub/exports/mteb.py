@@ -44,8 +44,8 @@ def write(export: Export, folder: Path) -> None:
     chunks: Chunks = {}
     write_lines(folder / _CONFIGS["corpus"], _make_corpus(export, chunks))
     asked = [question for question in export.bundle.questions if not question.is_impossible]
-    write_lines(folder / _CONFIGS["queries"], ({"id": str(one.id), "text": one.question} for one in asked))
-    relevant = {str(one.id): score_chunks(export.gold[one.id], chunks) for one in asked}
+    write_lines(folder / _CONFIGS["queries"], ({"id": str(row.id), "text": row.question} for row in asked))
+    relevant = {str(row.id): score_chunks(export.gold[row.id], chunks) for row in asked}
     for query, scores in relevant.items():
         if not scores:
             export.note("query without a relevant text", query)

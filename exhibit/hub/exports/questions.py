@@ -17,7 +17,7 @@ def write(export: Export, folder: Path) -> None:
     sealed = sha256_of(export.bundle.root / INFO)
     questions = export.bundle.questions
     write_lines(
-        folder / "questions.jsonl", ({"id": one.id, "question": one.question, "sealed": sealed} for one in questions)
+        folder / "questions.jsonl", ({"id": row.id, "question": row.question, "sealed": sealed} for row in questions)
     )
     documents = {name: entry.sha256 for name, entry in info.files.items() if name.startswith(f"{CORPUS}/")}
     seal = {"bundle": export.name, "sealed": sealed, "questions": len(questions), "documents": documents}

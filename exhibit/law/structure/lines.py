@@ -223,8 +223,8 @@ def make_typed_outline(document: Document) -> Outline:
     """Return an outline of a PDF's lines whose font is larger or bolder than that of its text."""
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
-    with fetch_file(document.path) as here:
-        types = find_line_types(replace(document, path=here)) if here.is_file() else {}
+    with fetch_file(document.path) as local_path:
+        types = find_line_types(replace(document, path=local_path)) if local_path.is_file() else {}
     ends = {at: document.text.find("\n", at) for at in types}
     heights: Counter[LineType] = Counter()
     for at, kind in types.items():

@@ -59,7 +59,7 @@ class HttpReranker:
             raise ServiceError(f"{self._where}: {error}; {hint}") from None
         try:
             results = json.loads(data)["results"]
-            scores = {int(one["index"]): float(one.get("relevance_score", one.get("score"))) for one in results}
+            scores = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in results}
             ordered = [scores[index] for index in range(len(passages))]
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
             ordered = []

@@ -198,9 +198,9 @@ class MilvusStore:
         if within is not None:
             wanted = np.unique(np.asarray(within, np.int64))
             conditions = _make_conditions(wanted[wanted <= self._last])
-        found = [self._search(queries, min(k, _MAX_RESULTS), condition) for condition in conditions]
+        results = [self._search(queries, min(k, _MAX_RESULTS), condition) for condition in conditions]
         empty = make_empty_hits(len(queries), 0)
-        scores, keys = (np.concatenate(columns, axis=1) for columns in zip(empty, *found, strict=True))
+        scores, keys = (np.concatenate(columns, axis=1) for columns in zip(empty, *results, strict=True))
         return rank_keys(scores, keys, k)
 
     def _search(self, queries: Vectors, limit: int, condition: str) -> tuple[Vectors, Keys]:

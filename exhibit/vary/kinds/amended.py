@@ -112,13 +112,13 @@ class _Family:
             if row.id in changes.left_out:
                 self._tally.leave_out(changes.left_out[row.id], f"row {row.id}")
                 continue
-            own = clauses_of(row, clauses)
-            if own is None or len(own) != 1 or len(row.quotes) != 1:
+            row_clauses = clauses_of(row, clauses)
+            if row_clauses is None or len(row_clauses) != 1 or len(row.quotes) != 1:
                 self._tally.leave_out(NO_CLAUSE, f"row {row.id}")
-            elif self._stands_elsewhere(row, own[0], changes):
+            elif self._stands_elsewhere(row, row_clauses[0], changes):
                 self._tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
             else:
-                eligible.append((row, own[0]))
+                eligible.append((row, row_clauses[0]))
         return eligible
 
     def _stands_elsewhere(self, row: RawRow, clause: Clause, changes: ValueChanges) -> bool:

@@ -48,7 +48,7 @@ def _choose(document: RawDocument, rows: list[RawRow], seed: int, tally: Tally) 
     clauses = find_clauses(document)
     most = max(1, len(clauses) // _SHARE)
     held = {row.id: clauses_of(row, clauses) for row in rows}
-    order = sorted(id for id, own in held.items() if own is not None)
+    order = sorted(id for id, clause in held.items() if clause is not None)
     random.Random(f"{seed}\0{document.filename}").shuffle(order)
     gone: list[Clause] = []
     for id in order:

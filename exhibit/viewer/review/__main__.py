@@ -123,16 +123,16 @@ def _read(options: Any) -> Result:
         "format": "exhibit-reviewed/1",
         "run": reviews[0].run,
         "reviewers": {review.reviewer: len(review.cases) for review in reviews},
-        "agreement": [asdict(one) for one in agreements],
+        "agreement": [asdict(pair) for pair in agreements],
         "right": shares,
         "corrected": [list(key) for key in result.corrected],
         "left": {reason: [list(key) for key in keys] for reason, keys in result.left.items()},
     }
     write_json(out / "review.json", summary)
     lines = [
-        f"{one['reviewer']}: right {ASPECTS[one['aspect']]} in {one['right']} of {one['judged']}"
-        + (f", {one['unclear']} unclear" if one["unclear"] else "")
-        for one in shares
+        f"{share['reviewer']}: right {ASPECTS[share['aspect']]} in {share['right']} of {share['judged']}"
+        + (f", {share['unclear']} unclear" if share["unclear"] else "")
+        for share in shares
     ]
     lines += [*map(str, agreements), f"corrected: {len(result.corrected)} questions"]
     lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in result.left.items()]
@@ -162,7 +162,9 @@ def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
     if reopened:
         print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
     record = {"bundle": options.out, "sure": draft.sure, "unsure": draft.unsure, "reopened": reopened}
-    record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreements]}
+    record |= {
+        "agreement": [{"of": [pair.first, pair.second], "kappa": pair.kappa, "n": pair.n} for pair in agreements]
+    }
     counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
     return record, [*map(str, agreements), f"{options.out}: {counts}"]
 

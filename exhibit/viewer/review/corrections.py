@@ -28,7 +28,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
     judgments = group_by_question(reviews)
     for key in sorted(judgments, key=lambda key: (key[0], str(key[1]))):
-        row, wrong = run.questions.get(key), [one for one in judgments[key] if one[1].gold == "wrong"]
+        row, wrong = run.questions.get(key), [judgment for judgment in judgments[key] if judgment[1].gold == "wrong"]
         reason, better = _explain_refusal(key, row, judgments[key]), None
         if not reason:
             better, reason = _find_agreed([case.better for _, case in wrong if case.better.says_something])

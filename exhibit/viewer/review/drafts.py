@@ -222,7 +222,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
             judged = current
         valid = [(name, placed) for name, case in current if (placed := _place_case(case, drafted))]
         reopened |= {int(id)} if judged and not valid else set()
-        clear[int(id)] = [one for one in valid if one[1].gold != "unclear"]
+        clear[int(id)] = [judgment for judgment in valid if judgment[1].gold != "unclear"]
     return {id: judged for id, judged in clear.items() if judged}, reopened
 
 
