@@ -140,7 +140,7 @@ class Worker(Generic[In, Out]):
             raise
 
     def _prepare(self) -> None:
-        """Start a process that has received its work, if there is none; raise if several in a row fail to start."""
+        """Start a process and send it its work, unless one is running; raise if several in a row fail to start."""
         for _ in range(TRIES):
             if self.process is not None:
                 return

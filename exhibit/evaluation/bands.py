@@ -70,7 +70,7 @@ class Scale(NamedTuple):
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bounds in a TOML file; without a path those that are shipped, `seed` for those of the second seed."""
+    """Return the bounds in a TOML file; without a path the shipped bands, with `seed` the second seed's."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
     by_dataset = content.pop(_DATASETS, {})

@@ -294,7 +294,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
 
 
 def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str, ...]:
-    """Return the requested metrics without those that need a judge where there is none; raise if no other is left."""
+    """Return the requested metrics; without a judge, leave out metrics that need one; raise if no other is left."""
     judged = find_needing(settings.metrics, "judge") if judge is None else []
     left = tuple(name for name in settings.metrics if name not in judged)
     if judged and not left:

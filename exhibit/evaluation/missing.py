@@ -118,7 +118,7 @@ class Evidence:
                     self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
-        """Return a line for each thing that any passage lacks, and one for what over a tenth of the questions lack."""
+        """Return a line for each kind of data that passages lack, and one for what over 10% of the questions lack."""
         kinds = [kind for kind in PASSAGES if self.kinds[kind] and kind not in ("added", "wordless")]
         notes = [f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
         if self.kinds["foreign"]:

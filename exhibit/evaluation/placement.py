@@ -182,7 +182,7 @@ class Documents:
         return max(placement, place_text(latin, document), key=lambda candidate: candidate.share)
 
     def _find_all_holders(self, words: str) -> list[str]:
-        """Return the files that contain the largest share of a text, and those that contain most of what these lack."""
+        """Return the files with the largest share of a text, and the files with most of the remaining text."""
         whole, part = self._find_likely(words)
         if not whole:
             whole, others = self._find_likely(with_latin_letters(words))

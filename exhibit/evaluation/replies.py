@@ -161,7 +161,7 @@ def _holds_any(value: Any, depth: int = 4) -> bool:
 
 
 def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the value of the first field whose name is a known name of `name` and whose type is `kind`."""
+    """Return the first value of type `kind` in a field that is a known spelling of `name`."""
     values = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
     return next((value for value in values if isinstance(value, kind)), None)
 
@@ -213,7 +213,7 @@ def _read_usage(reply: Any) -> dict[str, float]:
 
 
 def _read_confidence(reply: Any) -> float | None:
-    """Return the confidence of a reply; None where there is none, or another number than one from 0 to 1."""
+    """Return the confidence of a reply; None if it is missing or not between 0 and 1."""
     number = _find_number(reply, "confidence")
     return number if number is not None and 0 <= number <= 1 else None
 

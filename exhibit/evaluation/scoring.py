@@ -104,7 +104,7 @@ class Scored:
         return judged
 
     def table(self, say: Callable[[str], None]) -> Table:
-        """Return the table of scores; `say` reports what is not measured."""
+        """Return the table of scores; `say` prints what is not measured."""
         names = self._rounds[0].values
         # where no reply reports a stage, the share of gold after that stage is unknown
         unknown = {name for name in names if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._known_stages}

@@ -25,7 +25,7 @@ Columns = Mapping[str, Mapping[str, Estimate]]
 
 
 def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[str]:
-    """Return the metrics that a table shows: the requested ones or, if none is requested, those of a short table."""
+    """Return the metrics of a table: the requested metrics, else a short table's."""
     summary = list(summary)
     if asked:
         return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary

@@ -2,7 +2,7 @@
 
 `datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet
 builder supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path
-in JSON from the working folder. The tables therefore contain the PDFs once more. They are not compressed
+in JSON from the working folder. The tables therefore contain a second copy of the PDFs. They are not compressed
 there, so that the Hub's storage recognises the same bytes and stores them only once.
 """
 
@@ -79,7 +79,7 @@ def write_tables(
 
 
 def make_gold_table(gold: Sequence[Gold]) -> Any:
-    """Return the gold as a table; a label has one type: that of its values, or text where they differ."""
+    """Return the gold as a table; a label has the type of its values, or text if their types differ."""
     names = list(dict.fromkeys(name for line in gold for name in line.labels))
     fields = [(name, _infer_type([line.labels.get(name) for line in gold])) for name in names]
     texts = {name for name, kind in fields if kind == _TEXT}

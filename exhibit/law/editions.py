@@ -57,7 +57,7 @@ def read_edition(text: str) -> Edition | None:
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether a text's units are those of a law: numbered upwards from 1, or with Roman numbers."""
+    """Return whether a text's units are numbered like a law's: upwards from 1, or with Roman numbers."""
     numbers = [int(match[0]) for unit in found[:_FIRST_UNITS] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST_UNITS] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))

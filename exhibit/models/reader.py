@@ -74,7 +74,7 @@ class QuestionKind(NamedTuple):
 class Kinds:
     """Classifies a question's vector, by the embedder `legal`, as one of the kinds on which the reader was trained.
 
-    The reader reads an unfamiliar wording better with the training data's wording beside it.
+    The reader handles an unfamiliar wording better together with the training data's wording.
     """
 
     def __init__(self) -> None:

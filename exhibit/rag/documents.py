@@ -88,7 +88,7 @@ class Choice:
         return dict(zip(self.numbers[order].tolist(), self.log_weights[order].tolist(), strict=True))
 
     def add(self, weights: Weights) -> "Choice":
-        """Return a new choice whose log-weights also have those of another signal."""
+        """Return a new choice that adds another signal's log-weights."""
         return Choice(self.numbers, _normalise(self.log_weights + weights))
 
 

@@ -134,7 +134,7 @@ def is_written_as_name(text: str) -> bool:
 
 
 def understand(question: str, carried: Carried = is_written_as_name) -> Query:
-    """Parse a question into the words that name a document and the words that state what is asked."""
+    """Split a question into the words that name a document and the words that ask."""
     if len(question) > _MAX_QUESTION_CHARS:
         return _make_query(question, "", question, apart=False)
     day = AS_OF.match(question)

@@ -131,7 +131,7 @@ def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> li
 
 
 def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
-    """Return the rows of the chunks nearest by vectors, of those by words, and of the chunks beside them."""
+    """Return the rows of the best chunks by vectors, of the best by words, and of the adjacent chunks."""
     _, [near] = index.store("chunk").search(vector.reshape(1, -1), _CANDIDATES)
     _, worded = index.chunks.search(terms, _CANDIDATES)
     rows = index.find_rows(np.union1d(near[near >= 0], worded))
@@ -179,7 +179,7 @@ def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys
 
 
 def add_context(own: Scores, table: Keys, weights: Weights = WEIGHTS) -> Scores:
-    """Return the scores plus those of the adjacent chunks and the best score of the section, each with its weight."""
+    """Return the scores plus the weighted scores of the adjacent chunks and the weighted best score of the section."""
     smooth: Scores = own
     if weights.neighbours and len(own) > 1:
         same = table[1:, DOCUMENT] == table[:-1, DOCUMENT]

@@ -39,7 +39,7 @@ def import_plugins(package: str) -> dict[str, ModuleType]:
 
 
 def list_own_plugins(package: str) -> set[str]:
-    """Return the names of the plug-ins in a package of this project, without those of other distributions."""
+    """Return the names of the plug-ins in a package of this project, without plug-ins from other distributions."""
     loaded = sys.modules.get(package)
     # find the files without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)

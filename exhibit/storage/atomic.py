@@ -1,4 +1,4 @@
-"""Writes folders and files whole or not at all, and removes only folders that this program made.
+"""Writes folders and files completely or not at all, and removes only folders that this program made.
 
 A new folder is written beside its final path and renamed at the end. A record in the user's cache lets the next run
 find what a killed run left; no folder is removed for its name alone.

@@ -91,7 +91,7 @@ def _refuse_ways_out(folder: Path) -> None:
 def _run_git(
     folder: Path, arguments: tuple[str, ...], extra: Mapping[str, str] | None = None, seconds: float = _GIT_SECONDS
 ) -> bytes:
-    """Return the output of a Git command, with the user's configuration and without that of a repository.
+    """Return the output of a Git command, which reads the user's configuration and no repository's.
 
     Git itself refuses to clone a folder of another user that `safe.directory` does not name.
     """

@@ -31,7 +31,7 @@ PageKey = tuple[str, int]
 
 
 class FileSpans(NamedTuple):
-    """The spans to mark in one document: those of gold, and those of each retrieved passage by its number."""
+    """The spans to mark in one document: the gold, and each retrieved passage by its number."""
 
     gold: list[Span]
     passages: dict[int, list[Span]]
@@ -101,7 +101,7 @@ def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list
 
 
 def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
-    """Return the pages to show for a question: those with gold, and those of passages that are cited or on top.
+    """Return the pages to show for a question: pages with gold, and pages of cited or top-ranked passages.
 
     If these are more than `most`, gold pages are left out first, except for two. Further pages of long passages
     follow, and do not count.

@@ -84,7 +84,7 @@ def make_metric_rows(
 
 
 def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cell:
-    """Return a metric's mean as a table cell; the band is that of the dataset."""
+    """Return a metric's mean as a table cell; the band depends on the dataset."""
     estimate: Estimate | None = means.get(metric)
     if estimate is None or estimate.mean is None:
         return Cell("–", errors=estimate.errors if estimate else 0)

@@ -207,7 +207,7 @@ class Corpus:
         return self._named.get(plain) or numbered or guides
 
     def _choose(self, sources: list[RulesFile], row: RowEvidence) -> list[RulesFile]:
-        """Return those of several documents that have the row's `source_type`, else whose number the row mentions."""
+        """Choose the documents with the row's `source_type`, else those whose number the row mentions."""
         kind, words = _read_kind(row.source_type), normalise_name(row.prose)
         for rule in (
             lambda source: source.kind == kind,

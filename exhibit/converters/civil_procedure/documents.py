@@ -109,7 +109,7 @@ def make_source(raw: RawDocument, names: Iterable[str], origin: str, blocks: tup
 
 
 def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
-    """Return the documents by file name, each with a title of its own."""
+    """Return the documents by file name, each with a different title."""
     ordered = sorted(sources, key=lambda source: source.raw.filename)
     first: dict[str, RulesFile] = {}
     for source in ordered:

@@ -91,7 +91,7 @@ def _compare(path: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
 
 
 def list_changes(old: str, new: str) -> Iterator[str]:
-    """Yield the sentences that only one of two texts has, those of the old text first."""
+    """Yield the sentences that are in only one of two texts: first the old text's, then the new text's."""
     before, after = (Counter(_split_sentences(text)) for text in (old, new))
     yield from (f"- {_shorten(sentence)}" for sentence in before - after)
     yield from (f"+ {_shorten(sentence)}" for sentence in after - before)

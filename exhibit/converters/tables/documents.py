@@ -220,7 +220,7 @@ class Shelf:
         return self._read[name]
 
     def read_source(self, document: RawDocument) -> Document | None:
-        """Return the file that a document of the corpus is made of, as read from its original."""
+        """Return the content of the original file from which a document of the corpus is printed."""
         names = {file.path: file.name for file in self.files}
         name = names.get(document.original or document.path or Path())
         return self.read(name) if name is not None else None

@@ -269,7 +269,7 @@ def describe_metric(name: str) -> Metric:
 
 
 def describe_unknown(name: str) -> Metric:
-    """Return the description of a metric of which only the name is known."""
+    """Return the description of a metric that has a name and no definition."""
     return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None)
 
 
@@ -298,7 +298,7 @@ def choose_headlines(names: Iterable[str]) -> list[str]:
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the figures that a short table shows, sorted by group: of several cutoffs, those of the description.
+    """Return the figures of a short table, sorted by group: each metric at the cutoffs of its description.
 
     With `all_families`, metrics that a short table normally omits are included.
     """

@@ -1,6 +1,6 @@
 """The definitions of the seed project, where they differ from ours (`--set parity=seed`).
 
-The published character metrics of LegalBench-RAG are in `retrieval`, beside ours.
+The published character metrics of LegalBench-RAG are in `retrieval`, with ours.
 """
 
 import re

@@ -192,7 +192,7 @@ def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
 
 
 def _list_passages(retrieved: Retrieved) -> list[Hit]:
-    """Return the ranked passages, then the text beside them that answers use and that no ranked passage contains."""
+    """Return the ranked passages, then the adjacent text that answers use and that no ranked passage contains."""
     return [*retrieved.ranked, *(hit for hit in retrieved.beside if not _find_ranks(hit, retrieved.ranked))]
 
 

@@ -47,7 +47,7 @@ class FinishedRun(NamedTuple):
     rows: list[Row]
 
     def list_scores(self) -> list[str]:
-        """Return the names of the reported metrics, that of the most questions first."""
+        """Return the names of the reported metrics, sorted by their number of questions."""
         return [name for name, _ in Counter(name for row in self.rows for name in row["scores"]).most_common()]
 
 
@@ -74,7 +74,7 @@ def open(argument: str | None, options: TargetOptions) -> "Recheck":
 
 
 class Recheck(Predictions):
-    """A target whose replies are those of another tool's finished run; a question without a row fails."""
+    """A target that gives the replies of another tool's finished run; a question without a row fails."""
 
     prompts = True
 

@@ -294,7 +294,7 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without those of a table of contents, which follow each other closely and recur later."""
+    """Return the headings without a table of contents, whose headings follow each other closely and recur later."""
     last = {_make_key(heading): at for at, heading in enumerate(headings)}
     again = [bool(heading.title) and last[_make_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []

@@ -20,7 +20,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's reply: text, or the error in its place; never both."""
+    """A model's reply: text, or the error instead; never both."""
 
     text: str = ""
     error: str = ""

@@ -50,7 +50,7 @@ class DraftedBundle:
 
     @cached_property
     def rows(self) -> dict[int, Drafted]:
-        """All rows by id, each with its gold: first those of train.json, then those that wait for a judgment."""
+        """All rows by id, each with its gold: first the rows of train.json, then the rows without a judgment."""
         gold: dict[int, list[Gold]] = {}
         for line in self.bundle.gold:
             gold.setdefault(line.id, []).append(line)
