@@ -231,7 +231,7 @@ def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
         assert page.inner_text("h2") == case["question"]
         gold = page.evaluate("[...document.querySelectorAll('.sheet')][0].querySelectorAll('.word.gold').length")
         assert gold == page.evaluate(
-            "sheets[0].words.filter((w) => sheets[0].shown.gold.some((s) => s[2] === sheets[0].told.filename"
+            "sheets[0].words.filter((w) => sheets[0].shown.gold.some((s) => s[2] === sheets[0].content.filename"
             " && touches(w, s))).length"
         )
         page.locator("details:has(ol) summary").click()

@@ -189,20 +189,20 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
     return drawn;
   }).filter(Boolean);
   if (!side.pages.length) return null;
-  const told = missing ? make("p", { class: "note" }, figures.length
+  const remark = missing ? make("p", { class: "note" }, figures.length
     ? `${missing} more not drawn in this report; the words are below.`
     : "Its pages are not drawn in this report; the words are below.") : null;
   const paged = figures.some((one) => one.classList.contains("page"));
   return make("section", { class: "seen" }, make("h4", {}, paged || !figures.length ? "On the page" : "In the document"),
-    figures.length && explained ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), told);
+    figures.length && explained ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), remark);
 }
 
 // ---------------------------------------------------------------- where the gold went
 
 function goldStages(one, several) {
   const lost = one.stages.findIndex(([stage]) => stage === one.lost);
-  const steps = one.stages.map(([stage, told], index) => make("li", { class: lost < 0 || index < lost ? "kept" : index === lost ? "gone" : "after" },
-    make("b", {}, STAGES[stage]), told ? make("small", {}, told) : null));
+  const steps = one.stages.map(([stage, text], index) => make("li", { class: lost < 0 || index < lost ? "kept" : index === lost ? "gone" : "after" },
+    make("b", {}, STAGES[stage]), text ? make("small", {}, text) : null));
   return [
     several ? make("p", { class: "source" }, `Gold ${one.gold + 1}`) : null,
     make("ol", { class: "steps-of-gold" }, steps),

@@ -10,37 +10,37 @@ function quoted(text, kind) {
   return make("blockquote", { class: kind }, text);
 }
 
-function goldPart(told) {
+function goldPart(entry) {
   const part = make("section", { class: "gold-part" }, heading(DRAFTED ? "The proposed words" : "Gold: what the benchmark says answers it"));
-  if (told.impossible) part.append(make("p", {}, DRAFTED ? "Nothing: the program is sure that the document does not answer this question." : "Nothing: the benchmark says that the documents do not answer this question."));
-  for (const gold of told.gold) {
+  if (entry.impossible) part.append(make("p", {}, DRAFTED ? "Nothing: the program is sure that the document does not answer this question." : "Nothing: the benchmark says that the documents do not answer this question."));
+  for (const gold of entry.gold) {
     const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
     part.append(make("p", { class: "source" }, make("b", {}, gold.filename), pages));
     if (gold.text) part.append(quoted(gold.text, "goldtext"));
     else part.append(make("p", { class: "note" }, "The benchmark names the document and quotes no words of it."));
     if (gold.text && !gold.spans.length) part.append(make("p", { class: "note" }, "These words were not found in the document."));
   }
-  if (!told.impossible && told.truth !== told.gold.map((gold) => gold.text).join(" ")) {
-    part.append(make("h4", {}, DRAFTED ? "The drafted answer" : "The expected answer"), make("p", { class: "prose" }, told.truth));
+  if (!entry.impossible && entry.truth !== entry.gold.map((gold) => gold.text).join(" ")) {
+    part.append(make("h4", {}, DRAFTED ? "The drafted answer" : "The expected answer"), make("p", { class: "prose" }, entry.truth));
   }
   return part;
 }
 
-function answerPart(told) {
+function answerPart(entry) {
   const part = make("section", {}, heading("The system's answer"));
-  if (told.error) part.append(make("p", { class: "worse" }, `The system gave an error: ${told.error}`));
-  else if (told.answer === null) part.append(make("p", {}, "No answer was requested: only passages were retrieved."));
-  else part.append(make("p", { class: "prose" }, told.answer));
-  if (told.passages.length) {
+  if (entry.error) part.append(make("p", { class: "worse" }, `The system gave an error: ${entry.error}`));
+  else if (entry.answer === null) part.append(make("p", {}, "No answer was requested: only passages were retrieved."));
+  else part.append(make("p", { class: "prose" }, entry.answer));
+  if (entry.passages.length) {
     const list = make("ol", {});
-    for (const passage of told.passages) {
+    for (const passage of entry.passages) {
       const page = passage.page ? `, page ${passage.page}` : "";
       const cited = passage.cited ? ", cited" : "";
       const item = make("li", {}, make("p", { class: "source" }, make("b", {}, passage.filename), `${page}${cited}`));
       if (passage.text) item.append(quoted(passage.text, "hittext"));
       list.append(item);
     }
-    part.append(make("details", {}, make("summary", {}, `${told.passages.length} passages that it was made from, the best first`), list));
+    part.append(make("details", {}, make("summary", {}, `${entry.passages.length} passages that it was made from, the best first`), list));
   }
   return part;
 }
@@ -56,7 +56,7 @@ function judging(title, name, value, first, change) {
   return set;
 }
 
-function betterPart(told, state, changed) {
+function betterPart(entry, state, changed) {
   const part = make("section", { class: "better-part" }, make("h4", {}, DRAFTED ? "Better words" : "Better gold"));
   const words = make("ul", { class: "marked" });
   part.append(make("p", { class: "note" }, "Drag over words on the page, or press m and use the arrow keys."), words);
@@ -65,12 +65,12 @@ function betterPart(told, state, changed) {
     state.better.is_impossible = none.checked;
     if (none.checked) state.better.contexts = [];
     if (none.checked && state.gold === null) {
-      state.gold = "wrong"; // that nothing answers says so
+      state.gold = "wrong"; // if no passage answers, the gold is wrong
       byId("gold-wrong").checked = true;
     }
     changed();
   });
-  if (!told.impossible) part.append(make("label", { for: "impossible", class: "tick" }, none, " The documents do not answer this question"));
+  if (!entry.impossible) part.append(make("label", { for: "impossible", class: "tick" }, none, " The documents do not answer this question"));
   const answer = make("textarea", { id: "better-answer", rows: "2" });
   answer.value = state.better.answer;
   answer.addEventListener("input", () => {

@@ -96,9 +96,9 @@ function rowOf(place) {
     "aria-setsize": shownCount(), "data-place": place,
   });
   if (line) {
-    const told = SEVERAL ? "" : ofGold(line[FOUND]);
+    const goldText = SEVERAL ? "" : ofGold(line[FOUND]);
     row.append(make("span", { class: "asked-in" },
-      make("span", { class: "row-top" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, keyOf(line), told ? ` · ${told}` : "")),
+      make("span", { class: "row-top" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, keyOf(line), goldText ? ` · ${goldText}` : "")),
       make("span", { class: "question", title: line[FIELD.question] }, inBrief(line[FIELD.question]))));
     if (SEVERAL) row.append(...META.runs.map((_, run) => systemCell(line, run)));
   } else row.append(make("span", { class: "meta" }, "…"));
@@ -215,10 +215,10 @@ function clearFilters() {
 
 // report.html#cuad/33?outcome=failed&q=notice opens that question in that list, so that both can be sent to a colleague
 function filterWords() {
-  const told = new URLSearchParams();
-  if (search.value.trim()) told.set("q", search.value.trim());
-  META.facets.forEach((facet, index) => { if (selects[index].value !== "") told.set(facet.name, facet.values[Number(selects[index].value)]); });
-  return String(told);
+  const params = new URLSearchParams();
+  if (search.value.trim()) params.set("q", search.value.trim());
+  META.facets.forEach((facet, index) => { if (selects[index].value !== "") params.set(facet.name, facet.values[Number(selects[index].value)]); });
+  return String(params);
 }
 
 function writeAddress() {
@@ -235,9 +235,9 @@ async function followAddress() {
   let key = address;
   try { key = decodeURIComponent(address); } catch { /* not ours */ }
   if (words !== undefined) {
-    const told = new URLSearchParams(words);
-    search.value = told.get("q") ?? "";
-    META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, told.get(facet.name)); });
+    const params = new URLSearchParams(words);
+    search.value = params.get("q") ?? "";
+    META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, params.get(facet.name)); });
     await filter();
   }
   if (!key.includes("/")) return;

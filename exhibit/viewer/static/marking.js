@@ -2,20 +2,20 @@
 const touches = (word, span) => word[0] < span[1] && span[0] < word[1];
 
 class Sheet {
-  constructor(told, shown, take, giveBack, say) {
-    Object.assign(this, { told, shown, take, giveBack, say, cursor: -1, anchor: -1, dragging: false });
-    this.words = told.words;
-    this.figure = make("figure", { class: told.src ? "sheet" : "sheet words" });
-    const where = told.number ? `, page ${told.number}` : "";
-    this.name = `${told.filename}${where}`;
-    this.figure.append(make("figcaption", {}, make("b", {}, told.filename), where));
-    this.ground = told.src ? this.drawPage() : this.drawText();
+  constructor(content, shown, take, giveBack, say) {
+    Object.assign(this, { content, shown, take, giveBack, say, cursor: -1, anchor: -1, dragging: false });
+    this.words = content.words;
+    this.figure = make("figure", { class: content.src ? "sheet" : "sheet words" });
+    const where = content.number ? `, page ${content.number}` : "";
+    this.name = `${content.filename}${where}`;
+    this.figure.append(make("figcaption", {}, make("b", {}, content.filename), where));
+    this.ground = content.src ? this.drawPage() : this.drawText();
     this.figure.append(this.ground);
     this.listen();
   }
 
   drawPage() {
-    const { width, height, src } = this.told;
+    const { width, height, src } = this.content;
     const ground = shape("svg", {
       viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "application",
       "aria-label": `${this.name}: mark words with the arrow keys, Shift and Enter`,
@@ -34,7 +34,7 @@ class Sheet {
     const ground = make("div", {
       tabindex: "0", role: "application", "aria-label": `${this.name}: mark words with the arrow keys, Shift and Enter`,
     });
-    const breaks = new Set(this.told.breaks);
+    const breaks = new Set(this.content.breaks);
     this.parts = this.words.map((word, at) => {
       if (breaks.has(at)) ground.append(make("br", {}));
       const part = make("span", { class: "word", "data-at": String(at) }, word[2]);
@@ -84,7 +84,7 @@ class Sheet {
   }
 
   middle(at) {
-    if (!this.told.src) {
+    if (!this.content.src) {
       const box = this.parts[at].getBoundingClientRect();
       return [box.left + box.width / 2, box.top + box.height / 2, box.height];
     }
@@ -147,7 +147,7 @@ class Sheet {
   takeSelection() {
     const chosen = this.selection().map((at) => this.words[at]);
     if (!chosen.length) return;
-    this.take(this.told.filename, [chosen[0][0], chosen[chosen.length - 1][1]], chosen.map((word) => word[2]).join(" "));
+    this.take(this.content.filename, [chosen[0][0], chosen[chosen.length - 1][1]], chosen.map((word) => word[2]).join(" "));
     this.anchor = -1;
     this.paint();
   }
@@ -155,7 +155,7 @@ class Sheet {
   paint() {
     const focused = document.activeElement === this.ground;
     const chosen = new Set(this.dragging || (focused && this.anchor >= 0) ? this.selection() : []);
-    const mine = (spans) => spans.filter((span) => span[2] === undefined || span[2] === this.told.filename);
+    const mine = (spans) => spans.filter((span) => span[2] === undefined || span[2] === this.content.filename);
     const { gold, hits, better } = this.shown;
     this.parts.forEach((part, at) => {
       const word = this.words[at];

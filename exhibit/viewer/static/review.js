@@ -13,14 +13,14 @@ const isTouched = (state) => Boolean(
 );
 
 function reviewed() {
-  const cases = CASES.map((told, n) => ({ dataset: told.dataset, id: told.id, ...(DRAFTED ? { was: told.was } : {}), ...states[n] })).filter((_, n) => isTouched(states[n]));
+  const cases = CASES.map((entry, n) => ({ dataset: entry.dataset, id: entry.id, ...(DRAFTED ? { was: entry.was } : {}), ...states[n] })).filter((_, n) => isTouched(states[n]));
   const { drafted, save, ...about } = DATA.about;
   return { ...about, reviewer: byId("reviewer").value.trim(), cases };
 }
 
 function takeOver(review) {
   if (!review || review.review !== DATA.about.review) return false;
-  const places = new Map(CASES.map((told, n) => [JSON.stringify([told.dataset, told.id]), n]));
+  const places = new Map(CASES.map((entry, n) => [JSON.stringify([entry.dataset, entry.id]), n]));
   for (const one of review.cases) {
     const n = places.get(JSON.stringify([one.dataset, one.id]));
     if (n === undefined) continue;
@@ -46,8 +46,8 @@ async function send(n) {
   sending = true;
   const [next] = unsent;
   unsent.delete(next); // what is changed meanwhile is sent again
-  const told = CASES[next];
-  const body = JSON.stringify({ ...reviewed(), cases: [{ dataset: told.dataset, id: told.id, ...(DRAFTED ? { was: told.was } : {}), ...states[next] }] });
+  const entry = CASES[next];
+  const body = JSON.stringify({ ...reviewed(), cases: [{ dataset: entry.dataset, id: entry.id, ...(DRAFTED ? { was: entry.was } : {}), ...states[next] }] });
   try {
     const reply = await fetch(DATA.about.save, { method: "POST", headers: { "content-type": "application/json" }, body });
     if (!reply.ok) throw new Error(await reply.text());
@@ -82,7 +82,7 @@ function remember() {
     const kept = JSON.parse(localStorage.getItem(STORE) || "null");
     if (takeOver(kept)) at = Math.min(kept.at || 0, CASES.length - 1);
   } catch {
-    // nothing is kept, or nothing that can be read: the review begins anew
+    // nothing is kept, or nothing that can be read: the review starts from the beginning
   }
 }
 
@@ -102,28 +102,28 @@ function showProgress() {
   });
 }
 
-function spansOf(told, state) {
+function spansOf(entry, state) {
   const named = (filename, spans) => spans.map(([start, end]) => [start, end, filename]);
   return {
-    gold: told.gold.flatMap((gold) => named(gold.filename, gold.spans)),
-    hits: told.passages.filter((passage) => passage.spans.length).slice(0, 3).flatMap((passage) => named(passage.filename, passage.spans)),
+    gold: entry.gold.flatMap((gold) => named(gold.filename, gold.spans)),
+    hits: entry.passages.filter((passage) => passage.spans.length).slice(0, 3).flatMap((passage) => named(passage.filename, passage.spans)),
     better: state.better.contexts.flatMap((context) => named(context.filename, context.spans)),
   };
 }
 
 function show(n, focus) {
   at = Math.min(Math.max(n, 0), CASES.length - 1);
-  const told = CASES[at];
+  const entry = CASES[at];
   const state = states[at];
   const left = make("div", { class: "judged-part" });
   const right = make("div", { class: "sheets" });
   const say = (text) => { byId("told").textContent = text; };
-  const { part, words, none } = betterPart(told, state, changed);
+  const { part, words, none } = betterPart(entry, state, changed);
 
   function changed() {
     listMarked(words, state, changed);
     none.checked = state.better.is_impossible;
-    for (const sheet of sheets) Object.assign(sheet.shown, spansOf(told, state)), sheet.paint();
+    for (const sheet of sheets) Object.assign(sheet.shown, spansOf(entry, state)), sheet.paint();
     showProgress();
     keep();
   }
@@ -156,13 +156,13 @@ function show(n, focus) {
     keep();
   };
   left.append(
-    make("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${told.dataset}, question ${told.id}`), make("h2", {}, told.question),
-    goldPart(told), judging(DRAFTED ? "Do the proposed words answer it?" : "Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
-    ...(DRAFTED ? [] : [answerPart(told), judging("Is the answer right?", "answer", state.answer, 4, judge("answer"))]),
+    make("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${entry.dataset}, question ${entry.id}`), make("h2", {}, entry.question),
+    goldPart(entry), judging(DRAFTED ? "Do the proposed words answer it?" : "Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
+    ...(DRAFTED ? [] : [answerPart(entry), judging("Is the answer right?", "answer", state.answer, 4, judge("answer"))]),
     make("label", { for: "comment", class: "comment" }, "Comment", comment), stepping(),
   );
-  const shown = spansOf(told, state);
-  sheets = told.sheets.map((key) => new Sheet(DATA.sheets[key], { ...shown }, take, giveBack, say));
+  const shown = spansOf(entry, state);
+  sheets = entry.sheets.map((key) => new Sheet(DATA.sheets[key], { ...shown }, take, giveBack, say));
   right.append(legend(), ...sheets.map((sheet) => sheet.figure));
   if (!sheets.length) right.append(make("p", { class: "note" }, "No page of this question could be drawn."));
   byId("shown").replaceChildren(make("div", { class: "both-parts" }, left, right));
@@ -225,8 +225,8 @@ function key(event) {
 }
 
 byId("title").textContent = DATA.about.run;
-byId("list").append(...CASES.map((told, n) => {
-  const button = make("button", { type: "button", title: told.question }, String(n + 1), make("span", { class: "unseen" }));
+byId("list").append(...CASES.map((entry, n) => {
+  const button = make("button", { type: "button", title: entry.question }, String(n + 1), make("span", { class: "unseen" }));
   button.addEventListener("click", () => show(n, true));
   return make("li", {}, button);
 }));

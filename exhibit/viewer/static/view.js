@@ -101,10 +101,10 @@ if (byId("pages")) {
   async function draw(figure, number) {
     const reply = await fetch(`sheet?name=${encodeURIComponent(VIEW.name)}&page=${number}`);
     if (!reply.ok) throw new Error(await reply.text());
-    const told = await reply.json();
+    const content = await reply.json();
     const isHit = ([, , text]) => VIEW.words.some((word) => text.toLowerCase().startsWith(word));
-    const hits = told.words.filter(isHit).map(([start, end]) => [start, end]);
-    const sheet = new Sheet(told, { gold: told.gold, hits, better: [] }, take, giveBack, say);
+    const hits = content.words.filter(isHit).map(([start, end]) => [start, end]);
+    const sheet = new Sheet(content, { gold: content.gold, hits, better: [] }, take, giveBack, say);
     sheets.push(sheet);
     figure.replaceWith(sheet.figure);
     sheet.figure.dataset.page = number;
@@ -145,19 +145,19 @@ if (byId("pages")) {
 if (byId("output") && VIEW.job) {
   const EVERY = 1000; // milliseconds
   const show = async () => {
-    const told = await (await fetch(`${VIEW.job}/state`)).json();
-    const running = told.state === "running";
-    byId("state").textContent = told.state;
-    byId("output").textContent = told.output;
+    const job = await (await fetch(`${VIEW.job}/state`)).json();
+    const running = job.state === "running";
+    byId("state").textContent = job.state;
+    byId("output").textContent = job.output;
     byId("progress").hidden = !running;
-    if (told.total) Object.assign(byId("progress"), { max: told.total, value: told.done });
-    byId("far").textContent = !running ? "" : told.total ? `${told.step}: ${number(told.done)} of ${number(told.total)}` : "being prepared";
-    byId("fault").textContent = told.state === "failed" ? told.output.trim().split("\n").filter((line) => line.startsWith("error: ")).join(" ") || "It failed; the technical output below has the reason." : "";
-    byId("fault").hidden = told.state !== "failed";
+    if (job.total) Object.assign(byId("progress"), { max: job.total, value: job.done });
+    byId("far").textContent = !running ? "" : job.total ? `${job.step}: ${number(job.done)} of ${number(job.total)}` : "being prepared";
+    byId("fault").textContent = job.state === "failed" ? job.output.trim().split("\n").filter((line) => line.startsWith("error: ")).join(" ") || "It failed; the technical output below has the reason." : "";
+    byId("fault").hidden = job.state !== "failed";
     byId("stop").hidden = !running;
-    byId("resume").hidden = !told.resumable;
-    byId("open").hidden = !told.open;
-    if (told.open) byId("open").href = told.open;
+    byId("resume").hidden = !job.resumable;
+    byId("open").hidden = !job.open;
+    if (job.open) byId("open").href = job.open;
     if (running) setTimeout(() => attempt(show), EVERY);
   };
   attempt(show);
