@@ -196,8 +196,8 @@ class ReaderAnswerer:
         value = _find_short_answer(question, asks, kind, quotes, several=several)
         text = (f"{value}: " if value else "") + "\n\n".join(quote.cited for quote in quotes)
         verdict = verify(claims_of(text), context.sources, given=question)
-        best = tuple((source.number, span) for source, span in max(quotes, key=lambda quote: quote.score).parts)
-        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, best=best)
+        sentence = tuple((source.number, span) for source, span in max(quotes, key=lambda quote: quote.score).parts)
+        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, best=sentence)
 
 
 def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
