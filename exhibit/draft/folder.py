@@ -141,7 +141,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.note("no playbook suits the document", f"{one.filename}: {one.profile.kind or 'of no known kind'}")
     draft = DraftInfo(playbooks=sorted({one.playbook for one in drafted if one.playbook}), models=drafter.models)
     named = [replace(raw, title=titles.get(raw.filename, raw.title)) for raw in documents]
-    return Benchmark(named, rows, {}, draft=draft)
+    sha256 = {file.name: sha256_of(file.path) for file in shelf.files}
+    return Benchmark(named, rows, sha256, draft=draft)
 
 
 @dataclass(frozen=True)

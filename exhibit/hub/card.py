@@ -43,11 +43,20 @@ class CardText:
 
 
 def find_sample(source: object) -> str:
-    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source."""
+    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
+
+    A copy is a sample too, as in a checkout beside an installed package: it has the sample's name and README.md.
+    """
+    if not source:
+        return ""
+    path = Path(str(source)).resolve()
     for root in Path(__file__).resolve().parents[1:3]:  # the installed package, or the checkout
-        samples, path = root / "samples", Path(str(source)).resolve()
-        if source and path.is_relative_to(samples) and path != samples:
+        if path.is_relative_to(root / "samples") and path != root / "samples":
             return path.relative_to(root).as_posix()
+        for folder in (path, *path.parents):
+            own, shipped = folder / "README.md", root / "samples" / folder.name / "README.md"
+            if own.is_file() and shipped.is_file() and own.read_bytes() == shipped.read_bytes():
+                return Path("samples", folder.name, path.relative_to(folder)).as_posix()
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from exhibit.converters.civil_procedure.documents import restore_full_name
 from exhibit.converters.laws.files import OUT_OF_RANGE, SAME_DAY
 from exhibit.converters.squad import _Context, _make_names
 from exhibit.converters.tables.documents import Shelf
+from exhibit.hub.card import find_sample
 
 LEASE = "The tenant shall pay the rent on the first day of each month, without any deduction or set-off whatsoever."
 
@@ -45,6 +47,14 @@ def test_card_of_a_sample_has_the_licence_of_the_project(convert, samples):
     card = (convert("squad", "--source", samples / "squad") / "README.md").read_text(encoding="utf-8")
     assert "An invented sample" in card and "license: apache-2.0" in card
     assert "--source samples/squad" in card and "@inproceedings" not in card and "the project Exhibit" in card
+
+
+def test_copy_of_a_sample_counts_as_the_sample(samples, tmp_path):
+    copy = shutil.copytree(samples / "cuad", tmp_path / "samples" / "cuad")
+    assert find_sample(copy) == find_sample(samples / "cuad") == "samples/cuad"
+    assert find_sample(samples / "scans") == "samples/scans"
+    (copy / "README.md").write_text("mine", encoding="utf-8")
+    assert find_sample(copy) == find_sample(None) == ""
 
 
 def test_statutes_account_counts_versions_of_same_day_and_outside_date_range(convert, tmp_path):
