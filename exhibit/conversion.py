@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import cast
@@ -51,6 +52,8 @@ def find_converter(name: str) -> Converter:
     """Return a converter of the package, or the one in a Python file of the user; raise if there is none."""
     if name.endswith(".py"):
         return load_converter(Path(name))
+    if name == "draft":
+        return cast(Converter, import_module("exhibit.draft.folder"))
     if name not in list_plugins(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
     return cast(Converter, load_plugin(_PACKAGE, name)[0])
@@ -107,7 +110,7 @@ def convert(
     engine: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> Conversion:
-    """Convert a benchmark; `name` is a converter or the Python file of one.
+    """Convert a benchmark; `name` is a converter, the Python file of one, or `draft`, for a folder of documents.
 
     `options` are flags that only its converter has, with underscores: `{"split": "test"}`.
     """

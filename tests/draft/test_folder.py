@@ -6,6 +6,7 @@ from argparse import Namespace
 
 import pytest
 
+from exhibit.conversion import find_converter
 from exhibit.converters import Tally
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
@@ -16,6 +17,7 @@ from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import SourceError, ToolkitError
+from exhibit.storage.bundle import sha256_of
 
 USUAL = {
     "playbook": "", "llm": "none", "topic": "", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
@@ -56,6 +58,7 @@ def test_folder_row_has_id_question_answer_quotes_and_labels_of_its_draft(contra
     Written(monkeypatch, (unsure, absent), ())
     benchmark, _ = read(contracts[0])
     first, second = benchmark.rows
+    assert benchmark.sha256 == {path.name: sha256_of(path) for path in contracts[0].iterdir()}
     assert first.id == int(digest("Alder.txt.pdf", "playbook", "rent")[:12], 16)
     assert first.question.startswith("Who pays under the Supply Agreement") and not first.is_impossible
     assert first.answer == "SUPPLY AGREEMENT This Supply Agreement"
@@ -217,3 +220,7 @@ def test_folder_account_counts_every_file_left_out(contracts, monkeypatch, tmp_p
     kept = [item for raw in benchmark.documents for item in raw.items]
     files = tally.account(kept)["files"]
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
+
+
+def test_convert_knows_draft_as_a_converter():
+    assert find_converter("draft") is folder
