@@ -301,6 +301,15 @@ def test_server_refuses_invalid_or_oversized_judgment(client, served):
 
 
 @pytest.mark.parametrize(
+    ("name", "folder"), [("Smith v. Jones 12/2024", "Smith-v.-Jones-12-2024"), ("../Jones", "Jones")]
+)
+def test_upload_takes_a_name_with_a_slash(name, folder, client, served):
+    response = client.put(f"upload/{quote(name, safe='')}/a.txt", content=b"words", headers=ORIGIN)
+    assert response.status_code == 200
+    assert (served / "datasets_out" / f"{folder}-documents" / "a.txt").read_bytes() == b"words"
+
+
+@pytest.mark.parametrize(
     ("name", "kept"),
     [
         ("a.pdf", "a.pdf"),

@@ -107,7 +107,7 @@ class Views:
         routes.append(Route("/reviews/{key}", with_body(self.save, Review), methods=["POST"]))
         # only pages that this server wrote: a report that came with a run could send requests to this server
         routes.append(Mount("/drawn", StaticFiles(directory=self._drawn)))
-        return [*routes, Route("/upload/{name}/{file}", self.upload, methods=["PUT"])]
+        return [*routes, Route("/upload/{name:path}/{file}", self.upload, methods=["PUT"])]
 
     # ---------------------------------------------------------------- bundles and documents
 
