@@ -195,8 +195,10 @@ def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> st
     known, meant = [], ""
     for label, wanted in selection.where.items():
         values = sorted({str(row[label]) for row in labels if label in row})
-        known.append(f"{label}: {', '.join(values[:12]) or 'no such label'}")
-        if near := [value for value in values if value.casefold() == wanted[0].casefold()]:
+        more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+        known.append(f"{label}: {', '.join(values[:_VALUES]) or 'no such label'}{more}")
+        folded = {value.casefold(): value for value in reversed(values)}
+        if near := [folded[key] for key in difflib.get_close_matches(wanted[0].casefold(), folded, n=1)]:
             meant = f" (did you mean --where {label}={near[0]}?)"
     return f"no question has the labels of --where{meant}; the values are {'; '.join(known)}"
 
@@ -453,6 +455,7 @@ def _list_names(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------- labels to choose from
 
 _MAX_CHOICES = 12
+_VALUES = 12  # values of a label that an error lists
 """A label with more values than this identifies a question; systems are not asked to choose from so many."""
 
 

@@ -30,14 +30,14 @@ class Problem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        where = ": ".join(part for part in (self.file, self.row, self.field) if part)
-        return f"{where}: {self.message}"
+        return ": ".join(part for part in (self.file, self.row, self.field, self.message) if part)
 
 
 def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
     """Return every problem of a bundle; empty if it is valid."""
     if not root.is_dir():
-        return [Problem(str(root), "", "", "no such folder")]
+        what = f"a file; name the bundle's folder, such as {root.parent}" if root.exists() else "no such folder"
+        return [Problem("", "", "", what)]
     elsewhere = elsewhere or {}
     problems: list[Problem] = []
     names = _check_corpus(root, elsewhere, problems)

@@ -252,7 +252,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def validate_one(root: Location) -> CheckedBundle:
         faults = [str(problem) for problem in _find_problems(root, minimal=options.minimal)]
-        outcome = f"{len(faults)} problems" if faults else "sound"
+        outcome = f"{len(faults)} problem{'s' * (len(faults) > 1)}" if faults else "sound"
         return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
 
     return check_each(options.bundles, validate_one, as_json=options.json)

@@ -196,7 +196,7 @@ def test_ingest_set_to_never_reports_missing_files(imitation, dataset):
 @pytest.mark.parametrize("flags", [{"ingest": "auto"}, {"ingest": "fresh"}, {"delete_collection": True}])
 def test_ingest_flags_are_rejected_for_system_without_uploads(imitation, dataset, flags):
     with imitation("azure index") as system:
-        with pytest.raises(ToolkitError, match="it has no interface for documents; remove --ingest"):
+        with pytest.raises(ToolkitError, match="no interface for documents; remove --ingest"):
             opened("azure index", system.url, **flags)
         assert not system.asked
 

@@ -41,8 +41,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "datasets_out/leases/train.json: a file; name the bundle's folder, such as datasets_out/leases",
         ),
         ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),
+        ("evaluate datasets_out/leases --metrics recal@10", "no metric 'recal@10' (did you mean recall@10?)"),
         ("evaluate datasets_out/leases --set chunk_size=abc", "settings: chunk_size: Input should be a valid integer"),
         ("evaluate datasets_out/leases --where clause=Term", "(did you mean --where clause=term?)"),
+        ("evaluate datasets_out/leases --where clause=tern", "(did you mean --where clause=term?)"),
         ("draft empty --out new", "empty: none of its 0 files can be read as a document; name a folder with documents"),
         ("draft unreadable --out new", "unreadable: none of its 1 documents can be read: "),
         (
@@ -59,3 +61,9 @@ def test_common_mistake_prints_single_error_line_with_remedy(words, line, folder
     assert main(words.split()) in (1, 2)
     shown = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
     assert len(shown) == 1 and line in shown[0]
+
+
+def test_validating_file_prints_bundle_folder(folder, capsys):
+    assert main(["validate", "datasets_out/leases/train.json"]) == 1
+    shown = capsys.readouterr()
+    assert "train.json: a file; name the bundle's folder, such as datasets_out/leases" in shown.out + shown.err

@@ -338,8 +338,8 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
         family, _, depth = name.partition("@")
         own = known.get(family)
         if own is None:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
+            near = difflib.get_close_matches(family, known, n=1)
+            meant = f" (did you mean {name.replace(family, near[0], 1)}?)" if near else ""
             raise ToolkitError(f"no metric {name!r}{meant}; the metrics are {', '.join(sorted(known))}")
         if not depth:
             figures |= {figure: (own, k) for figure, k in own.list_figures(options)}

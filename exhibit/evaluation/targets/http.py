@@ -191,6 +191,7 @@ class Server:
         url = _parse_url(settings.url or argument or system.url)
         self.url = str(url.copy_with(username=None, password=None))
         self.name = f"{name}:{strip_address(self.url)}"
+        self._place = self.name.removeprefix("http:") if name == "http" else self.name
         headers = _read_headers(settings.header)
         if key_variable := settings.key or system.key:
             header, _, form = system.key_header.partition(":")
@@ -208,11 +209,11 @@ class Server:
         """Whether the server was probed, and whether a reply has shown an end mark of a stream and an answer."""
         uploads = options.delete_collection or options.ingest in ("auto", "fresh")
         if uploads and not system.ingest:
-            raise ToolkitError(f"{self.name}: it has no interface for documents; remove --ingest and delete_collection")
+            raise ToolkitError(f"{self._place}: no interface for documents; remove --ingest and delete_collection")
         setting = system.ingest.setting if system.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
         if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
-            raise ToolkitError(f"{self.name}: documents are uploaded to another server: --set target_{setting}=URL")
+            raise ToolkitError(f"{self._place}: documents are uploaded to another server: --set target_{setting}=URL")
 
     # ---------------------------------------------------------------- one question
 
@@ -305,7 +306,7 @@ class Server:
         if paths and tried == [body]:
             notes.append(f"asked as its /openapi.json says: {_shorten(body)}")
         elif tried[0] != body:
-            notes.append(f"asked as many servers expect it: {_shorten(body)}")
+            notes.append(f"the form of the request that it answers: {_shorten(body)}")
         has_turns = re.search(r"\{(history|session|conversation)\}", json.dumps(body)) is not None
         if body and not has_turns and any(map(_is_turn, cases)):
             notes.append("the request has neither {history} nor {session}: questions are asked without earlier turns")
@@ -315,7 +316,7 @@ class Server:
             notes.append(replies.describe_parts(best.raw))
         if best.answer is None:
             notes.append("the replies have passages but no answer: only retrieval is measured")
-        return [f"{self.name}: {note}" for note in (*notes, *self._check_passages(best, dataset.documents.named))]
+        return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(best, dataset.documents.named))]
 
     def _try_bodies(self, case: Case, collection: str, times: int, errors: list[HttpError]) -> Parts | None:
         """Ask a question with each body that the server may accept, and store the first that it answers."""
@@ -358,17 +359,17 @@ class Server:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
         if error.status in _REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
-            return f"{self.name}: the server does not accept the key: {error}. Set one with {flags}"
+            return f"{self._place}: the server does not accept the key: {error}. Set one with {flags}"
         if error.status in _ABSENT:
             others = f"; it has {', '.join(paths[:10])}" if paths else ""
-            return f"{self.name}: no endpoint for questions at this address: {error}{others}. Check --target-url"
+            return f"{self._place}: no endpoint for questions at this address: {error}{others}. Check --target-url"
         sent = " or ".join(map(_shorten, self._bodies))
         advice = (
             '. Write the body as --set target_request=\'{"question": "{question}"}\' and the path of the answer as '
             "--set target_response_answer_jmespath=PATH"
         )
         advice = advice if "request" in self.values else ""
-        return f"{self.name}: no question was answered. Sent: {sent}. Came back: {error}{advice}"
+        return f"{self._place}: no question was answered. Sent: {sent}. Came back: {error}{advice}"
 
     def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
         """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
@@ -378,7 +379,7 @@ class Server:
         if not parts.passages:
             if self.values.get("response_context_jmespath") and parts.passages is None:
                 path = self.values["response_context_jmespath"]
-                raise ToolkitError(f"{self.name}: no passages at {path} in the reply: {form}")
+                raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}")
             return [f"the reply has no passages ({form}): metrics that need passages cannot be measured"]
         try:
             passages = replies.read_passages(parts.passages, names=names)
@@ -389,7 +390,7 @@ class Server:
         if any(passage.filename and names(passage.filename) for passage in passages):
             return [f"the passages have file names but no text ({form}): only document metrics are measured"]
         fault = f"passages without text, of the form {form}: name their fields in a target file (docs/targets.md)"
-        raise ToolkitError(f"{self.name}: Sent: {_shorten(self._bodies[0])}. Came back: {fault}")
+        raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Came back: {fault}")
 
     # ---------------------------------------------------------------- documents
 
