@@ -179,7 +179,7 @@ def _format_command(bundle: BundleInfo, command: str) -> str:
         flag = "--" + name.replace("_", "-")
         if value is True:
             flags.append(flag)
-        elif value is not False and value is not None:
+        elif value is not False and value is not None and value != "":
             flags.append(f"{flag} {shlex.quote(str(value))}")
     # `exhibit vary` writes a control beside its variant
     name = bundle.name.removesuffix("-control") if command.startswith("exhibit vary ") else bundle.name

@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +15,7 @@ from exhibit.converters.civil_procedure.documents import restore_full_name
 from exhibit.converters.laws.files import OUT_OF_RANGE, SAME_DAY
 from exhibit.converters.squad import _Context, _make_names
 from exhibit.converters.tables.documents import Shelf
-from exhibit.hub.card import find_sample
+from exhibit.hub.card import _format_command, find_sample
 
 LEASE = "The tenant shall pay the rent on the first day of each month, without any deduction or set-off whatsoever."
 
@@ -55,6 +56,13 @@ def test_copy_of_a_sample_counts_as_the_sample(samples, tmp_path):
     assert find_sample(samples / "scans") == "samples/scans"
     (copy / "README.md").write_text("mine", encoding="utf-8")
     assert find_sample(copy) == find_sample(None) == ""
+
+
+def test_card_command_leaves_out_empty_flags():
+    bundle = SimpleNamespace(name="draft", options={"topic": "", "impossible": 0, "ocr": True, "strict": False})
+    assert _format_command(bundle, "exhibit draft FOLDER") == (
+        "exhibit draft FOLDER --impossible 0 --ocr --out datasets_out/draft"
+    )
 
 
 def test_statutes_account_counts_versions_of_same_day_and_outside_date_range(convert, tmp_path):
