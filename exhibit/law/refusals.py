@@ -34,13 +34,13 @@ _CLASSES = {
     "C": "closest nearest concern relate focus pertain stop end",
     "D": "agreement contract lease licence license document documentation text context passage excerpt extract source "
     "material policy policies handbook snippet paper file statute act law rules search result guide directive chunk "
-    "page article schedule content corpus conditions",
+    "page article schedule content corpus conditions nda deed msa memorandum",
     "I": "information detail data provision clause indication answer answered answerable evidence term scope language "
     "section figure hint basis anything something question reference point topic",
     "V": "specify mention mentioned state address disclose define identify reveal find found locate know known "
     "determine verify confirm establish indicate apparent regulate spell record resolve",
     "B": "contain say said provide include cover describe discuss give list name explain make deal speak tell touch go "
-    "set see help aware sure certain settle",
+    "set see help dealt aware sure certain settle",
     "M": "i we one",
     "Y": "you",
     "H": "there",
@@ -53,10 +53,10 @@ _INFLECTED = "VBC"
 """The classes of verbs, whose words match with all their endings; a noun matches its plural."""
 _REFUSAL = re.compile(
     r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
-    r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TN[ID]"  # this is not stated, lies outside it
+    r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TM?N[ID]"  # this is not stated, lies outside it
     r"|T?I[^QWN]{0,4}(?:O[^Q]*D|N[VPID]|N$)"  # the answer is not in the documents
     r"|(?:M[^NM]{0,2})?M(?:N[ID]|NV(?!xT)|N.{0,2}[TD]|VN[IVTA]|[^NQ]*S)|YNV[TDP]"  # I cannot find it
-    r"|N(?:[IVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
+    r"|VNIA|N(?:[IVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
     r"|H(?:N[IVAD]|N[^PQ]*(?:P+[MT]?D|P$)|Nx?[VT])"  # there is no mention of it
     r"|S[^Qx]*$|W.*(?:NV|O)[^Q]*$"  # whether it may is not stated
 )
@@ -65,7 +65,7 @@ _ASIDE = re.compile(r"$|Y|M[^VN]|M$|[^N]{0,2}(?:D[MVx]?|T)[VC]|x?C")
 """Clauses that neither answer nor refuse: "I looked through the files", "the lease deals with payment"."""
 _EXCLUSION = re.compile(r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e) does not (?:cover|include|extend)")
 """What an insurance or a licence does not cover is an answer."""
-_STATEMENT = re.compile(r"\b(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d")
+_STATEMENT = re.compile(r"\b(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d|it ends\b.*\d")
 """A statement of the documents is an answer: "it states that notice is due within 30 days"."""
 _LEADS = re.compile(
     r"(?:if|where|when|unless|since|because|as|although|though|while|even though)\b[^,]{1,200},\s*"

@@ -41,7 +41,8 @@ Unlike other scores, a failed question has them, so that their denominator never
 COUNTS_FAILED = frozenset({ANSWERED_RIGHTLY, AT_MOST})
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
-Score = Annotated[FiniteFloat, Field(ge=-1e15, le=1e15)] | None
+MAX_SCORE = 1e15
+Score = Annotated[FiniteFloat, Field(ge=-MAX_SCORE, le=MAX_SCORE)] | None
 """A metric's value; None if it does not apply, never 0."""
 
 

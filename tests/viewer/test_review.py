@@ -432,6 +432,11 @@ def test_read_command_rejects_review_of_other_run_and_notes_changed_gold(folder,
     path.write_text(review_of(run, "Ada", **{f"q{first}": other, f"q{second}": {"gold": "right"}}).model_dump_json())
     assert main(["read", str(path), "--run", str(folder), "--out", str(tmp_path / "out")]) == 0
     assert "1 of 2 judged questions are not in" in capsys.readouterr().err
+    path.write_text(
+        review_of(run, "Ada", **{f"q{second}": {"answer": "right"}}).model_copy(update={"run": "x"}).model_dump_json()
+    )
+    assert main(["read", str(path), "--run", str(folder), "--out", str(tmp_path / "out")]) == 0
+    assert "the review is of the run 'x', whose answers may differ" in capsys.readouterr().err
 
 
 def test_make_command_asks_for_dataset_paths_when_bundle_has_moved(folder, bundles, tmp_path, capsys):

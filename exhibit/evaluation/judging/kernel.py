@@ -48,15 +48,16 @@ _EXCEPTIONS = frozenset(
     "except excepting excluding unless but save besides other otherwise however although though instead rather "
     "notwithstanding despite subject if provided only solely merely partly partially half außer ohne sondern nur sauf "
     "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than over least minimum exceeding more fewer unlike "
-    "regardless contrary".split()
+    "regardless contrary some hardly barely rarely seldom".split()
 )
 _ALTERNATIVES = frozenset("or either versus vs between oder entweder ou soit o nebo buď lub albo alebo".split())
 _HEDGES = frozenset(
     "maybe perhaps possibly probably might could unclear uncertain presumably allegedly vielleicht unklar".split()
 )
 _CHANGES = _DENIALS | _EXCEPTIONS | _ALTERNATIVES | _HEDGES
-_RETRACTION = re.compile(r"\bnot (?:so|true|correct|right|the case)\b|\b(?:untrue|incorrect|false|wrong)\b")
-_LIMITS = frozenset("before after until till since prior beyond nearly almost minus vor nach bis seit avant".split())
+_LIMITS = frozenset(
+    "one above below up before after until till since prior beyond nearly almost minus vor nach bis seit avant".split()
+)
 """A word directly before a value that makes it another value."""
 _SEPARATORS = frozenset(", ; / & and und et y e".split())
 _ARTICLES = frozenset("a an the der die das den dem des ein eine le la les un une el los las il lo gli the".split())
@@ -77,13 +78,14 @@ _COMPANY = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "com
 _LABEL = re.compile(
     r"(?i:\b(?P<noun>section|clause|article|art|paragraph|para|schedule|exhibit|annex|appendix|tranche|class|series|tier|"
     r"phase|level|option|part|chapter|rule|item|table|group|lot|unit|version|type|grade|category|variant|facility)s?\b\.?|"
-    r"(?P<sign>§{1,2}))\s{0,3}(?P<id>\d+[a-z]{0,2}(?:\.\d+)*(?:\s?\([^\W_]{1,4}\))*|(?-i:[A-Z]\b)(?:-\d+)?|"
+    r"(?P<sign>§{1,2}))\s{0,3}(?P<id>\d+[a-zA-Z]{0,2}(?:\.\d+)*(?:\s?\([^\W_]{1,4}\))*|(?-i:[A-Z]\b(?:-[A-Z\d]{1,3}\b)*)|"
     r"(?-i:[IVXL]{1,5}\b)|(?-i:[A-Z]\d\b)|\([a-z]{1,3}\))"
 )
 _PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
 """Labels of parts of a document: a reply may add them to its answer."""
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
 _SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
+_ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is no licensee, although both have one stem
 _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
 _URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*|'s\b|[,;/&]")
@@ -138,7 +140,8 @@ def read_text(text: str) -> Reading:
         at = max(at, end)
     tokens = tuple(token for token in stream if token not in ",;/&'s")
     words = tuple(token for token in tokens if token not in _FILLERS)
-    stems = frozenset(stem(token) for token in tokens if "\0" not in token and is_content(token))
+    content = (t for t in tokens if "\0" not in t and is_content(t))
+    stems = frozenset(t.rstrip("s") if _ROLE.search(t) else stem(t) for t in content)
     values = frozenset((kind, key) for _, _, kind, key in marks)
     return Reading(plain, tuple(stream), tokens, words, stems, values, _find_lead(plain))
 
@@ -215,11 +218,9 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     longest = max(len(wanted.tokens), *(len(text.split()) for text in gold), 0)
     if len(given.tokens) > 3 * longest + MAX_EXTRA_WORDS:
         return Decision(None, "The reply is much longer than the expected answer.")
-    return (
-        _judge_yes_or_no(wanted, given, asked)
-        or _judge_values(wanted, given, asked)
-        or _judge_words(wanted, given, asked, [read_text(text[:MAX_REPLY_CHARS]) for text in gold])
-    )
+    sources = [read_text(text[:MAX_REPLY_CHARS]) for text in gold]
+    decision = _judge_yes_or_no(wanted, given, asked, sources) or _judge_values(wanted, given, asked)
+    return decision or _judge_words(wanted, given, asked, sources)
 
 
 def _strip(text: str) -> str:
@@ -244,31 +245,27 @@ def _without_labels(answer: str) -> str:
     return re.sub(pattern, lambda m: " " if (m["noun"] or "§").lower() in _PARTS else m[0], answer)
 
 
-def _judge_yes_or_no(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
+def _judge_yes_or_no(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision | None:
     if not wanted.lead:
         return Decision(None, f"The reply says {given.lead}, which was not expected.") if given.lead else None
-    if given.lead == "both":
-        return Decision(False, "The reply says yes and no.")
-    if given.lead and given.lead != wanted.lead:
-        return Decision(False, f"The reply says {given.lead}, expected is {wanted.lead}.")
-    if set(wanted.tokens) - _YES - _NO:
-        return None if given.lead else Decision(None, "The reply says neither yes nor no.")
-    if not given.lead:
-        return Decision(None, "The reply says neither yes nor no.")
-    first = given.sentences[0]
-    doubts = set(first.tokens[1:3]) & (_HEDGES | {"if", "unless", "sometimes"})
-    opposite = set(first.tokens[1:]) & _NO if given.lead == "yes" else set(given.tokens) & _YES
-    if doubts or opposite or _contradicts_itself(first, asked):
-        return Decision(None, f"The reply says {given.lead}, and doubts or denies it.")
-    return Decision(True, f"The reply says {given.lead}, as expected.")
+    if given.lead != wanted.lead:
+        said = given.lead.replace("both", "yes and no") or "neither yes nor no"
+        return Decision(False if given.lead else None, f"The reply says {said}, expected is {wanted.lead}.")
+    doubts = _has_doubts(given, asked, gold) or _find_unknown(wanted, given, asked, gold)
+    reason = f"The reply says {given.lead}, and doubts or denies it." if doubts else f"The reply says {given.lead}."
+    return None if set(wanted.tokens) - _YES - _NO else Decision(None if doubts else True, reason)
 
 
-def _contradicts_itself(first: Reading, asked: Reading) -> bool:
-    """Return whether a sentence such as "Yes, the tenant may not sublet" repeats the question, but denies it."""
-    if len(asked.stems & first.stems) < 0.75 * len(asked.stems):
-        return False
-    denied, asked_denied = (bool(set(text.count_changes()) & _DENIALS) for text in (first, asked))
-    return denied != (asked_denied if first.lead == "yes" else not asked_denied)
+def _has_doubts(given: Reading, asked: Reading, gold: Sequence[Reading]) -> bool:
+    """Return whether a sentence beside a yes or no denies or limits it, and is not the gold's."""
+    own = asked.count_changes().keys()
+    denies = (given.lead == "no") != bool(own & _DENIALS)
+    for part in (part for part in given.sentences if not _is_quoted([part], gold)):
+        changes = part.count_changes().keys()
+        limited = changes - own - _DENIALS or set(part.tokens[1:]) & (_YES | _NO) - {given.lead}
+        if limited or (part.tokens != given.tokens[:1] and bool(changes & _DENIALS) != denies):
+            return True
+    return False
 
 
 def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
@@ -293,8 +290,7 @@ def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision |
 
 def _list_counted(reading: Reading) -> list[tuple[str, str]]:
     """Return each number with the noun after it."""
-    pairs = pairwise((*reading.tokens, ""))
-    return [(token[7:], noun) for token, noun in pairs if token.startswith("number\0")]
+    return [(one[7:], noun) for one, noun in pairwise((*reading.tokens, "")) if one.startswith("number\0")]
 
 
 def _count_the_same(wanted: Reading, given: Reading) -> bool:
@@ -334,9 +330,14 @@ def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence
         return Decision(None, f"The reply also says {min(extra)[1]}.")
     if short and (fault := _find_candidates(given, needed, asked)):
         return Decision(None, fault)
-    if short and not quoted and (unknown := given.stems - _NEUTRAL - wanted.stems - asked.stems):
+    if not quoted and (unknown := _find_unknown(wanted, given, asked, () if short else gold)):
         return Decision(None, f"What it says with {min(unknown)!r} is not known.")
     return Decision(True, "The reply has the words of the expected answer.")
+
+
+def _find_unknown(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> frozenset[str]:
+    """Return the stems that only the reply has."""
+    return given.stems.difference(_NEUTRAL, wanted.stems, asked.stems, *(text.stems for text in gold))
 
 
 def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
@@ -373,10 +374,9 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
         return f"The reply {kind}: {word}."
     for other in given.sentences:
         shared = set(other.tokens) & set(wanted.tokens)
-        if other not in sentences and 2 * len(shared) >= len(wanted.tokens) and other.count_changes() - allowed:
-            return "The reply says it and its opposite."
-    if _RETRACTION.search(given.text.lower()):
-        return "The reply retracts a statement."
+        close = 2 * len(shared) >= len(wanted.tokens) or len(other.tokens) <= 6  # such as "That is not so."
+        if other not in sentences and close and other.count_changes() - allowed:
+            return "The reply says it and its opposite, or retracts it."
     return ""
 
 
@@ -389,10 +389,10 @@ def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> s
     before, after = stream[: run[0]], stream[run[1] :]
     listed = before and before[-1] in _SEPARATORS and not (len(before) == 2 and given.lead)
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
-    joined = _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1])
-    if listed or joined:
+    if listed or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
         return "The reply names others beside the expected answer."
-    if after[:1] == ["'s"] or (before and before[-1] in _LIMITS and "\0" in needed[0]):
+    owned = "\0" not in needed[-1] and (needed[-1], "of") in pairwise(given.stream)  # "the Client of the Contractor"
+    if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
         return "The word beside the expected answer changes it."
     preposition = asked.tokens[:1] if asked.tokens[1:2] == ("whom",) else ()
     if preposition and (preposition[0], needed[0]) not in pairwise(given.stream):

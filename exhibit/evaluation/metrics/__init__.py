@@ -28,6 +28,7 @@ from exhibit.evaluation.cases import Values as Values
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import list_own_plugins, list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import MAX_SCORE
 
 if TYPE_CHECKING:
     from exhibit.evaluation.registers import Register
@@ -180,10 +181,10 @@ class Metric:
         """Return a value that the function computed for a case; raise if it is not a finite number."""
         if value is None:
             return None
-        if not isinstance(value, int | float) or not math.isfinite(value):
+        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # NaN is never within
             raise ToolkitError(
                 f"the metric {self.where} returned {value!r} for the question {case.id!r}; it must return a finite "
-                "number, or None where it does not apply"
+                f"number of at most {MAX_SCORE:g}, or None where it does not apply"
             )
         return float(value)
 

@@ -114,6 +114,8 @@ def _read(options: Any) -> Result:
         raise ToolkitError(f"{folder}: no such run; name the reviewed run with --run")
     run = ReviewedRun(folder, paths=options.dataset_paths)
     _check_same_questions(reviews, run.questions, folder)
+    if reviews[0].run != folder.resolve().name:
+        print_note(f"the review is of the run {reviews[0].run!r}, whose answers may differ from those of {folder}")
     agreements, shares, result = compute_agreements(reviews, run.questions), count_right(reviews), correct(reviews, run)
     out = options.out or folder / FOLDER
     patches = {out / f"patch-{dataset}.json": patch for dataset, patch in result.patches.items()}

@@ -139,6 +139,7 @@ def test_metric_decorator_sets_options_cutoff_and_needs():
     ("function", "message"),
     [
         (lambda case: math.nan, "returned nan for the question 0; it must return a finite number"),
+        (lambda case: 1e308, "returned 1e+308 for the question 0; it must return a finite number of at most 1e+15"),
         (lambda case: math.inf, "returned inf"),
         (lambda case: "much", "returned 'much'"),
         (lambda case: 1 / 0, "failed: ZeroDivisionError: division by zero"),
