@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from exhibit.bundles import Bundle, format_html_link, format_html_paragraphs, format_html_table, import_extra
 from exhibit.evaluation import compare as regression
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
-from exhibit.evaluation.metrics import register
+from exhibit.evaluation.metrics import registered
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.text_tables import (
@@ -163,13 +163,12 @@ def evaluate(
     """
     named = {name: value for name, value in locals().items() if name not in ("bundles", "target", "settings")}
     given = {name: value for name, value in named.items() if value is not None}
-    if metrics is not None and not isinstance(metrics, str):
-        given["metrics"] = [register(one) if callable(one) else one for one in metrics]
     many = [bundles] if isinstance(bundles, Bundle | Path | str) else list(bundles)
     places = [str(one.root if isinstance(one, Bundle) else one) for one in many]
     function = target if callable(target) else None
     given |= {"dataset_paths": places, "target": "function" if function else str(target), **(settings or {})}
-    parsed = parse_settings(given, where="evaluate()")
-    parts = {"function": function} if function else None
-    done = evaluate_run(parsed, parts=parts, warn=print_note, draw=write_report)
+    with registered([] if metrics is None or isinstance(metrics, str) else metrics) as names:
+        parsed = parse_settings(given | ({"metrics": names} if names else {}), where="evaluate()")
+        parts = {"function": function} if function else None
+        done = evaluate_run(parsed, parts=parts, warn=print_note, draw=write_report)
     return Run(done.folder, asked=parsed.metrics)

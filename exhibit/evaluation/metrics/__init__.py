@@ -16,7 +16,8 @@ import difflib
 import inspect
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
@@ -218,8 +219,18 @@ def metric(**about: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def register(function: Callable[..., Any]) -> str:
-    """Register a plain function as a metric without a description, and return its name."""
+@contextmanager
+def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
+    """Register the functions among some metrics inside a `with` block, without a description; yield all names."""
+    before = import_metrics()
+    try:
+        yield [_register(one) if callable(one) else one for one in metrics]
+    finally:
+        _registered.clear()
+        _registered.update(before)
+
+
+def _register(function: Callable[..., Any]) -> str:
     known = next((own for own in _registered.values() if own.function is function), None)
     name = getattr(function, "__name__", type(function).__name__)
     return _add(known or replace(describe_unknown(name), function=function))

@@ -47,7 +47,7 @@ def _read_mail(path: Path) -> tuple[str, list[Attachment]]:
     message = email.message_from_bytes(path.read_bytes(), policy=policy.default)
     if not any(message.get(name) for name in _HEADS):
         raise DocumentError(
-            f"{path} is not a mail, because it has neither a sender nor a subject; is the extension of its name right?"
+            f"{path}: not a mail: it has neither a sender nor a subject; check the extension of its name"
         )
     heads = [(name, str(message.get(name, ""))) for name in _HEADS]
     plain, html = (_read_body(message.get_body((kind,))) for kind in ("plain", "html"))

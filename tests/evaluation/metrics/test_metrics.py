@@ -19,7 +19,7 @@ from exhibit.evaluation.metrics import (
     import_metrics,
     measure,
     metric,
-    register,
+    registered,
     shorten_metrics,
 )
 from exhibit.schemas.errors import ToolkitError
@@ -115,13 +115,15 @@ def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, rep
 # ---------------------------------------------------------------- a user's own
 
 
-def test_register_accepts_plain_function_as_metric():
+def test_plain_function_is_a_metric_inside_its_block_only():
     def words(case):
         return len(case.reply.answer.split())
 
-    assert register(words) == "words"
-    assert measure([ROW], names=["words"]) == {"words": [4.0]}
-    assert describe_metric("words").higher_is_better is None
+    with registered(["recall", words]) as names:
+        assert names == ["recall", "words"]
+        assert measure([ROW], names=["words"]) == {"words": [4.0]}
+        assert describe_metric("words").higher_is_better is None
+    assert "words" not in import_metrics() and "recall" in import_metrics(), "later evaluations do not compute it"
 
 
 def test_metric_decorator_sets_options_cutoff_and_needs():
@@ -147,9 +149,11 @@ def test_metric_decorator_sets_options_cutoff_and_needs():
 )
 def test_measure_names_metric_that_fails_or_returns_invalid_value(function, message):
     function.__name__ = "faulty"
-    name = register(function)
-    with pytest.raises(ToolkitError, match="the metric faulty .*test_metrics.py") as error:
-        measure([ROW], names=[name])
+    with (
+        registered([function]) as names,
+        pytest.raises(ToolkitError, match="the metric faulty .*test_metrics.py") as error,
+    ):
+        measure([ROW], names=names)
     assert message in str(error.value)
 
 
@@ -157,8 +161,8 @@ def test_register_refuses_name_of_existing_metric():
     def recall(case):
         return 1.0
 
-    with pytest.raises(ToolkitError, match="recall .*the name is taken by recall .*retrieval.py"):
-        register(recall)
+    with pytest.raises(ToolkitError, match="recall .*the name is taken by recall .*retrieval.py"), registered([recall]):
+        pass
 
 
 SOUND = """
