@@ -54,6 +54,7 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
         _refuse_ways_out(folder)
     if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # a pipe would never end
         raise SourceError(f"{folder}: this Git repository has no commit; make one")
+    _refuse_strangers(folder)
     with make_scratch_folder() as scratch:
         clone = scratch / "clone"
         _run_git(folder, ("clone", "--quiet", "--bare", "--shared", "--template=", str(folder.resolve()), str(clone)))
@@ -88,29 +89,55 @@ def _refuse_ways_out(folder: Path) -> None:
         )
 
 
+def _refuse_strangers(folder: Path) -> None:
+    """Raise if a Git repository belongs to another user and `safe.directory` does not name it."""
+    if not hasattr(os, "geteuid"):
+        return
+    git = folder / ".git" if os.path.lexists(folder / ".git") else folder
+    users = {os.geteuid()} | {int(user) for user in [os.environ.get("SUDO_UID", "")] if user.isdecimal()}
+    if {folder.stat().st_uid, git.stat().st_uid} <= users:
+        return
+    named: set[str] = set()
+    for scope in ("--global", "--system"):
+        listed = _start_git(folder, ("config", scope, "--get-all", "safe.directory"), dict(os.environ), _GIT_SECONDS)
+        named |= set(listed.stdout.decode("utf-8", "surrogateescape").splitlines())
+    if not named & {"*", str(folder.resolve()), str(git.resolve())}:
+        raise SourceError(
+            f"{folder}: this Git repository belongs to another user; if you trust it, run: git config --global "
+            f"--add safe.directory {folder.resolve()}"
+        )
+
+
 def _run_git(
     folder: Path, arguments: tuple[str, ...], extra: Mapping[str, str] | None = None, seconds: float = _GIT_SECONDS
 ) -> bytes:
-    """Return the output of a Git command, which reads the user's configuration and no repository's.
+    """Return the output of a Git command that runs without any user's, system's or repository's configuration."""
+    names = ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
+    environment = {name: os.environ[name] for name in names if name in os.environ} | {
+        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "HOME": os.devnull,
+        "GIT_NO_REPLACE_OBJECTS": "1", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat",
+        "LC_ALL": "C",
+        # `_refuse_strangers` has checked the owner
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+        **(extra or {}),
+    }  # fmt: skip
+    done = _start_git(folder, ("-c", "core.quotepath=off", *arguments), environment, seconds)
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip()[:200]
+        raise SourceError(f"{folder}: git {arguments[0]}: {reason}")
+    return done.stdout
 
-    Git itself refuses to clone a folder of another user that `safe.directory` does not name.
-    """
+
+def _start_git(
+    folder: Path, arguments: tuple[str, ...], environment: Mapping[str, str], seconds: float
+) -> "subprocess.CompletedProcess[bytes]":
     program = find_program("git")
     if program is None:
         raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
-        "GIT_NO_REPLACE_OBJECTS": "1", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat",
-        "LC_ALL": "C",
-        **(extra or {}),
-    }  # fmt: skip
     try:  # the root folder is not inside a repository whose configuration Git would read
-        done = subprocess.run(
-            [program, "-c", "core.quotepath=off", *arguments], cwd=Path("/").resolve(), env=environment,
-            capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=seconds,
+        return subprocess.run(
+            [program, *arguments], cwd=Path("/").resolve(), env=environment, capture_output=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=seconds,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceError(f"{folder}: git {arguments[0]}: {error}") from error
-    if done.returncode:
-        reason = done.stderr.decode(errors="replace").strip()[:300]
-        raise SourceError(f"{folder}: git {arguments[0]}: {reason}")
-    return done.stdout

@@ -13,6 +13,7 @@ import pytest
 from exhibit.converters import Tally
 from exhibit.converters.laws.files import read_versions
 from exhibit.evaluation.provenance import commit_of
+from exhibit.schemas.errors import SourceError
 from exhibit.storage.programs import find_program
 
 pytestmark = pytest.mark.slow
@@ -98,6 +99,30 @@ def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_pa
     monkeypatch.chdir(laws)
     assert commit_of(laws, {})["commit"] == git(laws, "rev-parse", "HEAD")
     assert not mark.exists()
+
+
+def test_commit_of_starts_no_program_that_the_configuration_of_the_user_names(laws, tmp_path, monkeypatch):
+    program, mark = bait(tmp_path)
+    config = tmp_path / ".gitconfig"
+    config.write_text(f'[filter "bait"]\n\tclean = {program}\n[core]\n\tfsmonitor = {program}\n', encoding="utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    os.utime(laws / "harbour.md", (1, 1))  # so that it is compared
+    assert commit_of(laws, {})["commit"] == git(laws, "rev-parse", "HEAD")
+    assert not mark.exists()
+
+
+def test_read_versions_refuses_a_repository_of_another_user_unless_it_is_named_safe(laws, tmp_path, monkeypatch):
+    config = tmp_path / ".gitconfig"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: laws.stat().st_uid + 1)
+    config.write_text("", encoding="utf-8")
+    with pytest.raises(SourceError, match="belongs to another user; if you trust it, run: git config --global"):
+        read_versions(laws, Tally())
+    config.write_text(f"[safe]\n\tdirectory = {laws.resolve()}\n", encoding="utf-8")
+    assert read_versions(laws, Tally())
 
 
 def test_find_program_ignores_programs_in_the_working_folder(tmp_path, monkeypatch):
