@@ -319,6 +319,18 @@ def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     ]
 
 
+def test_file_of_a_longer_name_is_paired_with_one_of_two_names_at_most(tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "harbour-services-agreement.txt").write_text("The tenant pays.", encoding="utf-8")
+    names = ["harbour-services-agreement-2019.txt", "harbour-services-agreement-2020.txt"]
+    rows = [{**QUESTION, "document": name} for name in names]
+    tally = Tally()
+    benchmark = read(write(tmp_path / "t.jsonl", *rows), "--documents", documents, tally=tally)
+    assert len(benchmark.rows) == 1
+    assert tally.left_out == {"document is not in the folder": [f"line 3: {names[1]}"]}
+
+
 @pytest.mark.parametrize("name", ["questions.csv", "sub/questions.xlsx", "questions.jsonl"])
 def test_table_excludes_the_table_file_from_the_documents(folder, name, monkeypatch):
     (folder / "sub").mkdir()

@@ -176,15 +176,13 @@ class Shelf:
             elif file := next(iter(same), None) or self._find_spelling(name):
                 files[name] = self._by_name[file]
         by_path = {file.path: file for file in self.files}
-        free = by_path.keys() - {file.path for file in files.values()}
-        for name in (name for name in names if name not in files and name not in self.lost):
-            pairs = pair_files([_cut_folder(name)], free)
-            if pairs.files:
-                files[name] = by_path[pairs.files[0]]
-            else:
-                self.lost[name] = "document is not in the folder", ""
-            for _, similar in pairs.similar:
-                tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        others = [name for name in names if name not in files and name not in self.lost]
+        # all at once: a file that is similar to two names belongs to one of them at most
+        pairs = pair_files([_cut_folder(name) for name in others], by_path.keys() - {f.path for f in files.values()})
+        files |= {others[row]: by_path[path] for row, path in pairs.files.items()}
+        self.lost |= {others[row]: ("document is not in the folder", "") for row in (*pairs.missing, *pairs.doubled)}
+        for name, similar in pairs.similar:
+            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
         return files
 
     def _find_beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
