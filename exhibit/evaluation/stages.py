@@ -122,13 +122,15 @@ _REASONS: dict[str, str] = {
     "reranked": "dropped by the reranker",
     "context": "left out of the context",
     "cited": "another passage is cited",
-    "answered": "the answer is wrong",
+    Outcome.RIGHT: "",
+    Outcome.WRONG: "the answer is wrong",
+    Outcome.WRONGLY_REFUSED: "the system refused",
     "budget": "cut by the budget",
     "number": "behind the passages that are read",
     "threshold": "below the threshold",
     "confidence": "nothing was read, as the confidence is low",
 }
-"""The reason for a loss, by the stage or by the limit of the context."""
+"""The reason for a loss, by the stage, the outcome or the limit of the context."""
 
 
 class Stage(NamedTuple):
@@ -179,14 +181,14 @@ def follow_gold(
     *,
     in_text: float | None = None,
     in_chunks: float | None = None,
-    right: bool | None = None,
+    outcome: Outcome | None = None,
     cut_by: str = "",
 ) -> GoldStages:
     """Return what happens to one gold passage at each stage of a system.
 
     In a list of passages, the gold passage is found at the rank where the passages so far contain at least half
     of it, as in recall. `in_text` and `in_chunks` are the shares of it that the system's text and its best chunk
-    contain. `right` says whether the answer is right, and `cut_by` what limited the context.
+    contain. `cut_by` is what limited the context.
     """
     known: dict[StageName, Stage] = {}
     if gold.located or gold.absent:  # else its words were not searched for
@@ -207,8 +209,9 @@ def follow_gold(
             reason = "no passage of its document"
         known[name] = Stage(rank is not None, {"rank": rank} | ({} if before is None else {"before": before}), reason)
         before = rank
-    if right is not None:
-        known["answered"] = Stage(right, "right" if right else "wrong", _REASONS["answered"])
+    if outcome in (Outcome.RIGHT, Outcome.WRONG, Outcome.WRONGLY_REFUSED):
+        right = outcome is Outcome.RIGHT
+        known["answered"] = Stage(right, "right" if right else "wrong", _REASONS[outcome])
     return GoldStages(known)
 
 
@@ -239,13 +242,11 @@ def stages_of(
         "context": reply.read(len(passages)) if reported else None,
         "cited": choose_numbered(find_cited(case)) or None,
     }
-    decided = (Outcome.RIGHT, Outcome.WRONG, Outcome.WRONGLY_REFUSED)
-    right = outcome is Outcome.RIGHT if outcome in decided else None
     followed = []
     for gold in list_followed_golds(case):
         in_text, in_chunks = prepared.find(gold) if prepared is not None else (None, None)
         followed.append(
-            follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, right=right, cut_by=reply.cut_by)
+            follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, outcome=outcome, cut_by=reply.cut_by)
         )
     return followed
 

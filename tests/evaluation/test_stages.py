@@ -11,6 +11,7 @@ from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.stages import GoldStages, Stage, ceilings_of, find_in_chunks, find_in_text, follow_gold
 from exhibit.evidence import Document, Span
 from exhibit.evidence.place import blank_markup
+from exhibit.schemas.run import Outcome
 
 BERTH = "The Master shall berth the vessel at the north quay and pay harbour dues of 640 crowns a week"
 PROVISO = ", provided that no dues are owed while the quay is closed by ice."
@@ -134,9 +135,17 @@ def test_find_in_chunks_requires_both_spans_of_gold_in_same_chunk() -> None:
 LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LIGHTS), passage(TOLL)]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [(Outcome.WRONG, "the answer is wrong"), (Outcome.WRONGLY_REFUSED, "the system refused"), (Outcome.NOT_JUDGED, "")],
+)
+def test_reason_of_a_loss_at_the_answer_is_that_of_the_outcome(outcome: Outcome, reason: str) -> None:
+    assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=outcome).as_row()["reason"] == reason
+
+
 def test_follow_gold_counts_loss_in_search_despite_right_answer() -> None:
-    assert follow(LIGHTS, LIST[:2], right=True).lost_at == "retrieved"  # the answer may come from elsewhere
-    assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], right=True).lost_at is None
+    assert follow(LIGHTS, LIST[:2], outcome=Outcome.RIGHT).lost_at == "retrieved"  # the answer may come from elsewhere
+    assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=Outcome.RIGHT).lost_at is None
 
 
 def test_follow_gold_ignores_earlier_loss_when_gold_is_retrieved() -> None:
@@ -162,7 +171,7 @@ def test_gold_left_falls_from_stage_to_stage() -> None:
 
 
 def test_gold_stages_row_omits_unknown_stages() -> None:
-    row = follow(BERTH + PROVISO, LIST[1:3], in_chunks=0.5, right=False).as_row()
+    row = follow(BERTH + PROVISO, LIST[1:3], in_chunks=0.5, outcome=Outcome.WRONG).as_row()
     assert row == {
         "lost_at": "chunks", "reason": "cut", "page": True, "chunks": {"share": 0.5}, "retrieved": {"rank": None},
         "answered": "wrong",
