@@ -41,7 +41,6 @@ def open_engine(
 
 
 def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
-    """Return the function's result for one item, computed in a worker; raise LimitError if it exceeds its limits."""
     if is_worker():
         return function(item)
     (outcome,) = open_engine("local", items=1, limits=limits or get_limits()).map(function, [item])
@@ -55,12 +54,10 @@ def check_engine(wanted: str) -> str:
 
 
 def list_engines() -> list[str]:
-    """Return the names that `--engine` takes."""
     return list_plugins(runners.__name__)
 
 
 def add_engine_arguments(parser: Any) -> None:
-    """Add --engine, --jobs and the flags for limits to a parser or to an argument group."""
     what = (
         f"engine that runs the work: {', '.join(list_engines())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
         "(default: local, processes on this machine)"

@@ -44,23 +44,19 @@ class Limits:
     memory: int | None = MEMORY
 
     def late(self, name: str) -> LimitError:
-        """Return the error for an item that exceeded its time limit."""
         return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); left out")
 
     def spent(self, name: str) -> LimitError:
-        """Return the error for a file whose reading took more processor time than is allowed for its size."""
         return LimitError(
             f"{name}: takes more processor time to read than a file of its size may "
             f"(the limit depends on the size; raise it with --item-timeout, now {self.seconds or 0:g} s); left out"
         )
 
     def make_memory_error(self, name: str) -> LimitError:
-        """Return the error for an item that exceeded its memory limit."""
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return the limits of processor time and memory for reading a file of `size` bytes."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_TIME_SHARE + size / _FULL_TIME_BYTES), _MIN_SECONDS), seconds)
@@ -75,7 +71,6 @@ _in_force = [Limits()]
 
 @contextmanager
 def apply_limits(limits: Limits) -> Iterator[None]:
-    """Make `limits` the default limits inside the block."""
     _in_force.append(limits)
     try:
         yield
@@ -84,12 +79,10 @@ def apply_limits(limits: Limits) -> Iterator[None]:
 
 
 def get_limits() -> Limits:
-    """Return the default limits: those of the innermost `apply_limits` block."""
     return _in_force[-1]
 
 
 def add_limit_arguments(parser: Any) -> None:
-    """Add --item-timeout and --item-memory to a parser or to an argument group."""
     parser.add_argument(
         "--item-timeout", type=parse_seconds, metavar="S", default=SECONDS,
         help=f"seconds that one document may take before it is set aside (default: {SECONDS:g}; 0: no limit)",
@@ -101,7 +94,6 @@ def add_limit_arguments(parser: Any) -> None:
 
 
 def read_limits(options: Any) -> Limits:
-    """Return the limits that the flags set, or the default limits where the parser has no such flags."""
     return make_limits(getattr(options, "item_timeout", SECONDS), getattr(options, "item_memory", MEMORY // _MIB))
 
 
@@ -117,7 +109,6 @@ _serving: list[Limits] = []  # the limits of the current item if this process is
 
 
 def serve_within(limits: Limits) -> None:
-    """Mark this process as a worker with the given limits."""
     _serving[:] = [limits]
 
 
@@ -175,7 +166,6 @@ def limit_memory(most: int | None) -> AbstractContextManager[None]:
 
 
 def lift_memory_limit() -> AbstractContextManager[None]:
-    """Lift the memory limit for programs that are started inside the `with` block."""
     return _set_data_limit(lambda _, hard: hard)
 
 
@@ -243,7 +233,6 @@ def run_program(
 
 
 def end_programs(pid: int) -> None:
-    """Kill all descendants of a process."""
     for program in list_programs(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)

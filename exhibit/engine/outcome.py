@@ -22,21 +22,17 @@ _RETRY_SECONDS = (0.2, 1.0)  # seconds before the second and the third attempt a
 _TRANSIENT = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
-)
-"""Transient errors of a disk or a network; a full disk or a missing file is not transient."""
+)  # transient errors of a disk or a network; a full disk or a missing file is not transient
 _MAX_NAME_CHARS = 200  # of an item that an error message shows
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Out]):
-    """The result of one item: its value, or the error for which it was skipped."""
-
     value: Out | None
     error: ToolkitError | None = None
 
     def unwrap(self) -> Out:
-        """Return the value, or raise the error."""
         if self.error is not None:
             raise self.error
         return cast(Out, self.value)

@@ -34,7 +34,6 @@ class MapWork(NamedTuple):
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> "MapWork":
-        """Return the work for a pickled function, with the working folder and environment of this process."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
         return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ))
 
@@ -87,8 +86,7 @@ _FAULTS = [
     -getattr(signal, name)
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
-]
-"""Exit codes of a process that a library aborts, and would abort again for the same file: PDFium without memory."""
+]  # exit codes of a process that a library aborts, and would abort again for the same file: PDFium without memory
 _TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None
 """The exit code of a process that spent too much processor time on a file."""
 _NO_THREAD_DATA = 127
@@ -107,8 +105,7 @@ class Worker(Generic[In, Out]):
         self._work, self._limits, self._script = dump(work), work.limits, script
         self.process: SpawnProcess | None = None
         self._pipe: Connection
-        self.open = True
-        """Set to False to release a thread that waits for an answer."""
+        self.open = True  # set to False to release a thread that waits for an answer
 
     @classmethod
     def of(cls, function: Callable[[In], Out], *, limits: Limits) -> "Worker[In, Out]":
@@ -118,7 +115,6 @@ class Worker(Generic[In, Out]):
         return cls(MapWork.of(dump(function), limits), script=script)
 
     def run(self, item: In) -> Out:
-        """Return the function's result for an item; raise LimitError when it exceeds its limits."""
         result: Out = read_outcome(self.answer(dump(item), name_item(item))).unwrap()
         return result
 
@@ -211,7 +207,6 @@ def _start_process(*, script: bool) -> tuple[SpawnProcess, Connection]:
 
 
 def _stop_process(process: SpawnProcess, pipe: Connection) -> None:
-    """Kill a process, whatever it is doing, and the programs that it started."""
     pid = process.pid or 0
     end_programs(pid)
     if hasattr(os, "killpg"):
@@ -223,7 +218,6 @@ def _stop_process(process: SpawnProcess, pipe: Connection) -> None:
 
 
 def _take_idle() -> tuple[SpawnProcess, Connection] | None:
-    """Return an idle process and its pipe; None if there is none."""
     while True:
         with _lock:
             if not _idle:
@@ -272,7 +266,6 @@ def _serve(pipe: Connection) -> None:
 
 
 def _move(work: MapWork) -> None:
-    """Apply the parent's working folder, module path and environment to this process."""
     with suppress(OSError):  # if this machine does not have the folder, only absolute paths work
         os.chdir(work.folder)
     sys.path[:] = work.path

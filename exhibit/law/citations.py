@@ -32,8 +32,6 @@ _MAX_RANGE_PASSAGES = 30  # passages: an answer has fewer sources, so a longer r
 
 
 class Citation(NamedTuple):
-    """A citation as it is written in a text."""
-
     numbers: tuple[int, ...]
     span: Span
     well_formed: bool
@@ -101,8 +99,7 @@ def without_places(text: str) -> str:
 
 _QUOTATION = re.compile(
     rf"^(?:[^“”\n]{{1,600}}:\s)?“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL
-)
-"""A paragraph that quotes, perhaps after a short answer: the citation at its end supports all its sentences."""
+)  # a paragraph that quotes, perhaps after a short answer: the citation at its end supports all its sentences
 
 
 def claims_of(text: str) -> list[Claim]:
@@ -136,7 +133,6 @@ def claims_of(text: str) -> list[Claim]:
 
 
 def _strip_markup(raw: str) -> str:
-    """Return a sentence without its citations, bullet and markup."""
     raw = rewrite_citations(raw, lambda *_: "")
     words = _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw
     return _GAPS.sub("", _MARKS.sub("", _MARKUP.sub("", words))).strip()
@@ -168,7 +164,6 @@ class _Evidence(NamedTuple):
 
 
 def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given: str = "") -> Verdict:
-    """Return the supported citations and the unsupported claims."""
     evidence = {source.number: _read_evidence(source) for source in sources}
     given_words = frozenset(list_content_words(given))
     valid: set[int] = set()
@@ -184,7 +179,6 @@ def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given:
 def _find_supporting(
     claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str
 ) -> list[int]:
-    """Return the numbers of the cited sources that support a claim."""
     cited = [number for number in claim.citations if number in evidence]
     words = frozenset(list_content_words(claim.text))
     neutral = given_words.union(*(evidence[number].labels for number in cited))

@@ -27,11 +27,8 @@ _MAX_TITLE_CHARS = 110  # characters of a paragraph's heading
 
 @dataclass(frozen=True)
 class Edition:
-    """A version of a law, as its own text describes it."""
-
     title: str
-    dated: str = ""
-    """The sentence with the first and last day of the version, as the text writes it."""
+    dated: str = ""  # the sentence with the first and last day of the version, as the text writes it
 
     @property
     def days(self) -> tuple[date | None, date | None]:
@@ -40,7 +37,6 @@ class Edition:
         return (days[0] if days else None), (days[1] if len(days) > 1 else None)
 
     def holds(self, day: date) -> bool:
-        """Return whether the version is in force on a day."""
         start, end = self.days
         return (start is None or start <= day) and (end is None or day <= end)
 
@@ -79,7 +75,6 @@ def without_version(text: str) -> str:
 
 
 def make_law_name(title: str) -> "LawName":
-    """Return the names that references and questions use for a law, from its title."""
     short = _ABBREVIATION.search(title)
     codes = [short[1]] if short else []
     plain = title[: short.start()].strip() if short else title
@@ -103,8 +98,6 @@ def list_english_names(codes: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Unit:
-    """A § or an article in a law's text."""
-
     label: str
     title: str
     span: Span
@@ -151,8 +144,7 @@ class LawName:
     """A law, with the names by which references cite it: its codes, such as `BGB`, and its title."""
 
     key: str
-    codes: tuple[str, ...]
-    """Names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`."""
+    codes: tuple[str, ...]  # names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`
     title: str = ""
 
     def find_end(self, text: str, *, near: int = _MAX_WORDS_TO_LAW) -> int:

@@ -21,8 +21,7 @@ _PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # a faster pattern of a word, for texts without other letters or digits
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
-PART = "#"
-"""The mark before a part of a word, which distinguishes the part from a whole word."""
+PART = "#"  # the mark before a part of a word, which distinguishes the part from a whole word
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 # Stop words: of English, of legal drafting, and of phrases that introduce the claims of an answer.
 _STOP = frozenset(
@@ -51,13 +50,11 @@ _SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
 
 
 def make_word_pattern(words: Iterable[str]) -> str:
-    """Return a pattern that matches any of the words, the longest first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case."""
     word = word.lower().removesuffix("'s")
     for length in () if word.endswith("ss") else _LENGTHS:
         left = len(word) - length
@@ -93,12 +90,10 @@ def replace_typography(text: str) -> str:
 
 
 def is_content(word: str) -> bool:
-    """Return whether a word in lower case is a content word."""
     return len(word) > 1 and word not in _STOP
 
 
 def list_numbers(text: str) -> list[str]:
-    """Return the numbers of a text in order, as they are written."""
     return (_PLAIN_NUMBER if text.isascii() else _NUMBER).findall(text)
 
 
@@ -141,16 +136,11 @@ class Level:
     kind: str
     rank: float
     words: tuple[str, ...]
-    unit: bool = False
-    """Whether references cite laws by this part: an article or a §."""
-    text: bool = False
-    """Whether the part's words may follow its number on the same line, `Art. 5º Todos são iguais …`."""
-    free: bool = False
-    """Whether the part's level differs from law to law."""
-    alone: bool = False
-    """Whether the part may have no number, in capitals."""
-    roman: bool = False
-    """Whether a Roman number is a label: alone with a full stop, or with a dash if `text` is set."""
+    unit: bool = False  # whether references cite laws by this part: an article or a §
+    text: bool = False  # whether the part's words may follow its number on the same line, `Art. 5º Todos são iguais …`
+    free: bool = False  # whether the part's level differs from law to law
+    alone: bool = False  # whether the part may have no number, in capitals
+    roman: bool = False  # whether a Roman number is a label: alone with a full stop, or with a dash if `text` is set
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +153,10 @@ class LegalSystem:
     ordinals: Mapping[str, int]
     refers: tuple[str, ...]
     """Words before a number that show that it is a reference, including stop words of the language."""
-    follows: tuple[str, ...]
-    """Capitalised words after a number that show that it is a reference."""
+    follows: tuple[str, ...]  # capitalised words after a number that show that it is a reference
     number: str = _PART_NUMBER
     country: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
-    """The whole content of the file, for other modules."""
+    data: Mapping[str, Any] = field(default_factory=dict)  # the whole content of the file, for other modules
 
     @cached_property
     def by_word(self) -> dict[str, Level]:
@@ -219,7 +207,6 @@ class LegalSystem:
         )
 
     def parse_ordinal(self, words: str) -> int | None:
-        """Return the value of an ordinal in words, 21 for `dvacátá první`; None if the words are not an ordinal."""
         total = None
         for word in words.lower().split():
             stem = max((stem for stem in self.ordinals if word.startswith(stem)), key=len, default=None)
@@ -265,7 +252,6 @@ def read_system(path: Path) -> LegalSystem:
 
 
 def choose_system(language: str) -> LegalSystem:
-    """Return the legal system of a language; the English one if there is none."""
     systems = {system.language: system for system in load_systems()}
     return systems.get(language, systems["en"])
 

@@ -41,7 +41,6 @@ def keep_letters(text: str) -> str:
 
 
 def without_ending(name: str) -> str:
-    """Return a file's name without its extension, such as `.pdf`."""
     return _ENDING.sub("", name.strip())
 
 
@@ -86,7 +85,6 @@ class FileNames:
         return meant[0] if len(meant) == 1 else None
 
     def find_all(self, name: str) -> list[str]:
-        """Return the files that a name may refer to."""
         several: list[str] = []
         for level, spelling in zip(self._levels, _list_spellings(name), strict=False):
             files = level.get(spelling, []) if spelling else []
@@ -149,24 +147,20 @@ def _make_ending_pattern() -> re.Pattern[str]:
 
 _FOLLOWING = re.compile(
     rf"\W*(?:{'|'.join(map(re.escape, (*ABBREVIATED, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)))})\b", re.IGNORECASE
-)
-"""Legal forms that may follow a comma; not those spelt out, because `company` may follow the comma of any sentence."""
+)  # legal forms that may follow a comma; not those spelt out, because `company` may follow the comma of any sentence
 
 DESCRIBED = re.compile(
     r"(?:,\s*|(?<!\s)\s*)\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
     r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
     re.IGNORECASE,
-)
-"""The description of a party after its name, to the end of the line: `, a Delaware corporation`."""
+)  # the description of a party after its name, to the end of the line: `, a Delaware corporation`
 
 
 def ends_in_form(line: str) -> bool:
-    """Return whether a line ends with a company's legal form, in upper or lower case."""
     return _make_ending_pattern().search(line) is not None
 
 
 def is_followed_by_form(text: str, at: int) -> bool:
-    """Return whether a company's legal form, in upper or lower case, follows a position: `Inc.` after `Alder,`."""
     return _FOLLOWING.match(text, at) is not None
 
 

@@ -68,8 +68,6 @@ _FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new p
 
 @dataclass(frozen=True)
 class Profile:
-    """The title, kind, parties and date of a document, from its first pages."""
-
     title: str = ""
     kind: str = ""
     """contract, nda, merger agreement, privacy policy, legislation, rules, practice direction, court guide …"""
@@ -78,7 +76,6 @@ class Profile:
 
 
 def read_profile(document: Document) -> Profile:
-    """Return a document's title, kind, parties and date; a missing value is empty."""
     edition = read_edition(document.text)
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
@@ -94,7 +91,6 @@ def read_profile(document: Document) -> Profile:
 
 
 def join_paragraphs(lines: list[Line]) -> str:
-    """Join lines into paragraphs."""
     pieces: list[str] = []
     for line in lines:
         pieces.append("\n" if line.fresh or len(line.before) < _FULL_LINE_CHARS else " ")
@@ -114,7 +110,6 @@ AGREED = frozenset({"contract", "nda", "merger agreement"})
 
 
 def _find_kind(text: str, document: Document, name: str) -> str:
-    """Return the kind of a document, by its first lines, its file's name, and its topics."""
     called = kind_of(text)
     if _MERGER.search(called):
         return "merger agreement"
@@ -288,7 +283,6 @@ def _normalise_start(text: str) -> str:
 
 
 def parties_of(text: str) -> list[str]:
-    """Return the parties that the first page names, in order, without blanks and placeholders."""
     text = _normalise_start(text)
     for first in _BETWEEN.finditer(text):
         # `between A, a Delaware corporation ("A"), and B …` is one paragraph; `BETWEEN:` begins a list

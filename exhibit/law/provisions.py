@@ -47,10 +47,7 @@ _BARE = re.compile(
 
 
 class ProvisionStep(NamedTuple):
-    """A step of the path to a provision, such as `Section 8`."""
-
-    sort: str
-    """`schedule`, `part`, `recital`, `article`, `unit`, a lower part, or empty if there is no word."""
+    sort: str  # `schedule`, `part`, `recital`, `article`, `unit`, a lower part, or empty if there is no word
     word: str
     number: str
 
@@ -59,10 +56,7 @@ _Path = tuple[ProvisionStep, ...]
 
 
 class NamedProvision(NamedTuple):
-    """A reference to a provision, as it is written in a text."""
-
-    label: str
-    """The name as it is written."""
+    label: str  # the name as it is written
     source: str
     path: _Path
 
@@ -188,7 +182,6 @@ def _rank_height(step: ProvisionStep) -> int:
 
 
 def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
-    """Return whether a unit belongs to the citation before it."""
     if not _GLUE.fullmatch(gap or " "):
         return False
     inner, outer = _HEIGHTS.get(sort, _LOWEST_HEIGHT), _rank_height(last)
@@ -228,12 +221,9 @@ class Provision:
     """A provision of a law to which a text refers."""
 
     span: Span
-    label: str
-    """The unit as the law's own heading writes it: `§ 2079`, `Art. 5`."""
-    below: tuple[str, ...] = ()
-    """The numbers of the parts below the unit, outermost first: paragraph 1, letter b."""
-    law: str | None = None
-    """The key of the law that the reference names; None if it names no known law."""
+    label: str  # the unit as the law's own heading writes it: `§ 2079`, `Art. 5`
+    below: tuple[str, ...] = ()  # the numbers of the parts below the unit, outermost first: paragraph 1, letter b
+    law: str | None = None  # the key of the law that the reference names; None if it names no known law
 
 
 def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
@@ -285,8 +275,7 @@ class _Labelled:
     word: str
     forms: frozenset[str]
     bracketed: bool
-    attached: bool
-    """Whether the section is in a schedule."""
+    attached: bool  # whether the section is in a schedule
 
 
 class ProvisionIndex:
@@ -375,7 +364,6 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Return the location of a part of a provision, or of the smallest part around it that is found."""
         for step in below:
             part = self._find_part(span, step)
             if part is None:

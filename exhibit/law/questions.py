@@ -23,12 +23,10 @@ _WITHHOLDS = re.compile(
     r"|\bnot\s+be\s+(?:required|obligated|obliged)\s+to\b|\bneither\s+party\s+grants\b"
     r"|\b(?:may\s+not|neither\s+party\s+may)\s+(?:terminate|end|cancel|audit|inspect|examine)\b",
     re.IGNORECASE,
-)
-"""Matches a clause that denies a grant, a duty, or a right to terminate or to inspect."""
+)  # matches a clause that denies a grant, a duty, or a right to terminate or to inspect
 _PERMITS = re.compile(
     r"(?<![^.;])(?>[^.;]*?\bmay\s+[a-z]+\b)(?>[^.;]*?\bwithout\b)[^.;]*?\b(?:consent|approval)\b", re.IGNORECASE
-)
-"""Matches a clause that permits an act without consent, from the clause's start, so that each clause is read once."""
+)  # matches a clause that permits an act without consent, from the clause's start, so that each clause is read once
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")
 """Matches a right that a question asks for, and that a clause can withhold by `non-`."""

@@ -17,8 +17,7 @@ from exhibit.law.citations import rewrite_citations
 from exhibit.law.language import load_systems, stem
 from exhibit.law.sentences import split_sentences
 
-MAX_READ_CHARS = 4000
-"""A refusal is in the first sentences of a reply, and a longer reply is an answer."""
+MAX_READ_CHARS = 4000  # a refusal is in the first sentences of a reply, and a longer reply is an answer
 _CLASSES = {
     "": "is are was were be been being has have had having do does did can could will would am m re ve ll s to a an "
     "the appear seem also simply explicitly expressly specifically directly clearly actually further itself however "
@@ -47,10 +46,8 @@ _CLASSES = {
     "T": "this that it they",
     "Q": "may must shall should need",
     "W": "whether who what how which if when where why whom",
-}
-"""The words of each class; `x` is the class of all other words."""
-_INFLECTED = "VBC"
-"""The classes of verbs, whose words match with all their endings; a noun matches its plural."""
+}  # the words of each class; `x` is the class of all other words
+_INFLECTED = "VBC"  # the classes of verbs, whose words match with all their endings; a noun matches its plural
 _REFUSAL = re.compile(
     r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
     r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TM?N[ID]"  # this is not stated, lies outside it
@@ -85,7 +82,6 @@ _YES_OR_NO = re.compile(r"\W*(yes|no|ja|nein|oui|non|sí|si|sim|não|ano|ne|tak|
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a reply gives no answer, as in "The agreement does not specify a cap"."""
     text = strip_reply(text[:MAX_READ_CHARS])
     if opening := _YES_OR_NO.match(text):  # "No, I cannot find that" refuses; "No." answers
         text = text[opening.end() :]
@@ -114,7 +110,6 @@ def _split_clauses(text: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _find_kind(clause: str) -> str:
-    """Return the kind of a clause: `refusal`, `answer`, or `aside` if it is neither."""
     plain = re.sub(r"\bcan(?:not|'t)\b|n't\b", " not", clause.strip()).replace("n/a", "unknown")
     while lead := _LEADS.match(plain):
         plain = plain[lead.end() :]
@@ -172,8 +167,7 @@ _COURTESY = re.compile(
     r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
     r"|\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s",
     re.I,
-)
-"""What is in front of an answer: a polite phrase, or the question."""
+)  # what is in front of an answer: a polite phrase, or the question
 _OFFER = re.compile(
     r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
 )

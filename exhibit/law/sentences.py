@@ -80,7 +80,6 @@ def extend_to_sentences(text: str, span: Span, *, widest: int) -> Span:
 
 
 def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the sentences of one paragraph."""
     begin = start
     for match in _STOP.finditer(text, start, end):
         cut = _cut(text, begin, end, match)

@@ -29,10 +29,10 @@ _ONES = make_word_pattern(_SMALL[1:10])
 _WORDS_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]\s?(?:{_ONES})\b)?|{make_word_pattern(_SMALL)})\b"
 _WORDS_BELOW_1000 = rf"{_WORDS_BELOW_100}(?:\s{{1,3}}hundred\b(?:\s{{1,3}}(?:and\s{{1,3}})?{_WORDS_BELOW_100})?)?"
 _SCALE_WORD = rf"\s{{1,3}}(?:{'|'.join(_SCALES)})\b"
+# a pattern for a number in words, to use in a longer pattern that ignores case
 NUMBER_WORDS = (
     rf"(?:(?:{_WORDS_BELOW_1000}{_SCALE_WORD}\s{{1,3}}(?:and\s{{1,3}})?){{0,3}}{_WORDS_BELOW_1000}(?:{_SCALE_WORD})?)"
 )
-"""A pattern for a number in words, to use in a longer pattern that ignores case."""
 
 
 def read_words(text: str) -> int | None:
@@ -107,7 +107,6 @@ class Day(NamedTuple):
 
 @cache
 def list_months() -> dict[str, int]:
-    """Return the number of each month by its name in lower case, in the languages of all legal systems."""
     months = {
         name: number
         for system in load_systems()
@@ -186,7 +185,6 @@ def find_days(text: str) -> list[date]:
 
 
 def write_day(day: date, system: LegalSystem) -> str:
-    """Return a day as a law of this system writes it."""
     months = system.data.get("months", "").split()
     name = months[day.month - 1].title() if months else ""
     pattern: str = system.data.get("date", "{year}-{month}-{day}")
@@ -249,8 +247,7 @@ GROUPS = {
         "Austria|Australia|Belgium|Canada|China|Denmark|England|Finland|France|Germany|Hong Kong|India|Ireland|Israel|"
         "Italy|Japan|Luxembourg|New Zealand|Norway|Poland|Portugal|Scotland|Singapore|Spain|Sweden|Switzerland|Taiwan"
     ).split("|"),
-}
-"""Places by kind; places of one kind can replace each other in a clause on governing law."""
+}  # places by kind; places of one kind can replace each other in a clause on governing law
 _PLACES = {name: group for group, names in GROUPS.items() for name in names}
 _NAMES = "|".join(name.replace(" ", r"\s{1,3}") for name in sorted(_PLACES, key=len, reverse=True))
 # case-sensitive: `china` is not a place, and ignoring case would take three times as long
@@ -269,12 +266,10 @@ class Value:
     span: Span
     text: str
     number: Decimal = Decimal(0)
-    unit: str = ""
-    """The unit of a period as written, the currency of an amount, or the kind of a place."""
+    unit: str = ""  # the unit of a period as written, the currency of an amount, or the kind of a place
 
     @property
     def same(self) -> tuple[str, str]:
-        """The kind and the key."""
         return self.kind, self.key
 
 
@@ -296,7 +291,6 @@ def find_values(text: str, *, numbers: bool = False) -> list[Value]:
 
 @cache
 def keys_of(text: str) -> frozenset[tuple[str, str]]:
-    """Return the kind and the key of each value in a text."""
     return frozenset(value.same for value in find_values(text))
 
 
@@ -572,23 +566,18 @@ _YES_NO = frozenset({"yes", "no"})
 class Statement:
     """The words, numbers and dates of a text in normal form, so that two texts can be compared."""
 
-    tokens: tuple[str, ...]
-    """Every word and number outside dates, in order."""
-    terms: frozenset[str]
-    """Numbers, and the stems of content words; company names without their legal form."""
+    tokens: tuple[str, ...]  # every word and number outside dates, in order
+    terms: frozenset[str]  # numbers, and the stems of content words; company names without their legal form
     measures: frozenset[tuple[str, str]]
     """Numbers with their unit of time or per cent; the unit of business days is another than that of days."""
     dates: tuple[frozenset[Day], ...]
     """Each date with its possible readings: 1/2/2020 has two; a date may be incomplete, such as `May 2020`."""
-    numbers: frozenset[str]
-    """Every number, including those inside dates."""
-    loose: frozenset[str]
-    """Numbers outside dates; the word `one` is a pronoun, not a number."""
+    numbers: frozenset[str]  # every number, including those inside dates
+    loose: frozenset[str]  # numbers outside dates; the word `one` is a pronoun, not a number
 
 
 @lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
 def read_statement(text: str) -> Statement:
-    """Return the words, numbers and dates of a text in normal form."""
     plain = write_plain_numbers(text)
     dates, pieces, end = [], [], 0
     for match, readings in _find_dates(plain):

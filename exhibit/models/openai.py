@@ -30,16 +30,13 @@ from exhibit.storage.http import LONGEST_WAIT, Deadline, HttpClient, HttpError, 
 _OPENAI = "https://api.openai.com/v1"
 _CONCURRENCY = 8  # requests at the same time
 _BACKOFF_SECONDS = 1.0  # before the first retry; each further retry waits twice as long
-Wait = Callable[[float], object]
-"""A function that waits for some seconds before a retry."""
+Wait = Callable[[float], object]  # a function that waits for some seconds before a retry
 
 
 # ---------------------------------------------------------------- requests
 
 
 class Endpoint:
-    """A client for a server with the OpenAI API, or for Azure OpenAI, at the address in the environment."""
-
     def __init__(self, *, timeout: float | None = None, azure: bool = False) -> None:
         self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
         self._version = _read_variable("OPENAI_API_VERSION") if azure else ""
@@ -161,8 +158,7 @@ class OpenAI:
         self._lock = threading.Lock()
         self._endpoint = Endpoint(timeout=timeout, azure=azure)
         self._cache = Cache(Path(cache) / "replies.sqlite") if cache else None
-        self._rejected: set[str] = set()
-        """The parameters that the server has rejected."""
+        self._rejected: set[str] = set()  # the parameters that the server has rejected
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
         stop = threading.Event()
@@ -196,7 +192,6 @@ class OpenAI:
         return body
 
     def _answer(self, body: dict[str, object], key: bytes, retries: Retries, stop: threading.Event) -> Completion:
-        """Return the cached reply, or send the request with retries; errors are never cached."""
         stored = self._cache.get([key]).get(key) if self._cache is not None else None
         if stored is not None:
             text, tokens_in, tokens_out = json.loads(stored)
@@ -273,8 +268,6 @@ def open_embedder(kind: str, argument: str | None, *, timeout: float | None = No
 
 
 class OpenAIEmbedder:
-    """A client for an embedding model on a server: it sends requests in parallel and retries transient errors."""
-
     def __init__(
         self,
         model: str,
@@ -293,7 +286,6 @@ class OpenAIEmbedder:
             self.dimensions = int(to_unit(self._request(["dimensions"]), ["dimensions"], name=self.name).shape[1])
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - such servers know no roles
-        """Return one normalised row per text, in order; only the beginning of a very long text is embedded."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         stop = threading.Event()
 

@@ -29,8 +29,7 @@ from exhibit.models.rerankers.legal import Pair, PairModel
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 KINDS = WEIGHTS.with_name("kinds.safetensors")
-EMBEDDER = "legal-"
-"""The prefix of the names of embedders whose vectors distinguish kinds of questions."""
+EMBEDDER = "legal-"  # the prefix of the names of embedders whose vectors distinguish kinds of questions
 # on CUAD's tuning documents -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and 0.70, in other words 0.49 to 0.59
 LEAN = 1.0  # the log-odds that are added to each token's output
 # of CUAD's unanswerable questions in free words, 0, 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74
@@ -42,22 +41,16 @@ Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """A character span that answers the question, as offsets in a passage."""
-
     start: int
     end: int
-    sure: float
-    """The mean, over the span's tokens, of the log-odds that a token is part of the answer."""
+    sure: float  # the mean, over the span's tokens, of the log-odds that a token is part of the answer
 
 
 class Reading(NamedTuple):
-    score: float
-    """The log-odds that the passage answers, before calibration."""
+    score: float  # the log-odds that the passage answers, before calibration
     spans: tuple[AnswerSpan, ...]
-    short: AnswerSpan | None = None
-    """The words inside the spans that are the short answer; None if there are no spans."""
-    yes: float = 0.0
-    """The log-odds that the answer to a yes-or-no question is yes."""
+    short: AnswerSpan | None = None  # the words inside the spans that are the short answer; None if there are no spans
+    yes: float = 0.0  # the log-odds that the answer to a yes-or-no question is yes
 
 
 class QuestionKind(NamedTuple):
@@ -65,8 +58,7 @@ class QuestionKind(NamedTuple):
 
     asks: str = ""
     usual: float = 0.0
-    number: int = -1
-    """The kind's number among the known kinds; -1 = no known kind."""
+    number: int = -1  # the kind's number among the known kinds; -1 = no known kind
     clause: bool = False
     """Whether the question asks for a kind of clause: then a document with such a clause answers yes."""
 
@@ -162,7 +154,6 @@ class Reader(PairModel):
 
 @lru_cache(maxsize=1)
 def shared_reader() -> Reader:
-    """Return the reader of this process, loaded at the first call."""
     return Reader()
 
 
@@ -190,7 +181,6 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
-    """Return the ranges of tokens that are most likely answers: several, one, or none."""
     out, within, closing = 0.0, -np.inf, -np.inf
     # whether the best path that is outside here was inside before, and the other way round
     steps: list[tuple[bool, bool]] = []

@@ -155,7 +155,6 @@ class Config(Search, Ingest):
 
     @property
     def reads(self) -> bool:
-        """Whether answers come from the reader (the extractive question-answering model)."""
         return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
@@ -231,7 +230,6 @@ def describe_settings() -> dict[str, str]:
 
 
 def add_setting_flags(group: Any, *, but: frozenset[str] = frozenset()) -> None:
-    """Add a flag with help for every setting; a flag that the user omits is absent from the parsed result."""
     for name, text in describe_settings().items():
         if name not in but:
             if name in PLUGINS:

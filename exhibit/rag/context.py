@@ -17,8 +17,6 @@ _WORD = re.compile(r"\S{1,40}")
 
 @dataclass(frozen=True)
 class Source(Hit):
-    """A numbered passage of the context that an answer may cite."""
-
     number: int = 0
 
 
@@ -26,30 +24,22 @@ class Source(Hit):
 class AnswerContext:
     """The input of an answerer: numbered sources, and what is known of the question and of the best document."""
 
-    text: str
-    """The sources and the summaries of their documents, for the prompt of a language model."""
+    text: str  # the sources and the summaries of their documents, for the prompt of a language model
     sources: tuple[Source, ...]
     confidence: float | None = None
     """The probability by retrieval that a source answers the question; None if retrieval computes none."""
-    left_out: int = 0
-    """The number of passages that did not fit the token budget."""
-    asks: str = ""
-    """The words of the question that ask, without the document's name."""
-    kind: str = ""
-    """The kind of the best source's document, if it is known: contract, rules, court guide …"""
-    characters: int = 0
-    """The length of that document in characters; 0 if it is unknown."""
+    left_out: int = 0  # the number of passages that did not fit the token budget
+    asks: str = ""  # the words of the question that ask, without the document's name
+    kind: str = ""  # the kind of the best source's document, if it is known: contract, rules, court guide …
+    characters: int = 0  # the length of that document in characters; 0 if it is unknown
     vector: Vectors | None = field(default=None, compare=False)
     """The vector of `asks` by the embedder `legal`, from which the reader computes the question's kind."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer with its citations checked."""
-
     text: str
-    citations: tuple[int, ...] = ()
-    """The numbers of the cited sources that exist and share words with the claim."""
+    citations: tuple[int, ...] = ()  # the numbers of the cited sources that exist and share words with the claim
     unsupported: tuple[str, ...] = ()
     """Claims whose citation names no source, or a source that does not share their words."""
     refused: bool = False
@@ -118,7 +108,6 @@ def _join_lines(text: str) -> str:
 
 
 def _cut_to_fit(hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hit, str]:
-    """Return the beginning of a hit that fits the budget, and the context."""
     ends = [match.end() for match in _WORD.finditer(hit.text)]
     size, start = min(len(ends), budget), hit.span.start
     while True:

@@ -46,7 +46,6 @@ class Database:
         self._connection.executemany(sql, rows)
 
     def save(self) -> None:
-        """Save the changes: replace the database file by the copy to which they were written."""
         if self._connection is not None and self._changed:
             self._connection.commit()
             self._connection.close()

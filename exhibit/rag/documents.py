@@ -130,7 +130,6 @@ class DocumentNames:
         return np.array([number for number, _, _ in self._rows], np.int64)
 
     def score(self, query: Query) -> Choice:
-        """Return, for each document, the probability that the query means it; all are equal if the query names none."""
         key = (query.names, query.kind, query.apart)
         if key not in self._choices:
             if len(self._choices) * len(self) >= _MAX_CACHED_WEIGHTS:
@@ -175,7 +174,6 @@ class DocumentNames:
 
     @cached_property
     def _title_weights(self) -> Weights:
-        """The sum of the weights of each title's words."""
         digests, owners, _ = self._fields["title"].entries
         _, word, holders = np.unique(digests, return_inverse=True, return_counts=True)
         weights = np.maximum(0.0, compute_rarity(holders, len(self)))

@@ -32,8 +32,7 @@ from exhibit.storage.atomic import FolderKind, lock_folder
 
 FORMAT = "exhibit-index/9"
 MANIFEST = "manifest.json"
-KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
-"""The columns of a table of chunks."""
+KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)  # the columns of a table of chunks
 _STORE = "store"
 _SPAN = np.dtype("<i4")
 _CHUNK_BYTES = 4 * _SPAN.itemsize  # of a chunk on disk: start, end, page and section
@@ -42,8 +41,6 @@ _MAX_ENTRIES, _MAX_TEXTS = 1024, 64  # documents whose entries, and whose texts,
 
 @dataclass(frozen=True)
 class Entry:
-    """One document of an index: its file, profile, summary and sections."""
-
     number: int
     filename: str
     sha256: str
@@ -71,8 +68,7 @@ class Index:
         self._table: Keys | None = None
         self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
-        self.cache: dict[Any, Any] = {}
-        """What retrieval derives from the content, such as the sentences of chunks."""
+        self.cache: dict[Any, Any] = {}  # what retrieval derives from the content, such as the sentences of chunks
         self.chunks = Words(self._database, "words")
         self.headings = Words(self._database, "headings")
         """The words of the headings above each section, under the section's key."""
@@ -164,7 +160,6 @@ class Index:
         return keys
 
     def find_rows(self, keys: Keys) -> Keys:
-        """Return the rows of the table that have these keys."""
         return np.searchsorted(self.table[:, KEY], keys)
 
     def find_row(self, document: int, offset: int) -> int:
@@ -195,7 +190,6 @@ class Index:
         return 0 if last is None else int(last) + 1
 
     def remove(self, filename: str) -> None:
-        """Remove a document, its chunks and their vectors without rebuilding the index."""
         entry = self.entry(filename)
         chunks, sections = self.chunk_keys([entry.number]), make_section_keys(entry.number, len(entry.sections))
         keys: dict[Layer, Keys] = {"chunk": chunks, "section": sections, "document": np.array([entry.number])}

@@ -41,14 +41,10 @@ _PICTURE_DPI = 200.0  # of a PDF page that is made from a picture without a stat
 
 @dataclass(frozen=True)
 class Prepared:
-    """A document that a worker has read; its vectors are computed later."""
-
-    entry: Entry
-    """The document's entry, without its number and its summary."""
+    entry: Entry  # the document's entry, without its number and its summary
     text: str
     notes: tuple[str, ...]
-    chunks: Keys
-    """One row for each chunk: start, end, page, section."""
+    chunks: Keys  # one row for each chunk: start, end, page, section
     texts: tuple[str, ...]
     """Each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
     words: DocumentWords | None
@@ -63,8 +59,7 @@ class Report:
     pages: int
     chunks: int
     seconds: float
-    set_aside: tuple[str, ...] = ()
-    """Documents that could not be indexed, with the reason."""
+    set_aside: tuple[str, ...] = ()  # documents that could not be indexed, with the reason
     notes: tuple[str, ...] = ()
 
 
@@ -73,12 +68,10 @@ class Preparation:
     """The work on one document before it is indexed; the object can be pickled for a worker process."""
 
     config: Config
-    summarise: Summariser | None = None
-    """The summariser, if it needs nothing but the document."""
+    summarise: Summariser | None = None  # the summariser, if it needs nothing but the document
     ocr: Ocr | None = None
 
     def __call__(self, path: Location) -> Prepared:
-        """Return a document's text, sections, chunks, words and summary; a remote document is fetched meanwhile."""
         with fetch_file(path):
             return self._prepare(*self._read(path))
 
@@ -244,7 +237,6 @@ class _Vectors:
         self.store(least=_BATCH_TEXTS)
 
     def store(self, *, least: int) -> None:
-        """Embed and store the texts of each layer in which at least so many wait."""
         for layer, waiting in self._waiting.items():
             if len(waiting) >= least:
                 texts = [text for _, text in waiting if text]

@@ -41,8 +41,7 @@ _KIND = re.compile(
 )
 
 Row = dict[str, Any]
-Check = tuple[str, bool, str]
-"""The name of a check, whether it passed, and the observed value."""
+Check = tuple[str, bool, str]  # the name of a check, whether it passed, and the observed value
 
 
 def kind_of(path: str) -> str:
@@ -52,8 +51,6 @@ def kind_of(path: str) -> str:
 
 
 class Inspector:
-    """An index of this pipeline; each method returns the rows of a table."""
-
     def __init__(self, folder: Path, own: Mapping[str, Any]) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
@@ -134,8 +131,6 @@ def _category_of(entry: Entry) -> str:
 
 
 class AzureIndex:
-    """An index on Azure AI Search; each method returns the rows of a table."""
-
     def __init__(self, address: str) -> None:
         key = os.environ.get(AZURE_KEY, "").strip()
         if urlsplit(address).path.strip("/").split("/")[-2:-1] != ["indexes"] or not key:

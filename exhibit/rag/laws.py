@@ -24,25 +24,21 @@ class Route(NamedTuple):
 
     documents: tuple[int, ...] = ()
     """The versions of the days that the question names; the last version if it names none."""
-    passages: tuple[RankedPassage, ...] = ()
-    """The paragraphs that the question names; they rank first."""
-    note: str = ""
-    """The name of that version, in the document's own words."""
+    passages: tuple[RankedPassage, ...] = ()  # the paragraphs that the question names; they rank first
+    note: str = ""  # the name of that version, in the document's own words
     nothing: bool = False
     """Whether no version contains the answer: the law is newer than the day, or the § was repealed by that day."""
 
 
 class _Law(NamedTuple):
     name: LawName
-    editions: list[tuple[int, Edition]]
-    """The versions by the documents' numbers, oldest first."""
+    editions: list[tuple[int, Edition]]  # the versions by the documents' numbers, oldest first
 
     def on(self, day: date) -> tuple[int, Edition] | None:
         return next((pair for pair in reversed(self.editions) if pair[1].holds(day)), None)
 
 
 def route_to_law(question: str, index: Index) -> Route:
-    """Return the versions and provisions for a question that names a law of the index; an empty route for others."""
     laws = _list_laws(index)
     law = _find_law(question, laws)
     if law is None:

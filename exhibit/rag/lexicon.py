@@ -61,10 +61,8 @@ def weigh_terms(terms: Sequence[str]) -> Scores:
 class Counted(NamedTuple):
     """The term counts of several texts, as arrays: a Counter for each text would take twenty times the memory."""
 
-    lengths: Scores
-    """The number of terms of each text, with repetitions; a part of a word counts a third."""
-    sizes: npt.NDArray[np.uint32]
-    """The number of distinct terms of each text."""
+    lengths: Scores  # the number of terms of each text, with repetitions; a part of a word counts a third
+    sizes: npt.NDArray[np.uint32]  # the number of distinct terms of each text
     terms: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.uint8]
 
@@ -73,8 +71,7 @@ class NameWords(NamedTuple):
     """The words that can name a document: for each field their digests and the number of times that each occurs."""
 
     kind: str
-    run: str
-    """The letters of the file's name, without the characters between them."""
+    run: str  # the letters of the file's name, without the characters between them
     fields: dict[str, tuple[Array, Array]]
 
 
@@ -148,7 +145,6 @@ class Postings:
         self._pending.append([np.asarray(*pair) for pair in zip((terms, owners, counts), self._dtypes, strict=True)])
 
     def remove(self, owners: Keys) -> None:
-        """Remove all entries of some chunks, sections or documents."""
         rest = ~np.isin(self.entries[1], owners)
         self._write([column[rest] for column in self.entries])
 
@@ -197,7 +193,6 @@ class Words:
         self._pending.append((owners, counted.lengths))
 
     def remove(self, keys: Keys) -> None:
-        """Remove texts; unknown keys are ignored."""
         known, lengths = self._columns
         rest = ~np.isin(known, keys)
         self._write(known[rest], lengths[rest])
@@ -281,7 +276,6 @@ class Words:
 
     @cached_property
     def _norms(self) -> Scores:
-        """The norm of each text's TF-IDF vector, computed from all words."""
         squares = np.full(len(self), 1e-9)  # avoids a division by zero for a text without words
         terms, owners, stored = self._postings.entries
         _, row, holders = np.unique(terms, return_inverse=True, return_counts=True)

@@ -27,8 +27,7 @@ MAX_COMPLETED_CHARS = 900
 _STRAY = string.whitespace + "\xa0.,;:!?"  # at the start of a chunk: the mark that closed the sentence before it
 _MAX_TILES = 8192  # rows whose pieces are cached: 4 MB, the chunks of some fifty contracts
 
-Weigh = Callable[[str], float]
-"""A function that returns the evidence of a text for the question."""
+Weigh = Callable[[str], float]  # a function that returns the evidence of a text for the question
 
 
 class RankedPassage(NamedTuple):
@@ -51,8 +50,6 @@ class _Seed(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """A piece next to a passage that may be added to it, with the score of its chunk."""
-
     score: float
     row: int
     piece: int
@@ -138,7 +135,6 @@ class _Former:
         return 0 <= other < len(self._table) and self._row(other)[DOCUMENT] == self._row(row)[DOCUMENT]
 
     def find_free(self, seed: _Seed) -> list[tuple[int, int]]:
-        """Return the ranges of a seed's pieces that are in no passage yet, each no longer than a passage."""
         pieces, taken = self._pieces(seed.row)
         runs: list[tuple[int, int]] = []
         for at in range(seed.first, min(len(pieces), seed.last + 1)):
@@ -161,7 +157,6 @@ class _Former:
         return near[0], near[-1]
 
     def _grow(self, row: int, first: int, last: int) -> Span:
-        """Return the span of some pieces, extended piece by piece towards the chunk with the higher score."""
         pieces, _ = self._pieces(row)
         start, end = pieces[first].start, pieces[last].end
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)

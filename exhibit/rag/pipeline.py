@@ -39,8 +39,6 @@ _MAX_PARAGRAPH_CHARS = 2000  # of a § that an answer quotes
 
 @dataclass(frozen=True)
 class Answered:
-    """A question with the retrieved passages and the answer."""
-
     retrieved: Retrieved
     context: AnswerContext
     answer: Answer
@@ -75,8 +73,7 @@ class Pipeline:
         self._cache = cache or find_cache_folder()
         self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
-        self._built: Path | None = None
-        """The folder of the index that was built here; the first question opens it."""
+        self._built: Path | None = None  # the folder of the index that was built here; the first question opens it
         self._given_embedder, self._given_llm, self._timeout = embedder, llm, timeout
 
     def index(
@@ -131,13 +128,11 @@ class Pipeline:
             return self._ingest(paths, self.opened)
 
     def remove(self, filename: str) -> None:
-        """Remove a document from the open index and save it."""
         with self.opened.change():
             self.opened.remove(filename)
 
     @property
     def opened(self) -> Index:
-        """The open index."""
         if self._index is None:
             if self._built is None:
                 raise BundleError("no index is open: call index() or open() first")
@@ -154,7 +149,6 @@ class Pipeline:
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)
 
     def text(self, filename: str) -> str | None:
-        """Return a document's text as it was indexed; None if the open index has no such document."""
         return self.opened.read_document_text(filename) if filename in self.opened else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
@@ -175,11 +169,9 @@ class Pipeline:
         return retrieve(questions, Parts(self.opened, self.embedder, config, self.reranker, only))
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
-        """Return an answer to each question, with citations that were checked."""
         return self.answer_from(self.search(questions))
 
     def answer_from(self, searched: Sequence[Retrieved]) -> list[Answered]:
-        """Return an answer to each question from its retrieved passages."""
         searched = [self._complete(retrieved) for retrieved in searched]
         contexts = [self._make_context(retrieved) for retrieved in searched]
         answers = answer_all([(r.question, c) for r, c in zip(searched, contexts, strict=True)], self.config, self.llm)
@@ -231,18 +223,15 @@ class Pipeline:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder, with a cache of its vectors."""
         inner: Embedder = self._given_embedder or self._open("exhibit.models.embedders", self.config.embedder)
         return CachedEmbedder(inner, self._cache / "vectors")
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        """The reranker, if there is one."""
         return None if self.config.reranker == "none" else self._open("exhibit.models.rerankers", self.config.reranker)
 
     @cached_property
     def llm(self) -> LLM | None:
-        """The language model, if there is one."""
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
         return self._open_llm(self.config.llm)

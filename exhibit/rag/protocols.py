@@ -16,8 +16,7 @@ Scores = npt.NDArray[np.float32]
 Layer = Literal["document", "section", "chunk"]
 
 Number = TypeVar("Number", int, Keys)
-SECTION_BITS = 20
-"""The bits of a key for the section's number: a million sections per document, and 2**43 documents."""
+SECTION_BITS = 20  # the bits of a key for the section's number: a million sections per document, and 2**43 documents
 
 
 def make_section_key(document: Number, section: Number) -> Number:
@@ -26,7 +25,6 @@ def make_section_key(document: Number, section: Number) -> Number:
 
 
 def make_section_keys(document: int, sections: int) -> Keys:
-    """Return the keys of all sections of a document, in order."""
     return make_section_key(document, 0) + np.arange(sections, dtype=np.int64)
 
 
@@ -44,34 +42,25 @@ class Hit:
     """The headings and pages that begin inside the passage: offset in the document, section, page."""
 
     def contains(self, other: "Hit") -> bool:
-        """Return whether another passage is a part of this one, or equal to it."""
         inside = self.span.start <= other.span.start and other.span.end <= self.span.end
         return inside and self.document == other.document
 
     def locate(self, offset: int) -> tuple[str, int | None]:
-        """Return the section and the page at an offset of the document that is inside this passage."""
         before = [(section, page) for start, section, page in self.inner if start <= offset]
         return before[-1] if before else (self.section, self.page)
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The passages that were retrieved for a question."""
-
-    query: Query
-    """The parsed question."""
-    ranked: tuple[Hit, ...]
-    """All passages in order, to the depth of the search: metrics at k use prefixes of this list."""
-    selected: tuple[Hit, ...]
-    """The few passages that are the sources of the answer."""
+    query: Query  # the parsed question
+    ranked: tuple[Hit, ...]  # all passages in order, to the depth of the search: metrics at k use prefixes of this list
+    selected: tuple[Hit, ...]  # the few passages that are the sources of the answer
     vector: Vectors | None = field(default=None, compare=False)
     """The vector of `query.asks`; None if the passages were not ranked by it."""
     confidence: float | None = None
     """The probability that the first passages answer the question; None if no model computes it."""
-    note: str = ""
-    """The version of the law that the passages come from, in the law's own words; the answer repeats it."""
-    named: int = 0
-    """The number of first passages that the question cites by paragraph number: these are the answer."""
+    note: str = ""  # the version of the law that the passages come from, in the law's own words; the answer repeats it
+    named: int = 0  # the number of first passages that the question cites by paragraph number: these are the answer
     before: tuple[Hit, ...] | None = None
     """The passages, or the chunks, in their order before the reranker; None if there is no reranker."""
     cut_by: str = ""

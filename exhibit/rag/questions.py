@@ -111,15 +111,11 @@ _MAX_PLAIN_WORDS = 2  # in lower case before a kind, as part of a name: `content
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed question."""
-
     question: str
-    names: str = ""
-    """The words that name a document; empty if no words do."""
+    names: str = ""  # the words that name a document; empty if no words do
     asks: str = ""
     """The words that ask: the whole question if no name is separate from it; `it` replaces a name in the middle."""
-    kind: str = ""
-    """The kind of the document, as in `Profile.kind`; empty if the question names none."""
+    kind: str = ""  # the kind of the document, as in `Profile.kind`; empty if the question names none
     apart: bool = False
     """Whether the names are separate from the question; otherwise they are words of it that look like names."""
 
@@ -211,7 +207,6 @@ def _is_joining_word(word: str) -> bool:
 
 
 def _find_mentions(text: str, quotes: list[Span], carried: Carried) -> str:
-    """Return the words of a text that may name a document, joined by spaces."""
     names: list[tuple[str, bool]] = []
     fresh = True
     for match in TOKEN.finditer(text):
@@ -232,8 +227,7 @@ def _find_mentions(text: str, quotes: list[Span], carried: Carried) -> str:
 
 class NamedPart(NamedTuple):
     span: Span
-    sure: bool
-    """Whether the words name a document; otherwise they only describe one, such as `an insurance policy`."""
+    sure: bool  # whether the words name a document; otherwise they only describe one, such as `an insurance policy`
 
 
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
@@ -254,7 +248,6 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
 
 
 def _find_name_start(text: str, at: int, quotes: list[Span], least: int) -> int:
-    """Return the offset at which a document's name begins, such as `Acme Supply Agreement`."""
     tokens = [Span(*match.span()) for match in TOKEN.finditer(text, least, at)]
     start, described = at, 0
     while tokens:

@@ -34,12 +34,9 @@ class Weights(NamedTuple):
 
     lexical: float = 0.55
     """The question's words in a chunk, rare words more; it counts less where no chunk contains most of them."""
-    heading: float = 0.15
-    """The question's words in the headings above the chunk."""
-    neighbours: float = 0.2
-    """The scores of the chunks before and after: an answer often continues in the next chunk."""
-    section: float = 0.6
-    """The score of the best chunk of the section: the rest of a clause follows its best part."""
+    heading: float = 0.15  # the question's words in the headings above the chunk
+    neighbours: float = 0.2  # the scores of the chunks before and after: an answer often continues in the next chunk
+    section: float = 0.6  # the score of the best chunk of the section: the rest of a clause follows its best part
     likeness: float = 1.5
     """For chunks after the first ones: the similarity to the first chunks; an answer often has similar clauses."""
     document: float = 3.0
@@ -53,14 +50,11 @@ WORDS_ALONE = Weights(lexical=20.0, heading=0.0, neighbours=0.0, section=0.0, li
 
 @dataclass(frozen=True)
 class Parts:
-    """The index, the models and the settings of a search."""
-
     index: Index
     embedder: Embedder
     config: Config
     reranker: Reranker | None = None
-    only: tuple[int, ...] | None = None
-    """The numbers of the documents that are searched; None = all."""
+    only: tuple[int, ...] | None = None  # the numbers of the documents that are searched; None = all
 
     @property
     def depth(self) -> int:
@@ -71,8 +65,7 @@ class Ranking(NamedTuple):
     """Passages, best first."""
 
     passages: list[RankedPassage]
-    confidence: float | None = None
-    """The probability that a passage answers; None if no model computes it."""
+    confidence: float | None = None  # the probability that a passage answers; None if no model computes it
     before: list[RankedPassage] | None = None
     """The chunks in their order before the reranker; None if there is no reranker."""
 
@@ -125,7 +118,6 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
 
 
 def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> list[RankedPassage]:
-    """Return the chunks in some rows of the index's table as passages."""
     chunks = zip(rows.tolist(), index.table[rows].tolist(), scores, strict=True)
     return [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
 

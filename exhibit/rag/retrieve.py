@@ -34,7 +34,6 @@ _BEST_SHARE, _MEAN_SHARE = 0.6, 0.4  # of a document's score: its best passage, 
 
 
 def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return the retrieved passages of each question, in order; none for a blank question."""
     routed = parts.config.method == "routed"
     carried = parts.index.names.has_rare_name if routed else is_written_as_name
     queries = [understand(question, carried) for question in questions]
@@ -54,7 +53,6 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 
 def _retrieve_passages(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
-    """Return the passages of each question from the documents that the question means."""
     vectors = parts.embedder.embed([query.asks for query in queries], role="query")
     return [_route(query, vector, parts) for query, vector in zip(queries, vectors, strict=True)]
 
@@ -125,7 +123,6 @@ def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]
 
 
 def _retrieve_chunks(queries: Sequence[Query], parts: Parts) -> list[Retrieved]:
-    """Return the chunks of each question, ranked by their vectors or by their words."""
     config, index = parts.config, parts.index
     within = None if parts.only is None else index.chunk_keys(parts.only)
     if config.method != "dense":
@@ -153,7 +150,6 @@ def _search_words(query: Query, within: Keys | None, parts: Parts) -> tuple[Scor
 
 
 def _search_layers(vector: Vectors, parts: Parts) -> tuple[Scores, Keys]:
-    """Return the nearest chunks of the nearest sections of the nearest documents."""
     index, config = parts.index, parts.config
     numbers = np.array(index.numbers if parts.only is None else parts.only, np.int64)
     if config.layer_documents:

@@ -26,8 +26,6 @@ Arguments = ParamSpec("Arguments")
 
 
 class Invocation(NamedTuple):
-    """The user's call of a command: which command names to print in messages, and how much to print on stderr."""
-
     names: Mapping[str, str] = MappingProxyType({})
     """For each command's own name, the name under which the user called the command."""
     quiet: bool = False
@@ -59,7 +57,6 @@ def rename_commands(text: str) -> str:
 
 
 def is_quiet() -> bool:
-    """Return whether notes and progress are suppressed; errors never are."""
     return _invocation.get().quiet
 
 
@@ -100,11 +97,9 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors have three lines: the mistake, the nearest correct form, and a help command."""
 
-    words: tuple[str, ...] = ()
-    """Further correct words that the parser suggests when a word is mistyped."""
+    words: tuple[str, ...] = ()  # further correct words that the parser suggests when a word is mistyped
 
     def error(self, message: str) -> NoReturn:
-        """Print the mistake and exit with the code of a usage error."""
         self.exit(print_usage_error(message, self._suggest(message), self.prog))
 
     def _suggest(self, message: str) -> str:
@@ -139,7 +134,6 @@ def build_parser(program: str, doc: str | None, **more: Any) -> Parser:
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
-    """Print a usage error in three lines to stderr, and return the exit code for usage errors."""
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrub(line))}\n")
     return USAGE
@@ -151,17 +145,14 @@ _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 
 def parse_positive(text: str) -> int:
-    """Return a command-line number that must be at least 1."""
     return int(_require_least(1, int(text), ""))
 
 
 def parse_natural(text: str) -> int:
-    """Return a command-line whole number that must be at least 0."""
     return int(_require_least(0, int(text), ""))
 
 
 def parse_seconds(text: str) -> float:
-    """Return a command-line number of seconds."""
     return _require_least(0, float(text), " seconds")
 
 
@@ -172,18 +163,15 @@ def _require_least(least: int, number: float, unit: str) -> float:
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
-    """Add --json, a flag of every command that prints results."""
     parser.add_argument("--json", action="store_true", default=False, help="print the results as JSON")
 
 
 def print_results(record: Any, lines: str, *, as_json: bool) -> None:
-    """Print results: as JSON for a program, else as lines for a person."""
     text = json.dumps(record, ensure_ascii=False, indent=1, default=str) if as_json else lines
     sys.stdout.write(f"{text}\n")
 
 
 def measure_text_width() -> int:
-    """Return the terminal's width in columns, at least 80."""
     return max(80, shutil.get_terminal_size((80, 24)).columns)
 
 

@@ -34,12 +34,10 @@ def list_plugins(package: str) -> list[str]:
 
 
 def import_plugins(package: str) -> dict[str, ModuleType]:
-    """Return every plug-in module of a package by its name, sorted by name."""
     return {name: load_plugin(package, name)[0] for name in list_plugins(package)}
 
 
 def list_own_plugins(package: str) -> set[str]:
-    """Return the names of the plug-ins in a package of this project, without plug-ins from other distributions."""
     loaded = sys.modules.get(package)
     # find the files without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
@@ -62,7 +60,6 @@ def points_of(package: str) -> dict[str, EntryPoint]:
 
 
 def owner_of(point: EntryPoint) -> str:
-    """Return the name of the distribution that provides a plug-in."""
     return point.dist.name if point.dist else "an installed distribution"
 
 

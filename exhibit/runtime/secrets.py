@@ -16,8 +16,7 @@ _KEY = re.compile(
     r"\bbearer \S{4,}|\b(?:sk|pk|key)-[\w*-]{6,}|\bgh[pousr]_\w{16,}|\bAKIA\w{12,}|"
     r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?",
     re.IGNORECASE,
-)
-"""The forms of the providers' API keys, complete or partly masked by asterisks as servers repeat them."""
+)  # the forms of the providers' API keys, complete or partly masked by asterisks as servers repeat them
 _SIGNED = re.compile(
     r"(https?://[^\s?'\"<>]{1,400})\?[^\s'\"<>]{0,400}(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
 )

@@ -33,7 +33,6 @@ class FolderIdentity(NamedTuple):
 
 
 def identity_of(folder: Path) -> FolderIdentity | None:
-    """Return the device and inode numbers of a folder; None if the path is missing, or is a link or a file."""
     with suppress(OSError):
         status = folder.lstat()
         if stat.S_ISDIR(status.st_mode):
@@ -47,7 +46,6 @@ def name_beside(path: Path, ending: str) -> Path:
 
 
 def remove_folder(folder: Path, made: FolderIdentity | None) -> None:
-    """Remove a folder if it has the identity `made`."""
     if made is not None and identity_of(folder) == made:
         shutil.rmtree(folder)  # rmtree follows no link, and refuses to begin at one
 
@@ -80,8 +78,6 @@ _PARTIAL, _OLD = ".partial", ".old"
 
 
 class FolderKind(NamedTuple):
-    """A kind of output folder, such as a bundle."""
-
     name: str
     is_one: Callable[[Path], bool]
     let_go: Callable[[Path], None] = lambda _: None
@@ -131,7 +127,6 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
 
 
 def _write_record(record: Path, partial: Path, identities: Collection[FolderIdentity | None]) -> None:
-    """Record the unfinished folder, and the identities of the new and the old folder, in the user's cache."""
     with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
         record.parent.mkdir(parents=True, exist_ok=True)
         record.write_text(json.dumps({"name": partial.name, "identities": identities}), encoding="utf-8")
@@ -153,7 +148,6 @@ def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:
 
 
 def _restore_or_remove(old: Path, known: Collection[FolderIdentity | None], out: Path) -> None:
-    """Move the old folder back if there is no new one, else remove it; do neither with an unknown folder."""
     made = identity_of(old)
     if made is None or made not in known:
         return
@@ -177,7 +171,6 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold a lock on a folder while the `with` block runs."""
     # the lock file is beside the folder: Windows cannot rename a folder that contains an open file
     path = name_beside(folder, ".lock")
     lock = FileLock(path)

@@ -33,8 +33,6 @@ from exhibit.storage.locations import (
 
 @dataclass(frozen=True)
 class BundleFolder:
-    """A bundle in a folder: its questions, its documents' paths and, if present, gold, labels and bundle.json."""
-
     root: Path
     questions: tuple[Question, ...]
     files: dict[str, Location]
@@ -73,7 +71,6 @@ def open_bundle(root: Path) -> BundleFolder:
 
 
 def describe_missing_parts(bundle: BundleFolder) -> list[str]:
-    """Return a sentence for each optional part that a bundle lacks, with the effect on an evaluation."""
     contexts = [context for question in bundle.questions for context in question.contexts]
     lacks = {
         "no bundle.json: the bundle's files cannot be checked against their recorded checksums": bundle.info is None,
@@ -105,14 +102,12 @@ def list_corpus_files(root: Path) -> dict[str, Location]:
 
 
 def _list_remote_files(root: Path, origin: Remote) -> Iterator[Location]:
-    """Yield the documents of a remote bundle, each with its recorded checksum."""
     for name, entry in sorted(read_info(root / INFO).files.items()):
         if name.startswith(f"{CORPUS}/"):
             yield Remote((origin / name).url, entry.sha256, entry.bytes)
 
 
 def sha256_of(path: Location) -> str:
-    """Return a file's sha256 in hexadecimal."""
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
     with fetch_file(path) as local_path:
@@ -202,8 +197,6 @@ def _find_problems(root: Location, *, minimal: bool) -> list[Problem]:
 
 
 class CheckedBundle(NamedTuple):
-    """The result of checking one bundle: its problems, a summary line, and both as JSON."""
-
     faults: Sequence[str]
     summary: str
     record: dict[str, Any]
@@ -233,7 +226,6 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Validate each bundle; return 1 if any has a problem."""
     parser = Parser(
         prog=rename_commands("exhibit validate"),
         description="Checks bundles and runs against their schemas, and prints every problem.",

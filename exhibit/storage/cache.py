@@ -31,15 +31,12 @@ def key_of(*parts: str) -> bytes:
 
 
 class Cache:
-    """A key-value store in one SQLite file, shared by threads and processes."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()
         self._opened: tuple[int, sqlite3.Connection] | None = None
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the cached values of these keys."""
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
         with self._connect() as database:

@@ -38,19 +38,14 @@ Result = TypeVar("Result")
 
 
 class HttpError(ServiceError):
-    """An HTTP exchange failed: there is no usable reply."""
-
     def __init__(
         self, message: str, *, transient: bool = False, wait: float = 0.0, status: int | None = None, body: bytes = b""
     ) -> None:
         super().__init__(message)
-        self.transient = transient
-        """Whether the same request may succeed when it is sent again."""
-        self.wait = wait
-        """The seconds that the server asks the client to wait."""
+        self.transient = transient  # whether the same request may succeed when it is sent again
+        self.wait = wait  # the seconds that the server asks the client to wait
         self.status = status
-        self.body = body
-        """The body of a reply with an error status, unchanged; it may contain secrets."""
+        self.body = body  # the body of a reply with an error status, unchanged; it may contain secrets
         self.tries = 1
 
 
@@ -93,12 +88,10 @@ def parse_retry_after(retry_after: str) -> float:
 
 
 def strip_address(url: str) -> str:
-    """Return a URL without its user, password and query."""
     return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])
 
 
 def _find_message(text: str) -> str:
-    """Return the message inside a JSON error, or the text itself."""
     try:
         reply: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -117,8 +110,6 @@ def _find_message(text: str) -> str:
 
 
 class Deadline:
-    """The time by which an exchange must end."""
-
     def __init__(self, seconds: float, *, flag: str = "") -> None:
         """Start the clock; `flag` is the command-line flag that allows more time, for the error message."""
         self.seconds = seconds
@@ -127,11 +118,9 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """The seconds that remain, never negative."""
         return max(0.0, self._end - time.monotonic())
 
     def make_error(self) -> HttpError:
-        """Return the HttpError of an exchange whose deadline has passed."""
         return LateError(f"no complete reply within {self.seconds:g} s{self._flag}")
 
     @contextmanager
@@ -211,8 +200,6 @@ class BodyError(HttpError):
 
 
 class TooLargeError(BodyError):
-    """A body exceeds the size limit."""
-
     def __init__(self, most: int) -> None:
         large = f"{most >> 20} MB" if most >= 1 << 20 else f"{most} bytes"
         super().__init__(f"the reply is larger than {large}")
@@ -243,13 +230,9 @@ def decode_body(parts: Iterable[bytes], encoding: str, *, most: int) -> Iterator
 
 
 class Event(NamedTuple):
-    """One event of a server's stream."""
-
-    name: str
-    """The name after `event:`; empty if there is none."""
+    name: str  # the name after `event:`; empty if there is none
     data: Any
-    done: bool = False
-    """Whether the event only marks the end of the stream (`[DONE]`)."""
+    done: bool = False  # whether the event only marks the end of the stream (`[DONE]`)
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
@@ -292,8 +275,6 @@ LARGEST = 16 << 20  # bytes of a reply, where no other limit is set
 
 
 class HttpClient:
-    """An HTTP client with pooled connections, deadlines and size limits."""
-
     def __init__(
         self, headers: Mapping[str, str] | None = None, *, connections: int = 4, secrets: Secrets | None = None,
         policy: "AddressPolicy | None" = None, pool: Any = None,
@@ -302,8 +283,7 @@ class HttpClient:
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
         self._connections, self._policy, self._given = connections, policy, pool
         self.secrets = secrets or Secrets()
-        self._pools: dict[str, Any] = {}
-        """The connection pool of each proxy; the empty key is for direct connections."""
+        self._pools: dict[str, Any] = {}  # the connection pool of each proxy; the empty key is for direct connections
         self._lock = threading.Lock()
 
     @contextmanager
@@ -361,7 +341,6 @@ class HttpClient:
             raise HttpError(f"no request can be sent to {where}: {self.secrets.strip(str(error))}") from None
 
     def close(self) -> None:
-        """Close every connection."""
         with self._lock:
             for pool in self._pools.values():
                 pool.close()
@@ -412,21 +391,17 @@ def _find_proxy(scheme: str, host: str) -> str:
 
 
 class Response:
-    """A server's response: the status and headers at once, the body when it is read."""
-
     def __init__(
         self, response: Any, deadline: Deadline, secrets: Secrets, *, url: str = "", most: int = LARGEST
     ) -> None:
         self._response, self._deadline, self._secrets, self._most = response, deadline, secrets, most
-        self.url = url
-        """The URL of the response after all redirects."""
+        self.url = url  # the URL of the response after all redirects
         self.status: int = response.status
         pairs = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers)
         self.headers: dict[str, str] = dict(pairs)
 
     @property
     def kind(self) -> str:
-        """The content type without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def read_parts(self) -> Iterator[bytes]:
@@ -439,11 +414,9 @@ class Response:
             yield part
 
     def read(self) -> bytes:
-        """Return the whole body."""
         return b"".join(self.read_parts())
 
     def lines(self) -> Iterator[str]:
-        """Yield the body line by line while it arrives."""
         remainder = b""
         for part in self.read_parts():
             *whole, remainder = (remainder + part).split(b"\n")
@@ -531,8 +504,6 @@ def _compute_time_left(timeout: float | None, error: type[Exception]) -> float |
 
 
 class Rules:
-    """The robots.txt rules for one robot on one host."""
-
     def __init__(self, robot: str = "", text: str = "") -> None:
         self._robot = robot
         self._parsed = Protego.parse(text.removeprefix("\ufeff"))
@@ -543,6 +514,5 @@ class Rules:
         return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
 
     def allow(self, path: str) -> bool:
-        """Return whether a path, with its query, may be fetched."""
         # add a host, which the rules ignore: otherwise the x of a path such as //x would be parsed as a host
         return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

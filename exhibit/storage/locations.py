@@ -41,26 +41,21 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """The last part of the URL."""
         return self.url.rstrip("/").rpartition("/")[2]
 
     @property
     def suffix(self) -> str:
-        """The file name's extension, with its dot."""
         return PurePosixPath(self.name).suffix
 
     @property
     def scheme(self) -> str:
-        """The part before `://`."""
         return self.url.partition("://")[0].lower()
 
     @property
     def key(self) -> str:
-        """The part after `://`, as the store's client expects it."""
         return self.url.partition("://")[2].rstrip("/")
 
     def __truediv__(self, name: str) -> "Remote":
-        """Return a file in this folder."""
         return Remote(f"{self.url.rstrip('/')}/{name}")
 
     def __str__(self) -> str:
@@ -72,12 +67,10 @@ Location = Path | Remote
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is a URL rather than a path."""
     return _SCHEME.match(text) is not None
 
 
 def parse_location(text: str) -> Location:
-    """Return a path or a remote location from its text; `file://` gives a path."""
     if not is_url(text):
         return Path(text)
     scheme, _, rest = text.partition("://")
@@ -121,7 +114,6 @@ def list_files(folder: Remote) -> dict[str, int]:
 
 
 def list_file(file: Remote) -> int | None:
-    """Return a file's size, or None if the file does not exist."""
     with _open_store(file, afresh=True) as client:
         try:
             details = client.info(file.key)
@@ -174,7 +166,6 @@ def read_start(file: Location, size: int) -> bytes:
 
 
 def check_out(out: Location, *, force: bool) -> Path:
-    """Return the folder that a bundle will be written to; raise for a URL or a folder that must not be replaced."""
     if isinstance(out, Remote):
         if out.scheme == "hf":
             raise StorageError(

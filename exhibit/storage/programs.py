@@ -37,13 +37,11 @@ class GitRepository:
         self.head = self.run("rev-list", "--max-count=1", "HEAD").decode().strip()
 
     def run(self, *arguments: str, seconds: float = _GIT_SECONDS, work_tree: Path | None = None) -> bytes:
-        """Return the output of a Git command; raise SourceError with Git's message if it fails."""
         extra = {"GIT_DIR": str(self._clone)} | ({"GIT_WORK_TREE": str(work_tree)} if work_tree else {})
         return _run_git(self._folder, arguments, extra, seconds)
 
 
 def is_git_repository(folder: Path) -> bool:
-    """Return whether a folder is a clone or a bare repository."""
     return os.path.lexists(folder / ".git") or ((folder / "HEAD").is_file() and (folder / "objects").is_dir())
 
 

@@ -13,8 +13,6 @@ from exhibit.engine.worker import Worker, dump, read_outcome
 
 
 class Runner:
-    """An engine that applies a function to items in worker processes on this machine."""
-
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:  # noqa: ARG002 - as all runners

@@ -35,8 +35,6 @@ _log = logging.getLogger(__name__)
 
 
 class Runner:
-    """An engine that applies a function to items in the workers of a Ray cluster."""
-
     takes_address = True
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:

@@ -7,13 +7,10 @@ from exhibit.engine.outcome import In, Out, Outcome, attempt_within
 
 
 class Runner:
-    """An engine's runner without worker processes: it handles one item after another in this process."""
-
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:
         """Take the options of all runners; none has an effect here."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order."""
         return (attempt_within(UNLIMITED, function, item) for item in items)

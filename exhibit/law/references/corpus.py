@@ -42,7 +42,6 @@ _PARAGRAPH = re.compile(
 
 
 def find_references(text: str, *, context: str = "") -> list[Reference]:
-    """Return every reference of a text in order, including repeats."""
     offset = len(context) + 2 if context else 0
     whole = f"{context}\n\n{text}" if context else text
     rest = whole
@@ -98,8 +97,7 @@ _OPENING_CHARS = 1500  # characters of the first pages, on which a guide states 
 class _Place(NamedTuple):
     kind: Kind
     source: str
-    part: str
-    """The Part of the rules, with whose number their numbers begin; empty for other provisions."""
+    part: str  # the Part of the rules, with whose number their numbers begin; empty for other provisions
 
 
 class ReferenceCorpus:
@@ -114,7 +112,6 @@ class ReferenceCorpus:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "ReferenceCorpus":
-        """Collect the references of some texts: the texts' own provisions, and the provisions that they cite."""
         return cls(reference for text in texts for reference in (*list_own_places(text), *find_references(text)))
 
     def contains(self, reference: Reference) -> bool:

@@ -107,7 +107,6 @@ _HIGHEST = 99  # the highest number of a Part: the Rules have 89, and a higher n
 
 
 def find_rules(text: str) -> Iterator[Mention]:
-    """Yield each citation of a Part or a rule of the CPR (Civil Procedure Rules) in a text."""
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
@@ -186,7 +185,6 @@ def name_guides(text: str) -> list[Named]:
 
 
 def find_guides(text: str) -> Iterator[Mention]:
-    """Yield the provisions of court guides that a text cites."""
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
     for unit in sorted(_find_units(text, named)):

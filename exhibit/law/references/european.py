@@ -86,7 +86,6 @@ def find_european(text: str) -> Iterator[Mention]:
 def _find_owner(
     text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]
 ) -> tuple[Named, int] | None:
-    """Return the act that a provision belongs to, and the end of the whole reference; None if no act is named."""
     before = bisect_left(acts, unit.start, key=lambda act: act.start)
     gap = _OF.match(text, unit.end)
     if gap and (act := by_start.get(gap.end())):

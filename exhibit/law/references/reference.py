@@ -54,13 +54,9 @@ _MAX_RANGE_NUMBERS = 60  # most numbers of a range; of a longer range only the e
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference to a provision or a case: its source, and the path of numbers in that source, outermost first."""
-
     kind: Kind
-    source: str
-    """`CPR`; `53B`; `limitation act 1980`; `eu directive 1995/46`; `commercial court`; `EWHC (Ch)`; `UKEAT`."""
-    path: Path
-    """`("3", "4", "2", "a")` for rule 3.4(2)(a); year and number for a case; empty for an Act as a whole."""
+    source: str  # `CPR`; `53B`; `limitation act 1980`; `eu directive 1995/46`; `commercial court`; `EWHC (Ch)`; `UKEAT`
+    path: Path  # `("3", "4", "2", "a")` for rule 3.4(2)(a); year and number for a case; empty for an Act as a whole
     span: Span = field(default=_NOWHERE, compare=False)
 
     def __str__(self) -> str:
@@ -122,23 +118,17 @@ def _make_initials(name: str) -> str:
 
 
 class Named(NamedTuple):
-    """A mention of a legal source in a text: its position, and the source's name in normal form."""
-
     start: int
     end: int
-    name: str
-    """Lower case, year last: `limitation act 1980`."""
+    name: str  # lower case, year last: `limitation act 1980`
 
 
 class Mention(NamedTuple):
-    """A span of a text that cites law, and the references in it."""
-
     span: Span
     references: tuple[Reference, ...]
 
 
 def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
-    """Return the mention from `start` to `end` of a text, with one reference to `source` for each path."""
     span = Span(start, end)
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
@@ -170,8 +160,7 @@ class NumberedUnit(NamedTuple):
     """A unit as a text cites it: its word, such as `section`, and the numbers after the word."""
 
     start: int
-    number: int
-    """The position of the first number."""
+    number: int  # the position of the first number
     end: int
     unit: str
     paths: tuple[Path, ...]

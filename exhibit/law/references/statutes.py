@@ -148,7 +148,6 @@ class Instruments:
         return (earlier[-1:] or same[:1] or [Named(0, 0, short)])[0].name
 
     def find_last(self, before: int, sort: str) -> Named | None:
-        """Return the last instrument of a kind that is named before an offset."""
         return next((m for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), None)
 
 
@@ -191,7 +190,6 @@ def _normalise_name(name: str) -> str:
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
-    """Yield the references to legislation in a text, each as a mention."""
     instruments = Instruments(text)
     heads = _find_provisions(text)
     by_start = {head.start: head for head in heads}
@@ -229,7 +227,6 @@ def _find_owner(
     by_start: dict[int, NumberedUnit],
     owners: dict[int, tuple[Named, int] | None],
 ) -> tuple[Named, int] | None:
-    """Return the instrument that a provision belongs to, and the end of the whole reference; None if unknown."""
     others = _OTHER_RULES.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
@@ -284,7 +281,6 @@ def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, Numbe
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
-    """Yield the instruments that a text cites by number, such as `SI 2002/618`."""
     for match in _IN_BRACKETS.finditer(text):
         yield make_mention("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _find_provisions(text) if unit.unit in _OWN]

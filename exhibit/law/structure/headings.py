@@ -25,28 +25,20 @@ from exhibit.law.structure.lines import NO_OUTLINE, Line, Outline, is_entry, rea
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading with its position and its rank."""
-
     start: int
-    end: int
-    """The end of the heading's words, where the text under it begins."""
+    end: int  # the end of the heading's words, where the text under it begins
     label: str
     title: str
-    style: str
-    """The style, such as `decimal 2` for 1.1, `(a)` or `article`; headings of one style are counted together."""
-    value: tuple[int, ...]
-    """The value of the number: (4,) for IV, (2, 1) for 2.01."""
-    rank: float
-    """The default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 and more for a clause."""
+    style: str  # the style, such as `decimal 2` for 1.1, `(a)` or `article`; headings of one style are counted together
+    value: tuple[int, ...]  # the value of the number: (4,) for IV, (2, 1) for 2.01
+    rank: float  # the default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 and more for a clause
     kind: str
-    sure: bool = True
-    """False for a number that is a heading only if it continues a count."""
+    sure: bool = True  # False for a number that is a heading only if it continues a count
     counted: bool = True
     """False for a number that is a heading whatever the number before it is: rules are inserted and repealed."""
 
     @property
     def text(self) -> str:
-        """The heading as one line."""
         return f"{self.label} {self.title}".strip()
 
 
@@ -98,11 +90,9 @@ class _Finder:
         self._letters = [keep_letters(line.text) for line in lines] if outline.titles else []
         # a title may end with the number of a footnote
         self._ends = [keep_letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
-        self._end = 0
-        """The index of the line after the last known title."""
+        self._end = 0  # the index of the line after the last known title
 
     def find_headings(self) -> Iterator[Heading]:
-        """Yield the headings in order."""
         index = quiet = 0
         while index < len(self._lines):
             line, label = self._lines[index], self._labels[index]
@@ -119,7 +109,6 @@ class _Finder:
             index += taken
 
     def _find_unlabelled(self, index: int) -> Line | None:
-        """Return the line at an index; None if the line has a label or does not exist."""
         return self._lines[index] if index < len(self._lines) and self._labels[index] is None else None
 
     def _label(self, index: int) -> Label | None:
@@ -242,7 +231,6 @@ class _Finder:
         return self._make_unnumbered(index, index + 1, text, "title") if titled else None, 1
 
     def _make_unnumbered(self, first: int, end: int, title: str, style: str) -> Heading:
-        """Return a heading without a number; its lines are those from `first` up to, but not including, `end`."""
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _UNNUMBERED_RANK
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"

@@ -40,7 +40,6 @@ def is_title(text: str) -> bool:
 
 
 def is_title_case(text: str) -> bool:
-    """Return whether all words except function words begin with a capital."""
     words = _TITLE_WORD.findall(text)
     capital = all(word[0].isupper() or word in SMALL for word in words)
     return 0 < len(words) <= 9 and capital and words[0][0].isupper()
@@ -65,7 +64,6 @@ def is_prose(title: str) -> bool:
 
 
 def run_in(rest: str) -> tuple[str, int]:
-    """Return the title at the start of a paragraph, `Term` of `Term. The term …`, and its length with the full stop."""
     match = _RUN_IN.match(rest)
     if match is None:
         return "", 0

@@ -45,21 +45,15 @@ _SHORT_LINE_SHARE = 0.6  # share of the usual width: a shorter line ends a parag
 
 
 class Line(NamedTuple):
-    """A line that may be a heading, with facts about the line before it."""
-
     start: int
     end: int
     text: str
-    gap: bool
-    """Whether a blank line, a rule or a wide space separates it from the line before."""
-    fresh: bool
-    """Whether the line before ended a sentence, a list item or a paragraph."""
-    before: str
-    """The line before; empty for the first line."""
+    gap: bool  # whether a blank line, a rule or a wide space separates it from the line before
+    fresh: bool  # whether the line before ended a sentence, a list item or a paragraph
+    before: str  # the line before; empty for the first line
 
 
 def read_lines(document: Document, *, listed: bool = False, paged: bool = True) -> list[Line]:
-    """Return the lines that may be headings, in order."""
     pieces = list(_split_pieces(document, listed))
     width = find_full_width(piece.end - piece.start for piece in pieces)
     contents = find_contents(document.text) if paged else Span(0, 0)
@@ -196,21 +190,17 @@ def is_entry(text: str) -> bool:
 class Outline(NamedTuple):
     """The headings that are known before lines are read: from the contents, bookmarks or fonts."""
 
-    titles: Mapping[str, float] = {}
-    """The rank of each title, by its letters; 0 if its number or its position decides."""
-    skipped: Collection[int] = ()
-    """The offsets of lines that do not belong to the text: running heads."""
+    titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if its number or its position decides
+    skipped: Collection[int] = ()  # the offsets of lines that do not belong to the text: running heads
     heights: Mapping[int, LineType] = {}
     """The font of each line that is larger or bolder than the text, by the line's offset."""
 
-    least: float = 0.0
-    """The least font height of a heading without a number."""
+    least: float = 0.0  # the least font height of a heading without a number
     rules: bool = False
     """Whether the text is a set of rules: each decimal number at the start of a paragraph is a label."""
 
     @property
     def known(self) -> bool:
-        """Whether the text has headings that are known in advance, or is a set of numbered rules."""
         return bool(self.titles or self.heights or self.rules)
 
 

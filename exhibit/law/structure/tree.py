@@ -20,14 +20,11 @@ class Section:
 
     span: Span
     heading: str = ""
-    kind: str = "section"
-    """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
+    kind: str = "section"  # document, recitals, definitions, article, part, section, clause, schedule, signature …
     level: int = 0
     children: "tuple[Section, ...]" = ()
-    label: str = ""
-    """The label of its heading, `§ 12` or `Section 2.01`."""
-    title: Span = _NOWHERE
-    """The span of the section's own heading; the section's span may begin with headings above it."""
+    label: str = ""  # the label of its heading, `§ 12` or `Section 2.01`
+    title: Span = _NOWHERE  # the span of the section's own heading; the section's span may begin with headings above it
 
     def walk(self) -> "Iterator[Section]":
         """Yield this section and its subsections at every level, in reading order."""
@@ -88,7 +85,6 @@ def cut(text: str, limit: int) -> str:
 
 
 def _find_holder(children: Sequence[Section], span: Span) -> Section | None:
-    """Return the child that contains more than half of a span."""
     middle = (span.start + max(span.end - 1, span.start)) // 2
     at = bisect_right(children, middle, key=lambda child: child.span.start) - 1
     if at < 0:
@@ -103,8 +99,6 @@ def _find_holder(children: Sequence[Section], span: Span) -> Section | None:
 
 @dataclass
 class Node:
-    """A heading in the tree that is being built, and the nodes under it."""
-
     heading: Heading
     rank: float
     level: int
@@ -170,7 +164,6 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
 
 
 def _goes_on(stack: list[Node], heading: Heading) -> bool:
-    """Return whether a heading's decimal number, such as 4.2, fits the numbers of the headings before it."""
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:
         major = next(

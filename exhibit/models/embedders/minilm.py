@@ -50,7 +50,6 @@ class MiniLM:
         self._session = open_session(variant, network)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
-        """Return one normalised row per text, in order; tokens after the first 256 are ignored."""
         vectors = np.empty((len(texts), WIDTH), np.float32)
         with ThreadPoolExecutor(self.threads) as pool:
             for start in range(0, len(texts), _SLAB_TEXTS):

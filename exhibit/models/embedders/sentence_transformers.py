@@ -48,7 +48,6 @@ class SentenceTransformers:
         self.dimensions = int(width())
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return one normalised row per text, in order; the model's prompt for the role precedes each text."""
         prompts = self._model.prompts or {}
         prompt = next((prompts[name] for name in _PROMPTS[role] if prompts.get(name)), None)
         clean = list(map(clean_text, texts))

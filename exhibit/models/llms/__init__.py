@@ -14,8 +14,7 @@ _WHOLE_LETTERS = 7  # of an English word that tokenizers do not split
 class Prompt:
     user: str
     system: str = ""
-    schema: str = ""
-    """The JSON Schema that the reply must follow if the model supports one; empty for a free reply."""
+    schema: str = ""  # the JSON Schema that the reply must follow if the model supports one; empty for a free reply
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker
 
 
 class HttpReranker:
-    """A client for a server that scores passages; a failed request or a missing score raises an error."""
-
     def __init__(self, url: httpx.URL, model: str, *, timeout: float) -> None:
         self._url, self._model, self._timeout = url, model, timeout
         key = os.environ.get(_KEY, "").strip()

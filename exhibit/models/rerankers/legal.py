@@ -38,8 +38,7 @@ class Pair(NamedTuple):
     """A question and a passage in token ids: [CLS] question [SEP] passage [SEP]."""
 
     ids: Ids
-    types: Ids
-    """Marks the passage's tokens."""
+    types: Ids  # marks the passage's tokens
     offsets: Sequence[tuple[int, int]]
     """The character range of each token of the passage, without the last special token."""
 

@@ -14,8 +14,7 @@ from exhibit.runtime.plugins import load_plugin
 
 _NUMBER = re.compile(
     r"(?:(?:section|clause|rule|article|part|schedule|annex|appendix|§+)\s*)?(\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*)\b\.?", re.I
-)
-"""A heading that begins with its citation number: `24.2`, `Section 9.10`, `§ 12`."""
+)  # a heading that begins with its citation number: `24.2`, `Section 9.10`, `§ 12`
 _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]?|[A-Z])\b", re.I)
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
@@ -27,8 +26,6 @@ _MAX_HEADING_CHARS = 80  # a longer one includes the start of the text
 
 
 class Answerer(Protocol):
-    """Answers questions from sources, with citations."""
-
     name: str
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:

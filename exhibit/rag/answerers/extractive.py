@@ -46,8 +46,6 @@ class _Candidate:
 
 
 class ExtractiveAnswerer:
-    """An answerer that quotes at most three sentences of the sources, or refuses."""
-
     name = "extractive"
 
     def __init__(self, *, near: float = NEAR) -> None:

@@ -63,12 +63,9 @@ def can_read(question: str, kind: str) -> bool:
 
 
 class _Run:
-    """Adjacent passages of one document, as one text."""
-
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources, self.text = sources, ""
-        self.spans: list[Span] = []
-        """The span of each passage in the text."""
+        self.spans: list[Span] = []  # the span of each passage in the text
         for at, source in enumerate(sources):
             if at and source.span.start > sources[at - 1].span.end:
                 self.text += " "
@@ -78,8 +75,6 @@ class _Run:
 
 @dataclass(frozen=True)
 class ReadingWindow:
-    """A window of adjacent passages, short enough for the reader model to read at once."""
-
     run: _Run
     span: Span
 
@@ -144,15 +139,11 @@ def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
 
 @dataclass(frozen=True)
 class _Quote:
-    """A quoted span of an answer, with its score and the sources that contain it."""
-
     score: float
     parts: tuple[tuple[Source, Span], ...]
     text: str
-    short: str
-    """The words of the span that answer in short; "" if they are nearly the whole span."""
-    yes: float
-    """The reader's log-odds that the answer is yes."""
+    short: str  # the words of the span that answer in short; "" if they are nearly the whole span
+    yes: float  # the reader's log-odds that the answer is yes
 
     @property
     def cited(self) -> str:

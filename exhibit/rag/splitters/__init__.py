@@ -29,7 +29,6 @@ def open_variant(name: str, argument: str | None, *, within_sections: bool = Tru
 
 
 def check_size(*, size: int, overlap: int) -> None:
-    """Raise an error unless the size is at least 1 and the overlap is smaller than the size."""
     if not 0 <= overlap < size:
         raise ToolkitError(f"chunk size {size}, overlap {overlap}: choose a size of at least 1, and a smaller overlap")
 

@@ -40,8 +40,7 @@ _KINDS = {
     "AUTOINDEX": ({}, {}),
     "HNSW": ({"M": 16, "efConstruction": 80}, {"ef": 256}),
     "IVF_FLAT": ({"nlist": 1024}, {"nprobe": 64}),
-}
-"""Milvus's types of indexes, with the parameters of the index and of a search."""
+}  # Milvus's types of indexes, with the parameters of the index and of a search
 _TOKEN = "MILVUS_TOKEN"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MAX_RESULTS = 16384  # of one search

@@ -10,8 +10,7 @@ from exhibit.rag.config import Config
 from exhibit.runtime.plugins import load_plugin
 
 DOCUMENT_CHARS, SECTION_CHARS = 150, 75  # of the summary of a document, and of a section
-TOLERANCE = 20
-"""The characters by which a summary may exceed its length."""
+TOLERANCE = 20  # the characters by which a summary may exceed its length
 
 
 class Summary(NamedTuple):
@@ -26,8 +25,7 @@ class Summariser(Protocol):
 
     name: str
     """The summariser, its style and its model. Two summarisers with one name write the same summaries."""
-    alone: bool
-    """Whether the summariser needs only the document: then the worker that reads the document summarises it."""
+    alone: bool  # whether the summariser needs only the document: then the worker that reads the document summarises it
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
         """Return the summary of a document and, with `layers = all`, of each section without subsections."""

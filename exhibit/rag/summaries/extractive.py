@@ -121,7 +121,6 @@ def _is_good_subject(words: str, title: str) -> bool:
 
 
 def _list_topics(root: Section, title: str) -> list[str]:
-    """Return the headings of a document's main sections, without generic ones such as `Definitions`."""
     parts = root.children
     while len([part for part in parts if part.heading]) == 1:
         parts = next(part for part in parts if part.heading).children

@@ -45,8 +45,6 @@ def open(argument: str | None, *, config: Config, llm: LLM | None) -> "LLMSummar
 
 
 class _Request(NamedTuple):
-    """One text to summarise, and the fallback summary for a failed request."""
-
     thing: str
     about: str
     text: str
@@ -81,7 +79,6 @@ class LLMSummariser:
         return Summary(line, tuple(self._ask(requests, characters=SECTION_CHARS)))
 
     def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
-        """Return a summary of each text; if a summary is too long, request a shorter one, and cut the shortest."""
         config = self._config
         shortest: dict[_Request, str] = {}
         for share in _SHORTER:
