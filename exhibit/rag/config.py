@@ -107,7 +107,7 @@ class Search(BaseModel):
     budget_tokens: Positive = 2500
     """the most tokens of context"""
     reranker: str = "none"
-    """the reranker of the first passages: none, NAME or NAME:MODEL, as in http:URL"""
+    """the reranker of the first passages: none, NAME or NAME:MODEL"""
     rerank: Positive = 32
     """the number of passages that the reranker scores"""
     refuse_below: Share | None = 0.3

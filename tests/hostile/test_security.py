@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from exhibit.models.openai import Endpoint
-from exhibit.models.rerankers import http as reranker
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
@@ -106,13 +105,10 @@ def server(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
 def test_redirect_receives_no_api_token(monkeypatch):
     with server() as (elsewhere, stolen), server(elsewhere) as (named, heard):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        monkeypatch.setenv("RERANK_API_KEY", "rk-secret")
         monkeypatch.setenv("OPENAI_BASE_URL", named)
         with pytest.raises(HttpError):
             Endpoint(timeout=30).post("chat/completions", {"a": 1})
-        with pytest.raises(ToolkitError):
-            reranker.open(f"m@{named}").score("q", ["p"])
-        assert [headers["Authorization"] for headers in heard] == ["Bearer sk-secret", "Bearer rk-secret"]
+        assert [headers["Authorization"] for headers in heard] == ["Bearer sk-secret"]
         assert stolen == []
 
 

@@ -75,10 +75,10 @@ def server() -> Iterator[tuple[str, list[str]]]:
 @pytest.mark.parametrize("command", [main, inspect_main])
 def test_commands_contact_no_server_that_only_index_names(index, server, setting, command, monkeypatch, capsys):
     uri, heard = server
-    for key in ("RERANK_API_KEY", "OPENAI_API_KEY", "MILVUS_TOKEN"):
+    for key in ("OPENAI_API_KEY", "MILVUS_TOKEN"):
         monkeypatch.setenv(key, "secret-of-the-user")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{uri}/v1")
-    part = {"reranker": f"http:{uri}/rerank", "llm": "openai:m", "embedder": "openai:m", "store": f"milvus:{uri}"}
+    part = {"reranker": "cross-encoder:m", "llm": "openai:m", "embedder": "openai:m", "store": f"milvus:{uri}"}
     change_config(index, **{setting: part[setting]})
     words = ["search", str(index), "Who pays?"] if command is main else [str(index), "test"]
     assert command(words) == 1
@@ -87,18 +87,20 @@ def test_commands_contact_no_server_that_only_index_names(index, server, setting
     assert not heard
 
 
-def test_search_contacts_server_named_in_index_only_when_user_names_the_same_server(index, server, capsys):
+def test_search_contacts_server_named_in_index_only_when_user_names_the_same_server(index, server, monkeypatch, capsys):
     uri, heard = server
-    change_config(index, reranker=f"http:{uri}/rerank")
-    assert main(["search", str(index), "Who pays?", "--reranker", "none"]) == 0 and not heard
-    main(["search", str(index), "Who pays?", "--reranker", f"http:{uri}/rerank"])
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{uri}/v1")
+    monkeypatch.setattr("exhibit.models.openai._BACKOFF_SECONDS", 0.0)
+    change_config(index, llm="openai:m")
+    assert main(["ask", str(index), "Who pays?", "--llm", "none", "--answerer", "extractive"]) == 0 and not heard
+    main(["ask", str(index), "Who pays?", "--llm", "openai:m"])
     assert heard
-    change_config(index, reranker="none")
+    change_config(index, llm="none")
     assert main(["search", str(index), "Who pays?", "--embedder", "hashing"]) == 0
     assert main(["search", str(index), "Who pays?", "--embedder", "minilm"]) == 1
     assert "set when the index was built" in capsys.readouterr().err
     # a config is the user's own
-    assert open_index(index, Config.preset("routed", embedder="hashing", reranker=f"http:{uri}/rerank"))
+    assert open_index(index, Config.preset("routed", embedder="hashing", llm="openai:m"))
 
 
 def test_open_index_refuses_changed_added_or_missing_file(index):
