@@ -52,8 +52,7 @@ class SpanReader(Protocol):
     """An extractive question-answering model, such as `exhibit.models.reader`: it marks the answer in a passage."""
 
     name: str
-    threads: int
-    """The number of passages that the model reads in parallel."""
+    threads: int  # The number of passages that the model reads in parallel
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
         """Return, for each passage in order, its score and the spans in it that answer the question."""
@@ -88,10 +87,8 @@ class _Sought(NamedTuple):
     kind: QuestionKind
     chunks: tuple[int, ...]
     texts: tuple[str, ...]
-    odds: tuple[float, ...]
-    """The log-odds that each of these chunks answers, by its vector."""
-    spot: float | None
-    """The log-odds that any chunk of the document answers; None if the question's kind is unknown."""
+    odds: tuple[float, ...]  # The log-odds that each of these chunks answers, by its vector
+    spot: float | None  # The log-odds that any chunk of the document answers; None if the question's kind is unknown
     levels: Levels
 
 

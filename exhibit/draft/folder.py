@@ -152,8 +152,7 @@ class Drafted:
     filename: str
     profile: Profile
     playbook: str
-    words: dict[str, tuple[str, ...]]
-    """The texts of each draft's passages, by the draft's key."""
+    words: dict[str, tuple[str, ...]]  # The texts of each draft's passages, by the draft's key
     drafts: tuple[Draft, ...]
 
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from exhibit.evidence.fold import Fold
 from exhibit.storage.locations import Location
 
-_EDGE = 4
-"""The number of lines from a page's edge that can be furniture: a company's name, a title, a notice, a number."""
+_EDGE = 4  # The number of lines from a page's edge that can be furniture: a company's name, a title, a notice, a number
 
 _SHARE = 0.1
 """A line is a running head or foot if it is at the edge of a tenth of the pages, and of at least two pages; a line
@@ -130,8 +129,7 @@ class Document:
     text: str
     pages: tuple[Page, ...] = ()
     path: Location | None = None
-    notes: tuple[str, ...] = ()
-    """Remarks of the reader on the file, such as `converted by LibreOffice`."""
+    notes: tuple[str, ...] = ()  # Remarks of the reader on the file, such as `converted by LibreOffice`
 
     @property
     def has_text(self) -> bool:

@@ -147,8 +147,7 @@ class _Text(NamedTuple):
     thing: Any
     bounds: _Bounds | None
     scale: float
-    window: _Bounds
-    """The part of the page to which the page's edges and the clipping paths limit the text."""
+    window: _Bounds  # The part of the page to which the page's edges and the clipping paths limit the text
 
 
 class _Shape(NamedTuple):

@@ -28,8 +28,7 @@ from exhibit.evidence.place import (
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
-MIN_FUZZY = 40
-"""Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words."""
+MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
 
 _MIN_PART = 2
 """Fewest characters of a part between two omissions: a shorter part, such as a full stop, has no usable location."""
@@ -59,8 +58,7 @@ class Match:
     spans: tuple[Span, ...]
     how: How
     score: float = 1.0
-    whole: bool = True
-    """Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`."""
+    whole: bool = True  # Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`
 
     @property
     def span(self) -> Span:

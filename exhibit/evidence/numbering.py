@@ -22,8 +22,7 @@ class ListLevel:
     text: str = ""
     restart: int | None = None
     """The level whose next paragraph restarts this level; 0 for never, None for any higher level."""
-    legal: bool = False
-    """Whether all numbers are written in digits, even those of higher levels with another form."""
+    legal: bool = False  # Whether all numbers are written in digits, even those of higher levels with another form
 
 
 @dataclass
@@ -34,8 +33,7 @@ class Numbering:
     """For each numId, the list whose counter it uses, and its levels."""
     starts: dict[str, dict[int, int]] = field(default_factory=dict)
     """For each numId, the levels that restart at its first use."""
-    styles: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """For each paragraph style, its numId and level."""
+    styles: dict[str, tuple[str, int]] = field(default_factory=dict)  # For each paragraph style, its numId and level
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
 
     def label(self, paragraph: Any) -> str:

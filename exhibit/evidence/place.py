@@ -201,8 +201,7 @@ class PlacedPiece(NamedTuple):
     start: int
     end: int
     places: tuple[Place, ...]
-    letters: int
-    """The letters and digits that both texts share, minus additional letters of the document."""
+    letters: int  # The letters and digits that both texts share, minus additional letters of the document
 
 
 @dataclass(frozen=True)
@@ -210,10 +209,8 @@ class Placement:
     """The result of searching a text in a document, fragment by fragment."""
 
     pieces: tuple[PlacedPiece, ...]
-    added: tuple[Span, ...]
-    """The ranges of the text whose words the document does not contain, without markup."""
-    letters: int
-    """The number of letters and digits of the whole text without markup."""
+    added: tuple[Span, ...]  # The ranges of the text whose words the document does not contain, without markup
+    letters: int  # The number of letters and digits of the whole text without markup
 
     @property
     def share(self) -> float:

@@ -180,8 +180,7 @@ class NamedFile(NamedTuple):
     """A file to read: its path, its name, and other names by which a test set may refer to the file."""
 
     path: Path
-    name: str
-    """Its path in the folder; for an attachment, the mail's path followed by the attachment's name."""
+    name: str  # Its path in the folder; for an attachment, the mail's path followed by the attachment's name
     aliases: tuple[str, ...] = ()
 
 

@@ -203,10 +203,8 @@ class Layer(NamedTuple):
 
     frame: tuple[float, ...]
     """The six numbers of the matrix that converts points of the displayed page to coordinates of the PDF file."""
-    turn: float
-    """Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines."""
-    lines: Sequence[TextLine]
-    """The lines, with boxes in points from the top left of the straightened page."""
+    turn: float  # Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines
+    lines: Sequence[TextLine]  # The lines, with boxes in points from the top left of the straightened page
 
 
 def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:

@@ -26,20 +26,13 @@ class CardText:
     """The parts of a dataset card that the bundle's files do not provide, such as tags and known limitations."""
 
     tags: Sequence[str] = ()
-    questions: str = ""
-    """How the questions were written."""
-    limits: str = ""
-    """The limitations that a user must know, in Markdown."""
-    annotations: Sequence[str] = ()
-    """Who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …"""
-    converter: str = ""
-    """The converter of the bundle, if its name differs from the bundle's."""
-    command: str = ""
-    """The command that makes the bundle again, without its flags, if no converter makes it."""
-    derived: str = ""
-    """The dataset that this one extends, if any."""
-    sample: str = ""
-    """The path of the project's sample that the bundle is made from, as in `samples/cuad`."""
+    questions: str = ""  # How the questions were written
+    limits: str = ""  # The limitations that a user must know, in Markdown
+    annotations: Sequence[str] = ()  # Who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …
+    converter: str = ""  # The converter of the bundle, if its name differs from the bundle's
+    command: str = ""  # The command that makes the bundle again, without its flags, if no converter makes it
+    derived: str = ""  # The dataset that this one extends, if any
+    sample: str = ""  # The path of the project's sample that the bundle is made from, as in `samples/cuad`
 
 
 def find_sample(source: object) -> str:

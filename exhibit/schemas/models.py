@@ -129,8 +129,7 @@ class DocumentEntry(_Model):
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """The mean confidence of the words on each page that OCR read, by page number."""
-    labels: dict[str, str] = {}
-    """The source's metadata of the document, such as the dates of a law's version."""
+    labels: dict[str, str] = {}  # The source's metadata of the document, such as the dates of a law's version
 
 
 class Licence(_Model):
@@ -209,16 +208,11 @@ class DraftInfo(_Model):
 
     playbooks: list[str] = []
     models: list[str] = []
-    sure: Natural = 0
-    """Questions for which the program is sure of the passage or its absence; they are in `train.json`."""
-    unsure: Natural = 0
-    """Questions in `drafts.jsonl` that a person has not yet reviewed."""
-    reviewed: Natural = 0
-    """Questions of `train.json` that a person judged."""
-    judged_sure: Natural = 0
-    """Sure drafts that a person judged, right or wrong."""
-    wrong: Natural = 0
-    """Sure drafts that a person found wrong."""
+    sure: Natural = 0  # Questions for which the program is sure of the passage or its absence; they are in `train.json`
+    unsure: Natural = 0  # Questions in `drafts.jsonl` that a person has not yet reviewed
+    reviewed: Natural = 0  # Questions of `train.json` that a person judged
+    judged_sure: Natural = 0  # Sure drafts that a person judged, right or wrong
+    wrong: Natural = 0  # Sure drafts that a person found wrong
 
     def words(self, questions: int) -> str:
         """Return the caveat to print with every figure of a drafted bundle."""
@@ -250,8 +244,7 @@ class BundleInfo(_Model):
     citation: str = ""
     counts: Counts
     groups: str | None = None
-    headline: str | None = None
-    """The benchmark's main metric, such as `ndcg@5`; if None, the evaluation chooses one."""
+    headline: str | None = None  # The benchmark's main metric, such as `ndcg@5`; if None, the evaluation chooses one
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}
@@ -260,7 +253,6 @@ class BundleInfo(_Model):
     tool: Tool
     printing: Printing | None = None
     options: dict[str, str | int | float | bool | None]
-    patches: list[PatchEntry] = []
-    """Corrections by reviewers that were applied to the source's gold, in order."""
+    patches: list[PatchEntry] = []  # Corrections by reviewers that were applied to the source's gold, in order
     draft: DraftInfo | None = None
     """How a program drafted the questions, if one did, and how many a person has reviewed."""

@@ -43,8 +43,7 @@ class Better(_Model):
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False
     answer: str = ""
-    question: str = ""
-    """A better wording of the question, if a program drafted it."""
+    question: str = ""  # A better wording of the question, if a program drafted it
 
     @model_validator(mode="after")
     def _either(self) -> "Better":
@@ -75,13 +74,10 @@ class AddedQuestion(_Model):
     """A question that a reviewer wrote: its answer, and the passage that supports the answer."""
 
     question: NonBlank
-    answer: str = ""
-    """The answer that an expert would write; if empty, the marked passage is the answer."""
+    answer: str = ""  # The answer that an expert would write; if empty, the marked passage is the answer
     contexts: list[MarkedPassage] = []
-    filename: Filename | None = None
-    """The document that the question is about, if the document does not answer it."""
-    comment: str = ""
-    """A comment, for example the reply that a user complained about."""
+    filename: Filename | None = None  # The document that the question is about, if the document does not answer it
+    comment: str = ""  # A comment, for example the reply that a user complained about
 
     @property
     def is_impossible(self) -> bool:
@@ -102,12 +98,9 @@ class Review(_Model):
     """One person's review of a sample of a run."""
 
     format: Literal["exhibit-review/1"]
-    review: NonBlank
-    """The identity of the review; it is the same in all files that one review page saved."""
-    of: Literal["run", "bundle"] | None = None
-    """The kind of thing that was reviewed: a run, or a bundle."""
-    run: NonBlank
-    """The name of the run or of the bundle."""
+    review: NonBlank  # The identity of the review; it is the same in all files that one review page saved
+    of: Literal["run", "bundle"] | None = None  # The kind of thing that was reviewed: a run, or a bundle
+    run: NonBlank  # The name of the run or of the bundle
     reviewer: NonBlank
     sample: Sample
     cases: list[ReviewedCase]
@@ -137,8 +130,7 @@ class Correction(_Model):
     """The corrected gold of a question; it is applied only if the current gold is still the one that was reviewed."""
 
     id: Natural
-    was: Sha256
-    """`digest_gold` of the contexts to replace."""
+    was: Sha256  # `digest_gold` of the contexts to replace
     contexts: list[MarkedPassage]
     is_impossible: bool = False
     answer: NonBlank | None = None
@@ -157,10 +149,8 @@ class Patch(_Model):
     """Corrections to one benchmark's gold."""
 
     format: Literal["exhibit-patch/1"]
-    dataset: NonBlank
-    """The bundle's `name` in bundle.json: `cuad`, `maud` …"""
-    about: NonBlank
-    """The reason for this patch, in a sentence."""
+    dataset: NonBlank  # The bundle's `name` in bundle.json: `cuad`, `maud` …
+    about: NonBlank  # The reason for this patch, in a sentence
     documents: list[SetAsideDocument] = []
     questions: list[SetAsideQuestion] = []
     corrections: list[Correction] = []

@@ -62,22 +62,16 @@ class Estimate:
 
     mean: FiniteFloat | None
     n: int
-    errors: int = 0
-    """The number of questions with a failed reply; only the shares of right answers include them."""
+    errors: int = 0  # The number of questions with a failed reply; only the shares of right answers include them
     ci95: Annotated[Interval | None, BeforeValidator(_read_interval)] = None
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
-    datasets: int = 1
-    """The number of datasets whose means are averaged; `n` and `errors` are then sums over them."""
-    repeats: int = 1
-    """How many times every question was asked; a question's value is then the mean over its repeats."""
+    datasets: int = 1  # The number of datasets whose means are averaged; `n` and `errors` are then sums over them
+    repeats: int = 1  # How many times every question was asked; a question's value is then the mean over its repeats
     spread: FiniteFloat | None = None
     """The standard deviation between the means of the repeats: how much the figure varies by chance."""
-    std: FiniteFloat | None = None
-    """The standard deviation of the questions' values."""
-    pooled: FiniteFloat | None = None
-    """Document-level retrieval mismatch as the mean over all passages."""
-    macro: FiniteFloat | None = None
-    """Document-level retrieval mismatch as the mean over documents."""
+    std: FiniteFloat | None = None  # The standard deviation of the questions' values
+    pooled: FiniteFloat | None = None  # Document-level retrieval mismatch as the mean over all passages
+    macro: FiniteFloat | None = None  # Document-level retrieval mismatch as the mean over documents
 
     def as_json(self) -> dict[str, Any]:
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
@@ -118,20 +112,16 @@ class RunPassage(_Part):
     score: FiniteFloat | None = None
     text: str | None = None
     told_page: int | None = None
-    told_filename: str | None = None
-    """The file name that the system reported, if it differs from the file's own."""
+    told_filename: str | None = None  # The file name that the system reported, if it differs from the file's own
     also_in: tuple[str, ...] = ()  # a tuple: a list would be copied for each of 64 passages
     """Other files that contain the same text: the passage may come from any of them."""
-    more: tuple[tuple[int, int], ...] = ()
-    """The spans of the passage's other pieces; `span` is the longest piece."""
+    more: tuple[tuple[int, int], ...] = ()  # The spans of the passage's other pieces; `span` is the longest piece
     pages: tuple[int, ...] = ()
     """The pages of all its pieces, if they are on several pages; `page` is the page of the longest piece."""
-    added: tuple[tuple[int, int], ...] = ()
-    """The spans of the passage's text that no document contains."""
+    added: tuple[tuple[int, int], ...] = ()  # The spans of the passage's text that no document contains
     misnamed: bool = False
     """Whether the passage's text is in another file of the corpus than the file that the system named."""
-    unplaced: bool = False
-    """Whether the passage's text was searched for and not found."""
+    unplaced: bool = False  # Whether the passage's text was searched for and not found
 
 
 class RunReply(_Part):
@@ -142,8 +132,7 @@ class RunReply(_Part):
     citations: list[int] = []
     passages: list[RunPassage] = []
     selected: int | None = None
-    context: list[int] | None = None
-    """The numbers of the passages that the answer used, if known."""
+    context: list[int] | None = None  # The numbers of the passages that the answer used, if known
     reranked: list[int] | None = None
     """The numbers of the passages that the reranker kept, in its order; None if unknown."""
     seconds: FiniteFloat | None = None
@@ -176,16 +165,12 @@ class RunQuestion(_Part):
     reply: RunReply
     scores: dict[str, Score] = {}
     outcome: Outcome
-    reason: str = ""
-    """The reason for the outcome, in a sentence."""
+    reason: str = ""  # The reason for the outcome, in a sentence
     supported: bool | None = None
     """Whether the passages that the answer cites, or was made from, contain gold; None if unknown."""
-    lost_at: str | None = None
-    """The earliest stage that loses one of the gold passages; None if no known stage does."""
-    gold_stages: list[dict[str, Any]] = []
-    """The stages that each gold passage reached, as far as they are known."""
-    notes: list[str] = []
-    """Notes on data that the question or its reply lacks."""
+    lost_at: str | None = None  # The earliest stage that loses one of the gold passages; None if no known stage does
+    gold_stages: list[dict[str, Any]] = []  # The stages that each gold passage reached, as far as they are known
+    notes: list[str] = []  # Notes on data that the question or its reply lacks
     repeats: list[RunRepeat] = []
 
     @property
@@ -216,10 +201,8 @@ class RunDataset(_Part):
     groups: str | None = None
     train_sha256: str | None = None
     changed_files: list[str] = []
-    headline: str | None = None
-    """The benchmark's main metric, if its converter names one."""
-    draft: str = ""
-    """The caveat to print beside every figure on questions that a program drafted."""
+    headline: str | None = None  # The benchmark's main metric, if its converter names one
+    draft: str = ""  # The caveat to print beside every figure on questions that a program drafted
 
 
 class Measured(_Part):
@@ -230,10 +213,8 @@ class Measured(_Part):
     k: Positive | None = None
     judge: str | None = None
     parity: str | None = None
-    parsed: str | None = None
-    """The folder of the texts that the system extracted, if given."""
-    chunks: str | None = None
-    """The file of the system's chunks, if given."""
+    parsed: str | None = None  # The folder of the texts that the system extracted, if given
+    chunks: str | None = None  # The file of the system's chunks, if given
     prompts: dict[str, Any] = {}
 
 
@@ -267,8 +248,7 @@ class Provenance(_Part):
     commit: str | None = None
     changed_files: int | None = None
     machine: Machine | None = None
-    data: dict[str, dict[str, str | None]] = {}
-    """The sha256 of the dataset files that the run read, by dataset."""
+    data: dict[str, dict[str, str | None]] = {}  # The sha256 of the dataset files that the run read, by dataset
     inputs: dict[str, str | None] = {}
     """The sha256 of other files that determine the replies, such as a predictions file."""
 
@@ -282,8 +262,7 @@ class Ingestion(_Part):
     seconds: FiniteFloat | None = None
     pages_per_second: FiniteFloat | None = None
     set_aside: list[str] = []
-    notes: Annotated[list[str], Field(exclude=True)] = []
-    """Notes on the system after ingestion."""
+    notes: Annotated[list[str], Field(exclude=True)] = []  # Notes on the system after ingestion
 
 
 class Confidence(_Part):
@@ -292,8 +271,7 @@ class Confidence(_Part):
     questions: int = 0
     answerable: int = 0
     auroc: FiniteFloat | None = None
-    weighted: dict[str, FiniteFloat] = {}
-    """Means in which every question is weighted by the confidence of its answer."""
+    weighted: dict[str, FiniteFloat] = {}  # Means in which every question is weighted by the confidence of its answer
 
 
 class MissingEvidence(_Part):

@@ -30,13 +30,10 @@ class Clause:
     """A numbered clause without clauses below it."""
 
     number: str
-    span: Span
-    """The span from the clause's number to its last word."""
-    body: Span
-    """The span after the clause's number and heading."""
+    span: Span  # The span from the clause's number to its last word
+    body: Span  # The span after the clause's number and heading
     heading: str = ""
-    word: str = "Section"
-    """The word for it in this contract: `Article` where its heading says so."""
+    word: str = "Section"  # The word for it in this contract: `Article` where its heading says so
 
     @property
     def name(self) -> str:

@@ -42,8 +42,7 @@ class TextCorpus:
 
     documents: Mapping[str, RawDocument]
     rows: tuple[RawRow, ...]
-    scan_seed: int | None = None
-    """The seed of the simulated scans; None if the documents are printed with their text."""
+    scan_seed: int | None = None  # The seed of the simulated scans; None if the documents are printed with their text
 
     def words(self, quote: Quote) -> str:
         """Return the text at a quote's spans, with single spaces."""

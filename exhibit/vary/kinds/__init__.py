@@ -18,10 +18,8 @@ from exhibit.vary.corpus import TextCorpus
 @dataclass(frozen=True)
 class VaryRequest:
     seed: int = 0
-    argument: str | None = None
-    """The argument after the kind's name: `4` in `--kind growth:4`."""
-    others: Path | None = None
-    """A folder or a bundle with further documents."""
+    argument: str | None = None  # The argument after the kind's name: `4` in `--kind growth:4`
+    others: Path | None = None  # A folder or a bundle with further documents
 
 
 class KindModule(Protocol):

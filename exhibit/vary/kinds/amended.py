@@ -41,8 +41,7 @@ class ClauseVersion:
     answer: str
     value: str
     passage: Quote
-    start: date | None
-    """The day of its amendment; None for the contract as it was signed."""
+    start: date | None  # The day of its amendment; None for the contract as it was signed
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,7 @@ class ClauseChange:
     row: RawRow
     clause: Clause
     change: RowChange
-    text: str
-    """The clause as it reads after the amendment."""
+    text: str  # The clause as it reads after the amendment
     edits: tuple[Edit, ...]
 
 
