@@ -67,11 +67,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
     SQuAD files and folders of queries with relevance judgments are also read.
     """
-    policy, as_pdf = read_policy(options), vars(options)["as"] == "pdf"
     if folder := find_judged_folder(source):
-        beside = (*folder.judgments, *filter(None, [folder.corpus]))
-        shelf = Shelf(folder.queries, options.documents, as_pdf, policy, beside)
-        return replace(read_judged(folder, shelf, tally), info=_make_info(source, options))
+        return replace(read_judged(folder, tally), info=_make_info(source, options))
     table = _find_table(source)
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))
@@ -79,7 +76,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     records = [open_record(record, tally) for record in read_records(table, data, tally, sheet=options.sheet)]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
-    shelf = Shelf(table, options.documents, as_pdf, policy)
+    shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))
     by_user = [role for role, name in named.items() if name is not None]
     columns = correct_columns(choose_columns(table, seen, named), by_user, records, shelf)
     show_columns(table, seen, columns, named, tally)

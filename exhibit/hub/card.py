@@ -15,7 +15,7 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub.tables import PARQUET, HubConfig, format_head, write_tables
+from exhibit.hub.tables import HubConfig, format_head, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Licence, Row
@@ -76,11 +76,6 @@ def write_card(
     words = render_card(bundle, configs=configs, languages=languages, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
     return bundle
-
-
-def holds_documents(name: str) -> bool:
-    """Return whether a file of the bundle contains documents or the image of a page, which a licence may protect."""
-    return name in {PICTURE, f"{PARQUET}/corpus.parquet"} or name.startswith(f"{CORPUS}/")
 
 
 def render_card(

@@ -23,13 +23,12 @@ import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
-from exhibit.hub.card import holds_documents
 from exhibit.hub.export import RECORD, export
 from exhibit.hub.remote import KIND, TOKEN_PAGE, HubError, connect, explain_errors
 from exhibit.hub.shelves import EVAL, QUESTIONS_TASK, make_shelf_files
 from exhibit.hub.tables import PARQUET
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
-from exhibit.schemas.bundle import CARD, CORPUS, INFO, TRAIN, read_info, read_questions
+from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
@@ -37,8 +36,6 @@ from exhibit.schemas.validate import validate
 _SHOWN = 10  # lines of a list; more would not fit one screen
 PLACEHOLDER = "PATH_OR_REPO"
 """The card's placeholder for a folder or repository; a bundle does not know where it will be published."""
-_CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTILINE)
-_DOCUMENT_PARTS = re.compile(r"<!-- documents -->\n.*?<!-- /documents -->\n\n?", re.DOTALL)
 
 
 class Published(NamedTuple):
@@ -65,14 +62,13 @@ def publish(
     tag: str | None = None,
     create_pr: bool = False,
     dry_run: bool = False,
-    include_corpus: bool = True,
     i_have_the_rights: bool = False,
     as_drafted: bool = False,
     mteb: bool = False,
 ) -> Published:
     """Check a bundle, publish it on the Hugging Face Hub in one commit, and print the changes and how to load it."""
     root = Path(bundle)
-    info = check_bundle(root, include_corpus=include_corpus, rights=i_have_the_rights, as_drafted=as_drafted)
+    info = check_bundle(root, rights=i_have_the_rights, as_drafted=as_drafted)
     api = connect(repo_id)
     url = f"{api.endpoint}/datasets/{repo_id}"
     if not dry_run and not api.token:
@@ -86,18 +82,16 @@ def publish(
         remote = None
     if remote and private and not remote.private:
         raise ToolkitError(f"{repo_id} is public, so nothing was sent: make it private on {url}/settings")
-    contents: dict[str, Path | bytes] = {
-        name: root / name for name in (*info.files, INFO) if include_corpus or not holds_documents(name)
-    }
+    contents: dict[str, Path | bytes] = {name: root / name for name in (*info.files, INFO)}
     removed = [name for name in remote.files if name not in contents] if remote else []
     removed = [name for name in removed if name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
-    contents[CARD] = prepare_card((root / CARD).read_bytes(), repo_id, corpus=include_corpus)
-    contents |= make_shelf_files(info, documents=include_corpus)
+    contents[CARD] = prepare_card((root / CARD).read_bytes(), repo_id)
+    contents |= make_shelf_files(info)
     hidden = remote.private if remote else private
     print(f"{root} → {repo_id} ({'there already' if remote else 'new'}, {'private' if hidden else 'public'})")
     if hidden and not private:
         print_note(f"{repo_id} is private and stays private")
-    _print_plan(info, contents, removed, documents=include_corpus)
+    _print_plan(info, contents, removed)
     if dry_run:
         print("dry run: nothing was sent")
         return Published(repo_id, url)
@@ -121,7 +115,7 @@ def publish(
 # ---------------------------------------------------------------- before anything is sent
 
 
-def check_bundle(root: Path, *, include_corpus: bool, rights: bool, as_drafted: bool) -> BundleInfo:
+def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
     """Return what bundle.json says; raise if the bundle is not sound, not reviewed, or must not be redistributed."""
     if problems := validate(root):
         listed = [f"  {problem}" for problem in problems[:_SHOWN]]
@@ -135,24 +129,14 @@ def check_bundle(root: Path, *, include_corpus: bool, rights: bool, as_drafted: 
     if info.licence.redistributable or rights:
         return info
     reason = info.licence.note or "its terms do not say that the documents may be redistributed"
-    if not include_corpus:
-        quotes = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
-        reason += (
-            f"\n--no-corpus does not help: train.json itself quotes {len(quotes):,} passages ({sum(quotes):,} "
-            "characters) of the documents, under the same terms"
-        )
     raise ToolkitError(
         f"{root}: not published: {info.source.name} is under {info.licence.name}. {reason}\nif you have the right to "
         "publish it anyway, add --i-have-the-rights"
     )
 
 
-def prepare_card(card: bytes, repo_id: str, *, corpus: bool) -> bytes:
-    """Return the card with the repository's name; without the documents, it shows none, and says so."""
-    if not corpus:
-        text = _CORPUS_CONFIG.sub("", _DOCUMENT_PARTS.sub("", card.decode("utf-8")))
-        note = "The documents are not in this repository; the command under *How it was made* creates them."
-        card = re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
+def prepare_card(card: bytes, repo_id: str) -> bytes:
+    """Return the card with the repository's name."""
     named = card.replace(f'"{PLACEHOLDER}"'.encode(), f'"{repo_id}"'.encode())
     undone = named.replace(f'"{repo_id}"'.encode(), f'"{PLACEHOLDER}"'.encode())
     return named if undone == card else card  # `exhibit pull` must be able to undo it
@@ -240,13 +224,9 @@ def _publish_mteb(api: huggingface_hub.HfApi, root: Path, sibling: str, *, priva
     print(f"\n{api.endpoint}/datasets/{sibling}: task.py runs it with mteb")
 
 
-def _print_plan(
-    info: BundleInfo, contents: dict[str, Path | bytes], removed: Sequence[str], *, documents: bool
-) -> None:
+def _print_plan(info: BundleInfo, contents: dict[str, Path | bytes], removed: Sequence[str]) -> None:
     rights = "" if info.licence.redistributable else "; published under the rights that you state to have"
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
-    if not documents:
-        print("without the documents: train.json and gold.jsonl still quote them; the config `corpus` is left out")
     size = sum(data.stat().st_size if isinstance(data, Path) else len(data) for data in contents.values())
     print(f"to send: {len(contents):,} files, {size / 1e6:.1f} MB, without those that the Hub has already")
     lines = [f"  {name}" for name in sorted(contents)] + [f"  removed   {name}" for name in removed]
@@ -269,7 +249,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved")
     add("--create-pr", action="store_true", help="open a pull request instead of committing")
     add("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")
-    add("--no-corpus", dest="include_corpus", action="store_false", help="only questions and gold, which quote them")
     add("--i-have-the-rights", action="store_true", help="publish although the source's licence does not allow it")
     add("--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such")
     add("--mteb", action="store_true", help="also publish OWNER/NAME-mteb: the passages and a task that mteb runs")
@@ -277,8 +256,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = vars(parser.parse_args(argv))
     if options["create_pr"] and options["tag"]:
         parser.error("--create-pr works only without --tag")
-    if options["mteb"] and (options["create_pr"] or not options["include_corpus"]):
-        parser.error("--mteb publishes the passages of all documents to main: without --create-pr and --no-corpus")
+    if options["mteb"] and options["create_pr"]:
+        parser.error("--mteb publishes the passages of all documents to main: without --create-pr")
     as_json = options.pop("json")
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         published = publish(**options)

@@ -23,7 +23,7 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from exhibit.hub.publish import restore_card
 from exhibit.hub.remote import KIND, connect, explain_errors
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
-from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
+from exhibit.schemas.bundle import CARD, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
@@ -96,11 +96,6 @@ def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[Bund
 def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
     """Raise if a file is missing or differs from bundle.json; return the card as it was before publication."""
     missing = {name for name in info.files if not (folder / name).is_file()}
-    if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:
-        raise BundleError(
-            f"{repo_id} was published without its documents; make the bundle from its source with "
-            f"python -m converters.{info.name}, or load the questions with datasets.load_dataset"
-        )
     wrong = [f"{name}: listed in {INFO}, but missing" for name in missing]
     for name, entry in info.files.items():
         if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:

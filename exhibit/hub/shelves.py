@@ -23,13 +23,13 @@ _TASKS = {
 """By task, the columns of a question that its prompt shows besides the question, and the template of the prompt."""
 
 
-def make_shelf_files(info: BundleInfo, *, documents: bool) -> dict[str, bytes]:
-    """Return the files by name: `eval.yaml` if there are questions, `metadata.jsonl` if PDFs are published."""
+def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
+    """Return the files by name: `eval.yaml` if there are questions, `metadata.jsonl` if there are PDFs."""
     files = {}
     if info.counts.questions:
         files[EVAL] = yaml.safe_dump(_describe_benchmark(info), sort_keys=False, allow_unicode=True).encode()
     pdfs = [document for document in info.documents if document.filename.lower().endswith(".pdf")]
-    if documents and pdfs:
+    if pdfs:
         lines = (
             {"file_name": f"{CORPUS}/{pdf.filename}", "title": pdf.title, "pages": pdf.pages, "source": pdf.source}
             for pdf in pdfs

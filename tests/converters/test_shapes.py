@@ -11,7 +11,6 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from exhibit.converters import Tally, table
-from exhibit.converters.tables.documents import QUESTIONS
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
@@ -415,18 +414,6 @@ def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert)
     assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["left_out"] == {
         "query whose judged documents are all missing": ["q2"]
     }
-
-
-def test_table_reads_trec_judgments_that_name_files_of_a_folder(documents, tmp_path, convert):
-    folder = documents / "trec"  # the judgments lie among the documents, and are none
-    folder.mkdir()
-    written(folder / "topics.tsv", f"101\t{ASK}\n")
-    written(folder / "qrels.txt", "101 0 harbour-lease 2\n101 0 bootmg 0\n")
-    bundle = convert("table", "--source", folder, "--documents", documents, "--as", "is")
-    (line,) = lines_of(bundle)
-    assert (line["filename"], line["labels"]["grade"]) == (LEASED, 2)
-    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
-    assert info["left_out"][QUESTIONS] == ["trec/qrels.txt", "trec/topics.tsv"]
 
 
 # ---------------------------------------------------------------- what is not understood

@@ -17,8 +17,7 @@ from PIL import Image
 from exhibit.engine import open_engine
 from exhibit.hub import card as cards
 from exhibit.hub import tables
-from exhibit.hub.card import CardText, escape_cell, format_code, format_fence, holds_documents, link, render_card
-from exhibit.hub.publish import prepare_card
+from exhibit.hub.card import CardText, escape_cell, format_code, format_fence, link, render_card
 from exhibit.hub.tables import LICENCES, find_size_category, make_gold_table
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
@@ -122,14 +121,6 @@ def test_card_body_states_counts_command_and_citation(bundle, text):
     )
     assert "python -m converters.cuad" in text and "@misc{exhibit-cuad," in text
     assert "![Page " in text and "](page.png)" in text
-
-
-def test_prepare_card_without_corpus_removes_corpus_config_and_picture(text):
-    bare = prepare_card(text.encode(), "me/cuad", corpus=False).decode()
-    assert head(bare)["configs"] == head(text)["configs"][:2]
-    assert "page.png" not in bare and '"corpus"' not in bare and "<!--" not in bare
-    assert "# CUAD on its PDFs\n\nThe documents are not in this repository" in bare
-    assert holds_documents("corpus/a.pdf") and holds_documents("page.png") and not holds_documents("train.json")
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,6 @@ def test_publish_mteb_sends_passages_to_sibling_repository(connected, converted)
     corpus = {json.loads(line)["id"] for line in files["corpus.jsonl"].splitlines()}
     relevant = [json.loads(line) for line in files["qrels.jsonl"].splitlines()]
     assert relevant and {row["corpus-id"] for row in relevant} <= corpus
-    with pytest.raises(SystemExit):
-        publish_to(bundle, "--mteb", "--no-corpus")
 
 
 def test_publish_of_unchanged_bundle_adds_no_commit_and_uploads_no_large_file_again(connected, bundle):
@@ -116,14 +114,6 @@ def test_publish_never_moves_a_tag(connected, bundle, tmp_path, capsys):
     assert connected.repos[REPO].refs["v1"] == first and "the tag v1 was not set" in capsys.readouterr().err
 
 
-def test_publish_without_corpus_sends_no_document(connected, tmp_path):
-    folder = write(tmp_path / "in", more={PLAN: large("plan"), "page.png": b"png"})
-    assert publish_to(folder, "--no-corpus") == 0
-    assert set(connected.files(REPO)) == {"README.md", "bundle.json", "eval.yaml", "gold.jsonl", "train.json"}
-    card = connected.files(REPO)["README.md"].decode()
-    assert "The documents are not in this repository" in card
-
-
 def test_publish_private_creates_private_repository_and_refuses_public_repository(connected, bundle, capsys):
     assert publish_to(bundle, "--private", repo="me/private") == 0 and connected.repos["me/private"].private
     assert publish_to(bundle) == 0 and publish_to(bundle, "--private") == 1
@@ -144,7 +134,6 @@ def test_publish_dry_run_needs_neither_token_nor_network(connected, bundle, monk
     ("flags", "words"),
     [
         ([], "is under House terms. its terms do not say"),
-        (["--no-corpus"], "train.json itself quotes 1 passages (46 characters)"),
         (["--dry-run"], "add --i-have-the-rights"),
     ],
 )
@@ -206,12 +195,12 @@ def test_publish_from_python_returns_the_address(connected, bundle):
 
 def test_prepare_card_names_repository_and_restore_card_reverses_change():
     card = CARD_TEXT.encode()
-    published = prepare_card(card, REPO, corpus=True)
+    published = prepare_card(card, REPO)
     assert f'load_dataset("{REPO}", split="train")'.encode() in published
     assert restore_card(published, hashlib.sha256(card).hexdigest()) == card
     assert restore_card(published + b"edited", hashlib.sha256(card).hexdigest()) is None
     undoable = card + b'"me/charters"'
-    assert prepare_card(undoable, REPO, corpus=True) == undoable, "it could not be restored"
+    assert prepare_card(undoable, REPO) == undoable, "it could not be restored"
 
 
 # ---------------------------------------------------------------- pull
@@ -276,11 +265,6 @@ def test_pull_uses_the_cache_without_a_connection(published, tmp_path, monkeypat
 def test_pull_explains_missing_dataset_revision_or_bundle(connected, published, tmp_path, capsys, repo, words):
     connected.commit("me/other", {"data.csv": b"a,b"})
     assert pull.main([repo, "--out", str(tmp_path / "back")]) == 1 and words in capsys.readouterr().err
-
-
-def test_pull_of_bundle_without_documents_names_the_converter(connected, bundle, tmp_path, capsys):
-    assert publish_to(bundle, "--no-corpus") == 0 and pull.main([REPO, "--out", str(tmp_path / "back")]) == 1
-    assert "python -m converters.charters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,8 @@ _MAX_PAGES = 5  # of a cited section: a longer range of pages is cited for its s
 
 # ---------------------------------------------------------------- citations in square brackets
 
-# brackets such as `[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123`, which cite no document by name
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
-_LAW = re.compile(
-    r"\b(?:part|practice direction|pd|cpr|rules?|guide|annexe?|appendix|section|chapter|schedule|act|protocol|"
-    r"regulations?|order \d+)\b",
-    re.IGNORECASE,
-)
 _ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
 
 
@@ -53,12 +47,15 @@ class RuleCitation:
 
 
 def find_citations(truth: str) -> list[RuleCitation]:
-    """Return the distinct citations in the brackets of an answer; brackets that an editor added are skipped."""
+    """Return the distinct citations in the brackets of an answer.
+
+    A citation is after a sentence, or is a title of several words: any other bracket is an editor's change.
+    """
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
         text = " ".join(match.group(1).split())
-        before, after = truth[: match.start()], truth[match.end() :]
-        if len(text) <= MAX_CITATION_CHARS and not _NUMBERS.fullmatch(text) and not _is_editorial(text, before, after):
+        titled = re.match(r"[A-Z].*\s", text) or "#page=" in text or _ENDED.search(truth[: match.start()])
+        if len(text) <= MAX_CITATION_CHARS and titled and re.search(r"[A-Za-z]{2}", text):
             by_name.setdefault(normalise_name(text), read_citation(text))
     return list(by_name.values())
 
@@ -73,19 +70,6 @@ def read_citation(text: str) -> RuleCitation:
         if pages := _PAGES.search(part):
             page = pages[1].strip(" ,–-")
     return RuleCitation(text, _PAGES.sub("", document).strip(), _PAGES.sub("", section).strip(), page)
-
-
-def _is_editorial(text: str, before: str, after: str) -> bool:
-    """Return whether a bracket is an editor's change to a quotation or a blank to fill in, and not a citation."""
-    if not re.search(r"[A-Za-z]{2}", text):
-        return True
-    if "#page=" in text or _PAGES.search(text) or read_name(text).number or (_LAW.search(text) and not text.islower()):
-        return False
-    paragraph = before.rpartition("\n")[2]
-    if paragraph.count("“") > paragraph.count("”") or paragraph.count('"') % 2:
-        return True
-    # a citation is after a sentence, or is a title of several words
-    return not (_ENDED.search(before) or not after.strip() or re.match(r"[A-Z].*\s[A-Z]", text))
 
 
 # ---------------------------------------------------------------- the map of court guides

@@ -16,7 +16,6 @@ from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.fold import edit_distance
 from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.headings import FOOTNOTE
 from exhibit.law.structure.lines import Outline, find_contents
 from exhibit.schemas.errors import DocumentError, LimitError
 
@@ -193,14 +192,11 @@ class RuleHeading:
     until: int = 0  # the end of the heading's section
 
 
-# the number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`
-_LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
-_MIN_SECTION_CHARS = 3  # below a heading
 _LISTED_LIKE = 0.96  # least similarity to an entry of the contents: the whole entry, or its start and an ellipsis
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
-    """Return the headings in document order, each with the end of its section; `outline.rules`: `3.5 A` is 3.5A."""
+    """Return the headings in document order, each with the end of its section."""
     starts = [line.start for line in lines]
     headings = []
     for section in read_structure(document, outline).walk():
@@ -210,21 +206,11 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
         first = lines[min(bisect_left(starts, start), len(lines) - 1)]
         last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
         titled = section.heading != section.label or section.kind != "section"
-        written = FOOTNOTE.sub("", " ".join(document.text[start:end].split()))
-        at = start
+        written = " ".join(document.text[start:end].split())
         if section.label and not written.startswith(section.label):
-            # the number of a rule is below its title
-            written, at = section.heading, end - len(section.label)
-        letter = _LETTER_APART.match(document.text, at) if outline.rules else None
-        name = read_name(letter[1] + letter[2] if letter else written if titled else section.label, loose=False)
-        until = max(end, last.end)
-        # a rule may be one sentence, or one word such as "Omitted", which looks like its title
-        if (
-            until - end >= _MIN_SECTION_CHARS
-            or document.text[until - 1] == "."
-            or (outline.rules and titled and name.number)
-        ):
-            headings.append(RuleHeading(start, end, name, section.level, titled, first.page, until))
+            written = section.heading  # the number of a rule is below its title
+        name = read_name(written if titled else section.label, loose=False)
+        headings.append(RuleHeading(start, end, name, section.level, titled, first.page, max(end, last.end)))
     return headings
 
 

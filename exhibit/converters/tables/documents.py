@@ -40,7 +40,6 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
-    others: tuple[Path, ...] = ()  # further files of the source that are not documents, such as relevance judgments
     lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # reason and details, by name
     _read: dict[str, Document | None] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
@@ -62,9 +61,9 @@ class Shelf:
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """The files of the folder without those of the source itself: as documents they would give every answer."""
-        source = {path.resolve() for path in (self.table, *self.others)}
-        return [file for file in self._listed if file.path.resolve() not in source]
+        """The files of the folder without the table itself: as a document it would give every answer."""
+        table = self.table.resolve()
+        return [file for file in self._listed if file.path.resolve() != table]
 
     # ------------------------------------------------------------ by name
 
