@@ -13,7 +13,6 @@ from typing import NamedTuple
 from exhibit.converters.civil_procedure.documents import RulesFile
 from exhibit.engine import run_in_worker
 from exhibit.evidence import Document, Span, read_document
-from exhibit.evidence.fold import edit_distance
 from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.lines import Outline, find_contents
@@ -21,8 +20,6 @@ from exhibit.schemas.errors import DocumentError, LimitError
 
 # ---------------------------------------------------------------- headings as names
 
-_SPACES = re.compile(r"\s+")
-_CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")
 _DIVISIONS = {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}
 _KINDS = dict.fromkeys(
     "chapter section sub-section subsection rule rules r rr s para paras paragraph paragraphs".split(), ""
@@ -48,14 +45,12 @@ class Name:
     number: str  # in upper case, without the dot between a letter and a digit: `K.1` and `K1` are equal
     title: str
     text: str = ""  # the whole heading as it is written
-    cut: bool = False  # whether the heading ends with an ellipsis
 
 
 @cache
 def read_name(text: str, *, loose: bool = True) -> Name:
     """Return a heading's kind, number and title; `loose` also reads numbers that may be words of the title."""
-    cut = bool(_CUT.search(text))
-    text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
+    text = " ".join(text.split())
     kind = number = ""
     if (match := _WORDED.match(text)) and (loose or _labels_heading(match, text)):
         kind, number = _KINDS.get(match[1].lower(), match[1].lower()), match[2]
@@ -65,7 +60,7 @@ def read_name(text: str, *, loose: bool = True) -> Name:
             number = match[1]
     title = text[match.end() :] if match and number else text
     number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
-    return Name(kind, number, title.strip(" .:;,–—-"), text, cut)
+    return Name(kind, number, title.strip(" .:;,–—-…"), text)
 
 
 def _labels_heading(match: re.Match[str], text: str) -> bool:
@@ -85,12 +80,7 @@ def compare_names(cited: Name, heading: Name) -> float:
     if not words or words == others:
         return float(bool(words or cited.number))
     if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
-        return 0.0  # "Part 8 claims" is not a misspelling of "Part 20 claims"
-    if cited.cut:
-        return 0.97 if len(words) >= 4 and others.startswith(words) else 0.0
-    slips = len(words) // LETTERS_PER_SLIP
-    if words[:3] == others[:3] and abs(len(words) - len(others)) <= slips and edit_distance(words, others) <= slips:
-        return 0.97
+        return 0.0  # "Trial, J.7 Judgment" is not the heading "Trial"
     short, long = sorted((words, others), key=len)
     least = 0.3 if cited.number else 0.6  # of a title, if its beginning is cited
     share = len(short) / len(long) if short and long.startswith(short) else 0.0
@@ -119,7 +109,6 @@ class SourceLine(NamedTuple):
     page: int = 0
 
 
-LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
 MAX_ENTRY_CHARS = 150  # of an entry of a table of contents: a longer line is a sentence
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
@@ -231,7 +220,7 @@ class Layout:
         """
         whole = read_name(text)
         matches = [(heading, like, False) for heading, like in self._find_alike(whole)]
-        if not any((like == 1 or whole.cut) and whole.number and whole.title for _, like, _ in matches):
+        if not any(like == 1 and whole.number and whole.title for _, like, _ in matches):
             # otherwise the commas belong to the heading itself
             matches += [(h, like, True) for pair in list_splits(text) for h, like in self._find_below(*pair)]
         if not matches and " " in whole.title:
