@@ -51,9 +51,4 @@ def _describe_benchmark(info: BundleInfo) -> dict[str, object]:
         }
         for name, (shown, template) in _TASKS.items()
     ]
-    return {
-        "name": info.title,
-        "description": info.summary,
-        "evaluation_framework": "inspect-ai",
-        "tasks": tasks,
-    }
+    return {"name": info.title, "description": info.summary, "evaluation_framework": "inspect-ai", "tasks": tasks}

@@ -10,14 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import (
-    Benchmark,
-    DatasetInfo,
-    Quote,
-    RawRow,
-    Tally,
-    format_points,
-)
+from exhibit.converters.core.benchmark import Benchmark, DatasetInfo, Quote, RawRow, Tally, format_points
 from exhibit.converters.core.build import build
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN

@@ -52,11 +52,7 @@ def test_acord_notes_a_split_without_grades_and_fails_without_any_grades(source)
         ("qrels/train.tsv", f"waiver of indirect damages\t{ASIS}\t5", "grade that is not 0 to 4"),
         ("qrels/train.tsv", "waiver of indirect damages\tnowhere\t1", "grade that is not 0 to 4"),
         ("qrels/train.tsv", f"unheard of\t{ASIS}\t0", "grades of a query that is not in queries.jsonl"),
-        (
-            "qrels/train.tsv",
-            f"New York Governing Law\t{ASIS}\t0",
-            "query that occurs twice, or is graded in two",
-        ),
+        ("qrels/train.tsv", f"New York Governing Law\t{ASIS}\t0", "query that occurs twice, or is graded in two"),
         ("corpus.jsonl", '{"_id": "a/b", "text": "x"}', "clause whose id is taken, or cannot be a file's name"),
         ("corpus.jsonl", f'{{"_id": "{ASIS}", "text": "x"}}', "clause whose id is taken, or cannot be a file's name"),
         ("corpus.jsonl", '{"_id": "none"}', "record that is not in the release's form"),

@@ -77,13 +77,7 @@ def test_split_party_names_returns_each_party(answer, names):
 
 @pytest.mark.parametrize(
     ("cell", "quotes"),
-    [
-        ("", []),
-        ("[]", []),
-        ("['It\\'s due.', \"a\", \"a\", ' ']", ["It's due.", "a"]),
-        ("[1]", None),
-        ("[", None),
-    ],
+    [("", []), ("[]", []), ("['It\\'s due.', \"a\", \"a\", ' ']", ["It's due.", "a"]), ("[1]", None), ("[", None)],
 )
 def test_quotes_of_parses_a_list_literal_and_refuses_other_cells(cell, quotes):
     if quotes is None:

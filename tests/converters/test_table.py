@@ -310,9 +310,7 @@ def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
         "Terms.md.pdf",
         "Verre-Élor agreement of 2019.txt.pdf",
     ]
-    assert tally.left_out == {
-        "document is not in the folder": ["line 11: nowhere.txt"],
-    }
+    assert tally.left_out == {"document is not in the folder": ["line 11: nowhere.txt"]}
     assert "spare.txt.pdf" in [document.filename for document in benchmark.documents], "it is part of the haystack"
     assert tally.noted["document paired with a file of a similar name"] == [
         "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"

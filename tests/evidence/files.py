@@ -108,11 +108,7 @@ def scan(*lines: str, kind: str = "PNG") -> bytes:
 
 
 def msg(
-    *,
-    subject: str,
-    body: str = "",
-    sender: str = "Ines Corvo",
-    attachments: dict[str, bytes] | None = None,
+    *, subject: str, body: str = "", sender: str = "Ines Corvo", attachments: dict[str, bytes] | None = None
 ) -> bytes:
     """Return a mail as Outlook saves it: an OLE file with a stream for each property."""
     times = bytes(32) + struct.pack("<HHIQ", 0x0040, 0x0039, 6, 132_276_186_000_000_000)

@@ -45,10 +45,7 @@ def test_check_gold_accepts_a_converted_sample_and_reports_planted_faults(conver
     assert f"{paged['filename']}: not in corpus/" in check_gold(bundle)[1]
 
 
-@pytest.mark.parametrize(
-    ("command", "step", "more"),
-    [(check, "check_gold", []), (show, "draw_row", ["1"])],
-)
+@pytest.mark.parametrize(("command", "step", "more"), [(check, "check_gold", []), (show, "draw_row", ["1"])])
 def test_commands_apply_item_limits_to_every_document(monkeypatch, tmp_path, command, step, more):
     held: list[Limits] = []
 
@@ -63,10 +60,7 @@ def test_commands_apply_item_limits_to_every_document(monkeypatch, tmp_path, com
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_run_in_worker_applies_the_memory_limit_of_apply_limits():
-    with (
-        apply_limits(Limits(memory=64 << 20)),
-        pytest.raises(LimitError, match="needs more than 64 MiB of memory"),
-    ):
+    with apply_limits(Limits(memory=64 << 20)), pytest.raises(LimitError, match="needs more than 64 MiB of memory"):
         run_in_worker(bytearray, 1 << 30)
 
 

@@ -59,11 +59,7 @@ def test_text_layer_positions_each_word_by_the_widths_of_preceding_letters(tmp_p
 
 @pytest.mark.parametrize(
     ("turn", "begin"),
-    [
-        (0.0, "q\n"),
-        (90.0, "q 0 1 -1 0 150 -50 cm\n"),
-        (2.0, "q 0.99939 0.0349 -0.0349 0.99939 1.80589 -3.45949 cm\n"),
-    ],
+    [(0.0, "q\n"), (90.0, "q 0 1 -1 0 150 -50 cm\n"), (2.0, "q 0.99939 0.0349 -0.0349 0.99939 1.80589 -3.45949 cm\n")],
 )
 def test_text_layer_rotates_the_page_drawing_around_its_centre(tmp_path, turn, begin):
     own = [b"0 0 m 9 9 l S"]

@@ -131,11 +131,7 @@ def test_publish_dry_run_needs_neither_token_nor_network(connected, bundle, monk
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], "is under House terms. its terms do not say"),
-        (["--dry-run"], "add --i-have-the-rights"),
-    ],
+    ("flags", "words"), [([], "is under House terms. its terms do not say"), (["--dry-run"], "add --i-have-the-rights")]
 )
 def test_publish_refuses_licence_without_redistribution(connected, tmp_path, capsys, flags, words):
     closed = Licence(id="other", name="House terms", redistributable=False)

@@ -101,10 +101,7 @@ def make_licence(name: str) -> Licence:
 
 
 CC_BY = Licence(
-    id="cc-by-4.0",
-    name="CC BY 4.0",
-    url="https://creativecommons.org/licenses/by/4.0/",
-    redistributable=True,
+    id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
 )
 
 

@@ -17,13 +17,7 @@ from exhibit.converters.core.benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters.core.documents import (
-    NOWHERE,
-    Done,
-    make_tasks,
-    materialise,
-    settle_pages,
-)
+from exhibit.converters.core.documents import NOWHERE, Done, make_tasks, materialise, settle_pages
 from exhibit.converters.pages.print import PdfPrinter, describe_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
