@@ -129,9 +129,9 @@ class _Bounds(NamedTuple):
         x, y = (other.left + other.right) / 2, (other.bottom + other.top) / 2
         return self.left <= x <= self.right and self.bottom <= y <= self.top
 
-    def holds(self, other: "_Bounds", slack: float = 1.0) -> bool:
-        within = self.left - slack <= other.left and other.right <= self.right + slack
-        return within and self.bottom - slack <= other.bottom and other.top <= self.top + slack
+    def holds(self, other: "_Bounds") -> bool:
+        within = self.left - 1 <= other.left and other.right <= self.right + 1  # a point of tolerance at each side
+        return within and self.bottom - 1 <= other.bottom and other.top <= self.top + 1
 
     @property
     def thickness(self) -> float:

@@ -113,7 +113,7 @@ def join_matches(chain: Sequence[Match]) -> Match:
     return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
 
 
-def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
+def locate(quote: str, document: Document) -> list[Match]:
     """Return every location of the quote, best first and then in reading order; [] if it is absent."""
     if not quote.strip():
         return []
@@ -127,8 +127,6 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
         or _locate_in_markup(quote, document)
     )
     matches.sort(key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
-    if page is not None:
-        matches.sort(key=lambda match: (not match.whole, -match.score, page not in document.pages_of(match.span)))
     return matches
 
 

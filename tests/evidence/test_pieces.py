@@ -1,6 +1,6 @@
 """Quotes are located through markup and through the cells of tables; absent text is not matched.
 
-A stated page chooses between matches, and very short fragments are ignored.
+Very short fragments are ignored.
 """
 
 from __future__ import annotations
@@ -138,16 +138,6 @@ def paged(*bodies: str) -> Document:
         text += f"Harbour Works plc Annual Statement\n{body}\n{number}\n"
         pages.append(Page(number, Span(start, len(text)), 595.0, 842.0))
     return Document("report.pdf", text, tuple(pages))
-
-
-SECRET = "Each party keeps the terms of this deed secret."
-
-
-def test_locate_uses_the_stated_page_only_to_choose_between_equal_matches():
-    document = paged(f"Water. {SECRET}", "Grain and its price.", f"Rent. {SECRET}")
-    assert [document.pages_of(match.span) for match in locate(SECRET, document, page=3)] == [[3], [1]]
-    assert document.pages_of(locate(SECRET, document, page=2)[0].span) == [1]
-    assert document.pages_of(locate(SECRET, document)[0].span) == [1]
 
 
 ROWS = [f"Quay {n} dues {n}{n},4{n}0 tonnage {n}7{n} berths {n}" for n in range(1, 9)]

@@ -97,11 +97,10 @@ class Printer:
         with self._runner:
             self._runner.run(self._running.__aexit__(None, None, None))
 
-    def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
+    def print_html(self, html: str, path: Path) -> None:
         """Print a self-contained HTML page to a PDF; its CSS may set the paper size with `@page { size: … }`."""
-        options = make_pdf_options(header=header, footer=footer, margins=margins)
         try:
-            data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
+            data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace")))
         except import_browser_error() as error:
             # a page that crashed may have crashed the browser
             self._runner.run(self._running.__aexit__(None, None, None))
@@ -109,13 +108,13 @@ class Printer:
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, fix_dates(data))
 
-    async def _print_html(self, html: bytes, options: dict[str, Any]) -> bytes:
+    async def _print_html(self, html: bytes) -> bytes:
         # a new page for each document, so that a refresh or a timer of one cannot affect another
         page = await self._browser.new_page(**PAGE)
         await page.route("**/*", partial(_hand_over, html))
         # the item's own limit applies: `page.pdf` has no timeout
         await page.goto(_ADDRESS, wait_until="load", timeout=0)
-        data = await page.pdf(**options)
+        data = await page.pdf(**make_pdf_options("22mm"))
         await page.close()
         return data
 
@@ -129,15 +128,12 @@ async def _hand_over(html: bytes, route: Route) -> None:
         await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed one does not
 
 
-def make_pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
+def make_pdf_options(margin: str) -> dict[str, Any]:
     """Return the options of `page.pdf`, the same for all callers."""
     return {
         "print_background": True,
         "prefer_css_page_size": True,
-        "display_header_footer": bool(header or footer),
-        "header_template": header or "<span></span>",
-        "footer_template": footer or "<span></span>",
-        "margin": {"top": margins, "bottom": margins, "left": margins, "right": margins},
+        "margin": dict.fromkeys(("top", "bottom", "left", "right"), margin),
         "tagged": False,  # tags contain the browser's node numbers, which differ between prints
     }
 

@@ -92,14 +92,10 @@ def _compare(path: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
 
 def list_changes(old: str, new: str) -> Iterator[str]:
     """Yield the sentences that are in only one of two texts: first the old text's, then the new text's."""
-    before, after = (Counter(_split_sentences(text)) for text in (old, new))
+    plain = (" ".join(text.split()) for text in (old, new))
+    before, after = (Counter(text[slice(*span)] for span in split_sentences(text)) for text in plain)
     yield from (f"- {_shorten(sentence)}" for sentence in before - after)
     yield from (f"+ {_shorten(sentence)}" for sentence in after - before)
-
-
-def _split_sentences(text: str) -> list[str]:
-    plain = " ".join(text.split())
-    return [plain[span.start : span.end] for span in split_sentences(plain)]
 
 
 def _shorten(text: str) -> str:

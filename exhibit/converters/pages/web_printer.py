@@ -60,7 +60,7 @@ async def print_web_page(reply: PageReply, url: str, downloader: Downloader, *, 
                     raise visit.astray
                 if not page.url.startswith(("http://", "https://")):
                     raise FetchError(_NOWHERE, page.url, status=reply.status)
-                data = await page.pdf(**make_pdf_options(margins="15mm"))
+                data = await page.pdf(**make_pdf_options("15mm"))
                 return PrintedPage(fix_dates(data), page.url, f"Chromium {browser.version}", note)
         except (TimeoutError, import_browser_error(late=True)):
             detail = f"in the browser, after {timeout:g} s"
