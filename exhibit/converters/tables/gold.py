@@ -119,64 +119,59 @@ class GoldReader:
     """Reads the gold passages of each row, from the columns that were chosen."""
 
     def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
-        self.paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
-        self.shelf, self.only, self.tally = shelf, only, tally
-        self.understood: set[str] = set()  # columns with objects of which one has a text
-        self.unknown: dict[str, dict[str, int]] = {}  # lengths of fields that gave no passage, by column
+        self._paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
+        self._shelf, self._only, self._tally = shelf, only, tally
+        self._understood: set[str] = set()  # columns with objects of which one has a text
+        self._unknown: dict[str, dict[str, int]] = {}  # lengths of fields that gave no passage, by column
+        self._cells: dict[str, Any] = {}  # of the row that is read, as all below
+        self._place = ""
+        self._named: list[tuple[str, int | None]] = []
 
     def read(self, record: Record) -> tuple[list[CitedPassage], list[CitedPassage]]:
         """Return the gold of a row, and the passages that it accepts as alternatives; raise ValueError with a fault.
 
         A passage whose document is not named is assigned to the only document that contains it.
         """
-        row = _GoldOfRow(self, record)
+        self._cells, self._place = record.cells, record.place
+        self._named = list(self._read_documents())
         passages = []
-        for passage in row.list_passages():
+        for passage in self._list_passages():
             if passage.grade == 0:
                 continue
             if passage.document:
                 passages.append(passage)
                 continue
-            if not self.shelf.files:
+            if not self._shelf.files:
                 raise ValueError("passage without a document")
             text = _HOP.sub("", passage.text or "")
-            holders = self.shelf.find_holders(text)
+            holders = self._shelf.find_holders(text)
             if len(holders) == 1:
                 passages.append(passage._replace(document=holders[0], text=text))
             else:
                 several = "passage without a document is in several: it is ambiguous, and not gold"
                 reason = several if holders else "passage without a document is in none"
-                self.tally.note(reason, f"{record.place}: {text[:80]!r}")
-        return passages, row.list_cited("acceptable")
+                self._tally.note(reason, f"{record.place}: {text[:80]!r}")
+        return passages, self._list_cited("acceptable")
 
     def check(self, table: object) -> None:
         """Raise SourceError, with flags to try, if a column has objects, but no known field name for their text."""
-        for column, fields in self.unknown.items():
+        for column, fields in self._unknown.items():
             likely = sorted((name for name in fields if fields[name] >= MIN_TEXT_CHARS), key=lambda name: -fields[name])
-            if likely and column not in self.understood:
+            if likely and column not in self._understood:
                 flags = ", or ".join(f"--text {column}.{name}" for name in likely[:MAX_FLAGS])
                 raise SourceError(
                     f"{table}: column {column!r} has objects as passages, but no field of them is known as the text "
                     f"(the fields: {', '.join(fields)}); name the field: {flags}"
                 )
 
-
-class _GoldOfRow:
-    """The passages that one row names, as the columns of its reader give them."""
-
-    def __init__(self, reader: GoldReader, record: Record) -> None:
-        self._reader, self._shelf, self._tally = reader, reader.shelf, reader.tally
-        self._cells, self._place = record.cells, record.place
-        self._named = list(self._read_documents())
-
-    def list_passages(self) -> list[CitedPassage]:
+    def _list_passages(self) -> list[CitedPassage]:
         named, quoted = self._named, self._list_items("text")
         passages = list(self._read_quoted(quoted))
         if not any(passage.text or passage.provision for passage in passages):
-            passages = self.list_cited("provision") or passages
+            passages = self._list_cited("provision") or passages
         if passages or quoted:
             return passages
-        if not named or named == [(self._reader.only, None)]:
+        if not named or named == [(self._only, None)]:
             answer = " ".join(map(read_cell_words, self._list_items("answer")))
             files = filter(None, map(self._shelf.find_named, BRACKETED.findall(answer)))
             cited = [CitedPassage(name, page=page) for name, page in files]
@@ -188,13 +183,13 @@ class _GoldOfRow:
         paired = pages if len(pages) == len(named) else [None] * len(named)
         return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
-    def list_cited(self, role: str) -> list[CitedPassage]:
+    def _list_cited(self, role: str) -> list[CitedPassage]:
         return [passage for value in self._list_items(role) for passage in self._read_cited(value)]
 
     # ------------------------------------------------------------ columns
 
     def _find_column(self, role: str) -> tuple[str, str]:
-        return self._reader.paths.get(role, ("", ""))
+        return self._paths.get(role, ("", ""))
 
     def _list_items(self, role: str) -> list[Any]:
         cell = self._cells.get(self._find_column(role)[0])
@@ -217,7 +212,7 @@ class _GoldOfRow:
             for value in self._list_items("document")
         ]
         names = list(filter(None, map(read_cell_words, cited)))
-        for name in names or filter(None, [self._reader.only]):
+        for name in names or filter(None, [self._only]):
             file = self._shelf.find_named(name)
             yield (file if file and file[1] is not None else (name, None))
 
@@ -271,9 +266,9 @@ class _GoldOfRow:
         text = read_cell_words(held["text"]) or None
         provision = read_cell_words(held["provision"])
         if text or provision:
-            self._reader.understood.add(column)
+            self._understood.add(column)
         else:
-            unknown = self._reader.unknown.setdefault(column, {})
+            unknown = self._unknown.setdefault(column, {})
             for name, content in fields.items():
                 if content is not held["document"]:
                     unknown[name] = max(unknown.get(name, 0), len(read_cell_words(content)))
