@@ -1,4 +1,4 @@
-"""Alternatives of fuzzy quotes, faults that the check of gold names, and the flags of scans."""
+"""Faults that the check of gold names, and the flags of scans."""
 
 from __future__ import annotations
 
@@ -7,36 +7,11 @@ import json
 
 import pytest
 
-from exhibit.evidence import Document, Page, Span, locate
+from exhibit.evidence import Document
 from exhibit.evidence.check import faults_of
 from exhibit.evidence.scan import add_ocr_arguments, read_ocr_flags
 from exhibit.schemas.bundle import LooseContext, Question
 from exhibit.schemas.models import Gold
-
-# ---------------------------------------------------------------- locating
-
-
-def document(text: str, *pages: str) -> Document:
-    if not pages:
-        return Document("a.txt", text)
-    start, made = 0, []
-    for number, page in enumerate(pages, 1):
-        made.append(Page(number, Span(start, start + len(page)), 612, 792))
-        start += len(page) + 1
-    return Document("a.pdf", "\n".join(pages), tuple(made))
-
-
-FORTY = "abcdefghijklmnopqrstuvwxyz0123456789QRST"
-
-
-def test_locate_returns_all_separate_fuzzy_matches_and_the_best_of_overlapping_matches():
-    quote = FORTY[:20] + "!" + FORTY[21:]
-    text = f"{FORTY} and {FORTY[:30]}?{FORTY[31:]}"
-    found = locate(quote, document(text))
-    assert [(match.span, match.score, match.how) for match in found] == [
-        ((0, 40), 0.975, "fuzzy"), ((45, 85), 0.95, "fuzzy"),
-    ]  # fmt: skip
-
 
 # ---------------------------------------------------------------- checking gold
 

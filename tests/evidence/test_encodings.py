@@ -32,11 +32,9 @@ CZECH = "Nájemce hradí nájemné čtvrtletně předem, nejpozději do pátého
 )
 def test_decode_finds_encoding_by_the_letters_of_the_language(text, encoding):
     assert decode_bytes(text.encode(encoding)) == (text, encoding)
-
-
-def test_decode_reads_iso_8859_2():
-    found = decode_bytes(CZECH.encode("iso8859_2"))
-    assert found is not None and found.text == CZECH
+    if text == CZECH:  # also in the older encoding
+        found = decode_bytes(text.encode("iso8859_2"))
+        assert found is not None and found.text == text
 
 
 @pytest.mark.parametrize("data", [b"\x00\x01\x02\xfe\xff" * 40, b"\xff\x00\x01\x02" * 40, bytes(range(256))])
