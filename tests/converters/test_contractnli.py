@@ -24,7 +24,6 @@ from tests.converters.account import account_of, read_gold
 from tests.converters.site import Site, serve
 
 OFFICIAL = "Marlowe%20Quay%20Mutual%20NDA.pdf"
-FORM = "saltmarsh-visitor-nda_v2.pdf"
 HTML = "1099001_0000990001-14-000123_d448812dex99d5.htm"
 TEXT = "880077_0000880077-99-000042_document_6.txt"
 PLACES = {key: column for column, key in enumerate(contractnli.QUESTIONS)}

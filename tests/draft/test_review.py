@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from exhibit import viewer
 from exhibit.schemas.validate import read_drafts, validate
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
@@ -187,19 +185,3 @@ def test_review_refuses_a_bundle_not_made_by_draft(tmp_path, drafted, capsys):
 def test_choose_worth_judging_returns_the_same_order_every_time(drafted):
     bundle = DraftedBundle(drafted[0])
     assert bundle.choose_worth_judging(8) == DraftedBundle(drafted[0]).choose_worth_judging(8)
-
-
-LANGUAGES = Path(viewer.__file__).parent / "languages"
-
-
-def spread(out):
-    """Give the drafted absences in a folder confidences from 0.90 to 0.998; return the confidences by id."""
-    path = out / "gold.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    asked = [line for line in lines if line["labels"]["drafted"] == "playbook"]
-    absent = sorted(line["id"] for line in asked if line["labels"]["draft"] == "absent")
-    sure = {id: round(0.9 + 0.098 * at / (len(absent) - 1), 4) for at, id in enumerate(absent)}
-    for line in lines:
-        line["labels"]["confidence"] = sure.get(line["id"], line["labels"]["confidence"])
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    return sure

@@ -9,7 +9,7 @@ import json
 import stat
 import struct
 import zipfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
@@ -291,13 +291,3 @@ def stand_in_office(folder: Path) -> Path:
     command.write_text(_OFFICE, encoding="utf-8")
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
     return command
-
-
-def write_all(folder: Path, sentence: Callable[[str], str], endings: Collection[str]) -> None:
-    """Write a good and a broken file of each of these kinds."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for ending in endings:
-        if ending in GOOD:
-            (folder / f"good{ending[1:]}{ending}").write_bytes(GOOD[ending](sentence(ending)))
-        if ending in BROKEN:
-            (folder / f"broken{ending[1:]}{ending}").write_bytes(BROKEN[ending])

@@ -126,19 +126,6 @@ NUMBERED = (
     '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>',
 )
 DEPTHS = (0, 1, 1, 2, 2, 0, 1, 2, 1, 0)
-ODT = (
-    '<text:h text:outline-level="1">Lease</text:h><text:p>The<text:s text:c="3"/>rent<text:tab/>is<text:line-break/>due.'
-    "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>On the first.</text:p></text:note-body>"
-    '</text:note></text:p><text:list text:style-name="L1"><text:list-item><text:p>one</text:p><text:list><text:list-item>'
-    "<text:p>inner</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p>"
-    "</text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>Fee</text:p></table:table-cell>"
-    "<table:table-cell><text:p>12</text:p></table:table-cell></table:table-row></table:table>"
-)
-LISTS = (
-    '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."'
-    ' text:start-value="4"/><text:list-level-style-number text:level="2" style:num-format="a" style:num-prefix="("'
-    ' style:num-suffix=")"/></text:list-style>'
-)
 FILES = {
     "lease.docx": docx(
         "".join(paragraph(f"clause {n}", NUMBERED[0].format(depth=depth)) for n, depth in enumerate(DEPTHS)),

@@ -10,7 +10,6 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.parsing import parse_json
 
 SUFFIXES = (".json",)
-KIND = "JSON export"
 
 _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 

@@ -14,7 +14,6 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
-KIND = "office file that needs LibreOffice"
 STARTS_A_PROGRAM = True  # libreOffice needs much memory even for a small file: only the item's own limits apply to it
 
 _TARGETS = {

@@ -7,7 +7,6 @@ from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".txt", ".text", ".log")
-KIND = "plain text"
 
 
 def read(path: Path) -> Document:
