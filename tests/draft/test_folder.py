@@ -6,7 +6,6 @@ from argparse import Namespace
 
 import pytest
 
-from exhibit.conversion import find_converter
 from exhibit.converters import Tally
 from exhibit.draft import folder
 from exhibit.draft.__main__ import main
@@ -170,11 +169,6 @@ def test_choose_playbook_skips_a_text_that_only_mentions_an_agreement(text, aske
     assert choose_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
 
 
-def test_nda_playbook_asks_for_governing_law_and_assignment():
-    [nda] = find_playbooks(["nda"])
-    assert {"governing law", "assignment"} <= {question.name for question in nda.questions}
-
-
 @pytest.mark.parametrize(("share", "impossible"), [(1 / 3, 2), (0.5, 4), (1.0, 9), (0.0, 0)])
 def test_folder_limits_impossible_questions_to_a_share(contracts, monkeypatch, share, impossible):
     sure = [a_draft(name=f"sure {n}", asks=f"Who pays {n}?") for n in range(4)]
@@ -220,7 +214,3 @@ def test_folder_account_counts_every_file_left_out(contracts, monkeypatch, tmp_p
     kept = [item for raw in benchmark.documents for item in raw.items]
     files = tally.account(kept)["files"]
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
-
-
-def test_convert_knows_draft_as_a_converter():
-    assert find_converter("draft") is folder

@@ -180,8 +180,3 @@ def test_review_refuses_a_bundle_not_made_by_draft(tmp_path, drafted, capsys):
     (out / "bundle.json").write_text(json.dumps({**info, "draft": None}), encoding="utf-8")
     assert review([str(out), "--out", str(tmp_path / "page.html")]) == 1
     assert "not a bundle made by exhibit draft" in capsys.readouterr().err
-
-
-def test_choose_worth_judging_returns_the_same_order_every_time(drafted):
-    bundle = DraftedBundle(drafted[0])
-    assert bundle.choose_worth_judging(8) == DraftedBundle(drafted[0]).choose_worth_judging(8)

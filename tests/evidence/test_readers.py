@@ -62,12 +62,6 @@ def test_find_boxes_covers_exactly_the_located_words(contract):
     assert fold(under) and fold(under) in fold("SOFTWARE LICENSE AND HOSTING AGREEMENT")
 
 
-def test_find_boxes_returns_boxes_on_both_pages_of_a_passage(contract):
-    document = read_document(contract)
-    end = document.pages[0].span.end
-    assert {box.page for box in find_boxes(document, Span(end - 60, end + 60))} == {1, 2}
-
-
 def test_draw_spans_marks_the_words_in_yellow(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
@@ -112,17 +106,6 @@ def test_read_document_reports_an_encrypted_pdf(contract, write):
     writer.encrypt("secret", algorithm="RC4-128")
     with pytest.raises(DocumentError, match="encrypted; remove the password"):
         read_document(write("locked.pdf", pdf_bytes(writer)))
-
-
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9])
-def test_read_document_reads_a_truncated_pdf_partly_or_reports_damage(contract, write, share):
-    data = contract.read_bytes()
-    try:
-        document = read_document(write("cut.pdf", data[: int(len(data) * share)]))
-    except DocumentError as error:
-        assert "damaged or incomplete" in str(error) or "no pages" in str(error)
-    else:
-        assert isinstance(document.text, str)
 
 
 @pytest.mark.parametrize(
