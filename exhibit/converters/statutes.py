@@ -6,14 +6,12 @@ python -m converters.statutes --source FOLDER --out datasets_out/statutes
 import hashlib
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from itertools import groupby
 from pathlib import Path
 
-from exhibit.converters import Benchmark, DatasetInfo, Licence, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters import Benchmark, DatasetInfo, Licence, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
 from exhibit.converters.laws.files import Version, read_versions
 from exhibit.converters.laws.markdown import Law, read_law, wrap_paragraph
@@ -46,6 +44,10 @@ INFO = DatasetInfo(
 }""",
     tags=("legal", "legislation", "temporal"),
     annotations=("machine-generated",),
+    questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names what is asked: what a
+        provision `says` today, what it `said` on a day, which one `governs` by its heading, whether it `changed`
+        between two days, where a reference `leads`, and, impossible, a provision that was `repealed` on that day, or
+        a day `before` the law.""",
     limits="""
         - The questions are made by rule from the laws themselves: their gold is sure, their wording is not a
           lawyer's.
@@ -55,16 +57,6 @@ INFO = DatasetInfo(
         - The same § of every other version is a near miss: `labels.other_versions` lists them.
         - The answer to a question on a change quotes the words that were put in and taken out, at most 60 of each.""",
 )
-
-KINDS = list_questions("""
-    says = what a provision says today
-    said = what it said on a day
-    governs = which provision governs, by its heading
-    changed = whether it changed between two days, and in which words
-    leads = where a reference leads
-    repealed = impossible: a provision that was repealed on that day
-    before = impossible: a day before the law
-""")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -105,7 +97,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         title = _find_title(editions[-1].law)
         rows += QuestionMaker(editions, names[key], title, laws, list(names.values()), options.questions, ids).rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
-    return Benchmark(documents, rows, digest, info=replace(INFO, questions=_describe_counts(laws, rows)))
+    return Benchmark(documents, rows, digest)
 
 
 def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
@@ -151,18 +143,6 @@ def _digest(versions: Sequence[Version]) -> str:
     for version in versions:
         digest.update(f"{version.start}\n{version.markdown}\n".encode())
     return digest.hexdigest()
-
-
-def _describe_counts(laws: dict[str, list[PrintedEdition]], rows: Sequence[RawRow]) -> str:
-    """Return a description of how the questions were made, with documents by language and questions by kind."""
-    languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
-    kinds = Counter(str(row.labels["kind"]) for row in rows)
-    versions = ", ".join(f"{count:,} in `{language}`" for language, count in sorted(languages.items()))
-    table = "\n".join(f"| `{kind}` | {KINDS[kind]} | {kinds[kind]:,} |" for kind in KINDS if kinds[kind])
-    return (
-        f"Made by rule in the law's own language, in several wordings. {len(laws):,} laws, versions: {versions}.\n\n"
-        f"| kind | what is asked | questions |\n|---|---|---:|\n{table}"
-    )
 
 
 if __name__ == "__main__":
