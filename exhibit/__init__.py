@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
     from exhibit.hub.publish import Published, publish
-    from exhibit.runs import Comparison, Run, compare, evaluate
+    from exhibit.runs import Run, compare, evaluate
     from exhibit.schemas import __version__
     from exhibit.schemas.errors import ToolkitError
+    from exhibit.viewer.compare import Comparison
 
 _PLACES = {
     "exhibit.bundles": ("Bundle", "load"),
@@ -32,9 +33,10 @@ _PLACES = {
     "exhibit.evidence.locate": ("locate",),
     "exhibit.evidence.read": ("read_document",),
     "exhibit.hub.publish": ("Published", "publish"),
-    "exhibit.runs": ("Comparison", "Run", "compare", "evaluate"),
+    "exhibit.runs": ("Run", "compare", "evaluate"),
     "exhibit.schemas": ("__version__",),
     "exhibit.schemas.errors": ("ToolkitError",),
+    "exhibit.viewer.compare": ("Comparison",),
 }
 
 __all__ = [

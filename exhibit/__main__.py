@@ -106,21 +106,17 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
     if "--verbose" in verbosity:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
-    module, function, arguments = _choose_mode(VERBS[name], rest)
+    verb = VERBS[name]
+    module, function, arguments = verb.module, "main", [*verb.words, *rest]
+    own = rest[: rest.index("--")] if "--" in rest else rest
+    if flag := next((flag for flag in verb.modes if flag in own), ""):
+        module, _, function = verb.modes[flag].partition(":")
+        rest.remove(flag)
+        arguments = rest
     spellings = {} if alone else list_spellings()
     with set_invocation(Invocation(spellings, quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
         code: int = getattr(import_module(module), function)(arguments)
     return code
-
-
-def _choose_mode(verb: Verb, rest: list[str]) -> tuple[str, str, list[str]]:
-    for flag, target in verb.modes.items():
-        parts = flag.split()
-        for at in range(len(rest)):
-            if rest[at : at + len(parts)] == parts and "--" not in rest[:at]:
-                module, _, function = target.partition(":")
-                return module, function, rest[:at] + rest[at + len(parts) :]
-    return verb.module, "main", [*verb.words, *rest]
 
 
 def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
