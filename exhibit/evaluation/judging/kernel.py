@@ -48,7 +48,7 @@ _EXCEPTIONS = frozenset(
     "except excepting excluding unless but save besides other otherwise however although though instead rather "
     "notwithstanding despite subject if provided only solely merely partly partially half außer ohne sondern nur sauf "
     "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than over least minimum exceeding more fewer unlike "
-    "regardless contrary some hardly barely rarely seldom".split()
+    "regardless contrary some most hardly barely rarely seldom".split()
 )
 _ALTERNATIVES = frozenset("or either versus vs between oder entweder ou soit o nebo buď lub albo alebo".split())
 _HEDGES = frozenset(
@@ -56,7 +56,8 @@ _HEDGES = frozenset(
 )
 _CHANGES = _DENIALS | _EXCEPTIONS | _ALTERNATIVES | _HEDGES
 _LIMITS = frozenset(
-    "one above below up before after until till since prior beyond nearly almost minus vor nach bis seit avant".split()
+    "above below under up before after until till since prior beyond nearly almost one minus vor nach bis seit "
+    "avant".split()
 )
 """A word directly before a value that makes it another value."""
 _SEPARATORS = frozenset(", ; / & and und et y e".split())
@@ -88,7 +89,7 @@ _SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
 _ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is no licensee, although both have one stem
 _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
 _URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
-_WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*|'s\b|[,;/&]")
+_WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*(?:[+-](?!\w))?|'s\b|[,;/&]")
 _HEAD = re.compile(r"\s*([^“”:\n]{1,200}):\s+“")
 _LEAD = re.compile(r"\W*([^\W\d_]+)(\s*(?:[,.;:!–—-]|$|\sand\b|\sor\b))?")
 _YES_AND_NO = re.compile(r"\W*([^\W\d_]+)\W+(?:and |or |und |et )?([^\W\d_]+)\b(?=\W*$|\s*[,.;])")
@@ -382,7 +383,7 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
 
 def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
     """Return why a reply with a short expected answer may also state something else; empty if it does not."""
-    stream = [token for token in given.stream if token not in _FILLERS or token == "by"]
+    stream = [token for token in given.stream if token not in _FILLERS or token in ("by", "under")]
     run = _find_run(stream, needed)
     if run is None:
         return ""
@@ -391,7 +392,12 @@ def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> s
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
     if listed or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
         return "The reply names others beside the expected answer."
-    owned = "\0" not in needed[-1] and (needed[-1], "of") in pairwise(given.stream)  # "the Client of the Contractor"
+    following = zip(given.stream, given.stream[1:], given.stream[2:], strict=False)
+    owners = [
+        owner for part, of, owner in following if (part, of) == (needed[-1], "of")
+    ]  # "the Client of the Contractor"
+    # "the Client of the Contractor"
+    owned = any("\0" not in needed[-1] or owner.startswith("label") for owner in owners)
     if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
         return "The word beside the expected answer changes it."
     preposition = asked.tokens[:1] if asked.tokens[1:2] == ("whom",) else ()
