@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from exhibit.bundles import Bundle, load
-    from exhibit.conversion import Conversion, convert
+    from exhibit.conversion import Conversion, convert, draft
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
     from exhibit.hub.publish import Published, publish
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "exhibit.bundles": ("Bundle", "load"),
-    "exhibit.conversion": ("Conversion", "convert"),
+    "exhibit.conversion": ("Conversion", "convert", "draft"),
     "exhibit.evidence.locate": ("locate",),
     "exhibit.evidence.read": ("read_document",),
     "exhibit.hub.publish": ("Published", "publish"),
@@ -41,7 +41,7 @@ _PLACES = {
 
 __all__ = [
     "Bundle", "Comparison", "Conversion", "Published", "Run", "ToolkitError", "__version__", "compare", "convert",
-    "evaluate", "load", "locate", "publish", "read_document",
+    "draft", "evaluate", "load", "locate", "publish", "read_document",
 ]  # fmt: skip
 
 

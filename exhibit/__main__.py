@@ -30,9 +30,9 @@ class Verb(NamedTuple):
 VERBS = {
     "convert": Verb("exhibit.conversion", "turn a benchmark, a table or a list of URLs into a bundle"),
     "draft": Verb(
-        "exhibit.draft.__main__",
+        "exhibit.drafting.__main__",
         "draft questions on a folder of documents; --playbooks lists and checks the lists of standard questions",
-        modes={"--playbooks": "exhibit.draft.__main__:playbook_main"},
+        modes={"--playbooks": "exhibit.drafting.__main__:playbook_main"},
     ),
     "vary": Verb(
         "exhibit.vary.__main__",
@@ -69,6 +69,8 @@ VERBS = {
     "demo": Verb("exhibit.demo", "convert the samples that come with it, test the pipeline on them, and show"),
     "doctor": Verb("exhibit.doctor", "report what is installed and what is missing; --fix installs browser and model"),
 }
+_FORMER = {"check": "validate --documents"}
+"""The present commands for verbs of earlier versions."""
 EXIT_CODES = {
     0: "success",
     1: "an error, which stderr explains; or a check that failed",
@@ -101,7 +103,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return 0
     if name not in VERBS:
-        near = difflib.get_close_matches(name, VERBS, n=1)
+        near = [_FORMER[name]] if name in _FORMER else difflib.get_close_matches(name, VERBS, n=1)
         meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
         return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
     if "--verbose" in verbosity:

@@ -52,7 +52,7 @@ def find_converter(name: str) -> Converter:
     if name.endswith(".py"):
         return load_converter(Path(name))
     if name == "draft":
-        return cast(Converter, import_module("exhibit.draft.folder"))
+        return cast(Converter, import_module("exhibit.drafting.folder"))
     if name not in list_plugins(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
     return cast(Converter, load_plugin(_PACKAGE, name)[0])
@@ -95,7 +95,7 @@ def convert(
     out: Path | str | None = None,
     **options: object,
 ) -> Conversion:
-    """Convert a benchmark; `name` is a converter, the Python file of one, or `draft`, for a folder of documents.
+    """Convert a benchmark; `name` is a converter, or the Python file of one.
 
     `options` are the flags of `exhibit convert NAME`, with underscores: `max_documents=10`, `ocr=True`, `split="test"`.
     """
@@ -104,13 +104,23 @@ def convert(
     converter, complaint = find_converter(name), io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = command.make_parser(converter).parse_args(list(_format_flags(given)))
+            words = list(_format_flags(given))
+            words = import_module("exhibit.drafting.__main__").add_ocr(words) if name == "draft" else words
+            parsed = command.make_parser(converter).parse_args(words)
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
     info = _run_apart(lambda: command.convert(converter, parsed))
     return Conversion(info, out, time.monotonic() - started)
+
+
+def draft(source: Path | str, *, out: Path | str | None = None, **options: object) -> Conversion:
+    """Draft questions about a folder of documents; `options` are the flags of `exhibit draft`, with underscores.
+
+    Scans are read if an OCR engine is installed.
+    """
+    return convert("draft", source=source, out=out or DEFAULT_OUT / Path(source).resolve().name, **options)
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:

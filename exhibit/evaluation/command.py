@@ -54,6 +54,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     only print the number of questions of each kind in the datasets.
     """
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
+    settings_flags = parse_set(flags.pop("set", []))
     analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
@@ -66,7 +67,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(format_analysis(Path(analysed), metrics=metrics, width=command.measure_text_width())))
         return 0
     file = flags.pop("config", None)
-    settings = parse_settings({**(read_config_file(file) if file else {}), **flags}, where=str(file or "settings"))
+    given = {**(read_config_file(file) if file else {}), **flags, **settings_flags}
+    settings = parse_settings(given, where=str(file or "settings"), flags=settings_flags)
     if not settings.dataset_paths:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
@@ -140,7 +142,7 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name; `--chunk-size 300` is another form of `--set chunk_size=300`."""
+    """Return the flags of a command line by name; `--chunk-size 300` is another form of `--set chunk_size=300`."""
     parser = _make_parser()
     known = {flag for action in parser._actions for flag in action.option_strings}
     others = [f"--{name.replace('_', '-')}" for name in list_settings()]
@@ -156,8 +158,7 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
             plain += ["--set", f"{flag[2:]}={value}"]
         else:
             plain.append(word)
-    flags = vars(parser.parse_intermixed_args(plain))
-    return flags | parse_set(flags.pop("set", []))
+    return vars(parser.parse_intermixed_args(plain))
 
 
 def _make_parser() -> command.Parser:

@@ -23,7 +23,7 @@ import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
-from exhibit.hub.card import holds_documents
+from exhibit.hub.card import PLACEHOLDER, holds_documents, make_card_path
 from exhibit.hub.export import RECORD, export
 from exhibit.hub.remote import KIND, TOKEN_PAGE, HubError, connect, explain_errors
 from exhibit.hub.shelves import EVAL, QUESTIONS_TASK, make_shelf_files
@@ -35,9 +35,8 @@ from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
 
 _SHOWN = 10  # lines of a list; more would not fit one screen
-PLACEHOLDER = "PATH_OR_REPO"
-"""The card's placeholder for a folder or repository; a bundle does not know where it will be published."""
 _CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTILINE)
+_LOADED = re.compile(rb'load_dataset\(("[^"\n]+")')
 _DOCUMENT_PARTS = re.compile(r"<!-- documents -->\n.*?<!-- /documents -->\n\n?", re.DOTALL)
 
 
@@ -153,15 +152,17 @@ def prepare_card(card: bytes, repo_id: str, *, corpus: bool) -> bytes:
         text = _CORPUS_CONFIG.sub("", _DOCUMENT_PARTS.sub("", card.decode("utf-8")))
         note = "The documents are not in this repository; the command under *How it was made* creates them."
         card = re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
-    named = card.replace(f'"{PLACEHOLDER}"'.encode(), f'"{repo_id}"'.encode())
-    undone = named.replace(f'"{repo_id}"'.encode(), f'"{PLACEHOLDER}"'.encode())
-    return named if undone == card else card  # `exhibit pull` must be able to undo it
+    path, repo = _LOADED.search(card), f'"{repo_id}"'.encode()
+    named = card.replace(path[1], repo) if path else card
+    # `exhibit pull` must be able to undo it
+    return named if path and named.replace(repo, path[1]) == card else card
 
 
-def restore_card(card: bytes, sha256: str) -> bytes | None:
+def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
     """Return a published card as it was before publishing; None if no such card has the given SHA-256."""
-    names = dict.fromkeys(re.findall(rb'load_dataset\("([^"\n]+)"', card))
-    for candidate in (card, *(card.replace(b'"%b"' % name, f'"{PLACEHOLDER}"'.encode()) for name in names)):
+    paths = [f'"{path}"'.encode() for path in (make_card_path(name), PLACEHOLDER)]
+    loaded = dict.fromkeys(_LOADED.findall(card))
+    for candidate in (card, *(card.replace(repo, path) for repo in loaded for path in paths)):
         if hashlib.sha256(candidate).hexdigest() == sha256:
             return candidate
     return None

@@ -99,14 +99,14 @@ def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
     if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:
         raise BundleError(
             f"{repo_id} was published without its documents; make the bundle from its source with "
-            f"python -m converters.{info.name}, or load the questions with datasets.load_dataset"
+            f"exhibit convert {info.name}, or load the questions with datasets.load_dataset"
         )
     wrong = [f"{name}: listed in {INFO}, but missing" for name in missing]
     for name, entry in info.files.items():
         if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
             wrong.append(f"{name}: the content differs from the sha256 in {INFO}")
     card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
-    original = restore_card(card, info.files[CARD].sha256) if CARD in info.files else card
+    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in info.files else card
     if original is None and CARD not in missing:
         wrong.append(f"{CARD}: differs from the card that {INFO} records; was it edited on the Hub?")
     if wrong:

@@ -122,7 +122,7 @@ def test_table_takes_name_title_and_licence_from_flags(convert, samples):
     assert info["licence"]["id"] == "cc-by-4.0"
     assert info["licence"]["redistributable"] is True
     card = (bundle / "README.md").read_text(encoding="utf-8")
-    assert "python -m converters.table --source samples/table --as is" in card
+    assert "exhibit convert table --source samples/table --as is" in card
     assert "\nlicense: cc-by-4.0\n" in card
     assert "--title 'Harbour papers'" in card
     assert "Please cite" not in card

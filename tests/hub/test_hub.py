@@ -208,8 +208,8 @@ def test_prepare_card_names_repository_and_restore_card_reverses_change():
     card = CARD_TEXT.encode()
     published = prepare_card(card, REPO, corpus=True)
     assert f'load_dataset("{REPO}", split="train")'.encode() in published
-    assert restore_card(published, hashlib.sha256(card).hexdigest()) == card
-    assert restore_card(published + b"edited", hashlib.sha256(card).hexdigest()) is None
+    assert restore_card(published, hashlib.sha256(card).hexdigest(), "charters") == card
+    assert restore_card(published + b"edited", hashlib.sha256(card).hexdigest(), "charters") is None
     undoable = card + b'"me/charters"'
     assert prepare_card(undoable, REPO, corpus=True) == undoable, "it could not be restored"
 
@@ -280,7 +280,7 @@ def test_pull_explains_missing_dataset_revision_or_bundle(connected, published, 
 
 def test_pull_of_bundle_without_documents_names_the_converter(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle, "--no-corpus") == 0 and pull.main([REPO, "--out", str(tmp_path / "back")]) == 1
-    assert "python -m converters.charters" in capsys.readouterr().err
+    assert "exhibit convert charters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ Status = Literal["sure", "absent", "unsure"]
 Label = str | int | float | bool | None
 
 _FRAMES = (
-    "Consider the {title}; {question}",
+    "According to the {title}, {lower}",
     "In the {title}: {question}",
     "{question} (the {title})",
     "Regarding the {title}, {lower}",
@@ -29,7 +29,7 @@ class Draft:
     asks: str
     """The question without the document's name; `{title}` marks the position of that name."""
     kind: str
-    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference` or `llm`."""
+    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference`, `value` or `llm`."""
     status: Status
     name: str = ""
     """The topic of the question: the name of the playbook's question, the term, the heading."""

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from exhibit.converters.core.command import main as convert
-from exhibit.draft import folder
-from exhibit.draft.playbook import find_playbooks
+from exhibit.drafting import folder
+from exhibit.drafting.playbook import find_playbooks
 from exhibit.evidence.scan import choose_ocr
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
@@ -18,10 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-"):
         words = ["--source", *words]  # the first argument is the folder
-    return convert(folder, _add_ocr(words))
+    return convert(folder, add_ocr(words))
 
 
-def _add_ocr(words: list[str]) -> list[str]:
+def add_ocr(words: list[str]) -> list[str]:
     """Return the arguments with `--ocr` if an OCR engine is installed: many folders contain scans."""
     if any(word.startswith("--ocr") for word in words):
         return words

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from exhibit.draft.__main__ import playbook_main
-from exhibit.draft.playbook import SHIPPED, choose_playbook, find_playbooks, read_playbook
+from exhibit.drafting.__main__ import playbook_main
+from exhibit.drafting.playbook import SHIPPED, choose_playbook, find_playbooks, read_playbook
 from exhibit.law.profile import Profile
 from exhibit.models.reader import KINDS
 from exhibit.schemas.errors import SourceError
