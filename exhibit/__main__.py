@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import NamedTuple
 
 from exhibit.runtime.command import USAGE, Invocation, guarded, print_usage_error, set_invocation
-from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas import __version__
 
 PROGRAM = "exhibit"
@@ -19,8 +18,6 @@ class Verb(NamedTuple):
 
     module: str
     help: str
-    usual: str = ""
-    """The same command without `exhibit`."""
     words: Sequence[str] = ()
     """Arguments that the function gets before the user's own."""
     modes: Mapping[str, str] = {}
@@ -41,7 +38,6 @@ VERBS = {
     "evaluate": Verb(
         "exhibit.viewer.report",
         "test a RAG system on bundles and write a report; --settings [WORD] lists what --set takes",
-        usual="python evaluate_rag.py",
         modes={"--settings": "exhibit.evaluation.settings:main"},
     ),
     "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
@@ -89,11 +85,8 @@ _FLAGS = {
 
 
 @guarded()
-def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
-    """Run a command of `exhibit`, such as `evaluate`, in this process and return its exit code.
-
-    `alone` means that the user called the script `python evaluate_rag.py` instead of `exhibit evaluate`.
-    """
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command of `exhibit`, such as `evaluate`, in this process and return its exit code."""
     words, verbosity = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not words or words[0] in ("--help", "-h", "help"):
         (sys.stdout if words else sys.stderr).write(format_help() + "\n")
@@ -115,8 +108,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         module, _, function = verb.modes[flag].partition(":")
         rest.remove(flag)
         arguments = rest
-    spellings = {} if alone else list_spellings()
-    with set_invocation(Invocation(spellings, quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
+    with set_invocation(Invocation(quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
         code: int = getattr(import_module(module), function)(arguments)
     return code
 
@@ -126,15 +118,6 @@ def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
     end = words.index("--") if "--" in words else len(words)
     verbosity = {"--quiet", "--verbose"}
     return [word for word in words[:end] if word not in verbosity] + words[end:], set(words[:end]) & verbosity
-
-
-def list_spellings() -> dict[str, str]:
-    """Return the equivalent of each older command, such as `exhibit convert cuad` for `python -m converters.cuad`."""
-    names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
-    names |= {
-        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in list_plugins("exhibit.converters")
-    }
-    return names | {"python -m converters.draft": f"{PROGRAM} draft"}
 
 
 def format_help() -> str:

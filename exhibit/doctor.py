@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 
-from exhibit.runtime.command import add_json, build_parser, guarded, print_results, rename_commands
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import load_plugin
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas import __version__
@@ -174,7 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
     record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
-    print_results(record, rename_commands("\n".join(_format_findings(findings, missing))), as_json=options.json)
+    print_results(record, "\n".join(_format_findings(findings, missing)), as_json=options.json)
     return 1 if missing else 0
 
 

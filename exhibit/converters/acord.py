@@ -1,6 +1,6 @@
 """ACORD: lawyers' queries for contract clauses, and a library of clauses that lawyers graded for each query.
 
-python -m converters.acord --source acord --out datasets_out/acord
+exhibit convert acord --source acord --out datasets_out/acord
 """
 
 import json

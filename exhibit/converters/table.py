@@ -1,6 +1,6 @@
 """Any table of questions (JSON, YAML, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
 
-python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
+exhibit convert table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
 
 import hashlib

@@ -1,6 +1,5 @@
 """Drafts a benchmark on a folder of documents, or lists and checks playbooks: `exhibit draft --help`."""
 
-import json
 import sys
 from collections.abc import Sequence
 
@@ -37,12 +36,8 @@ def playbook_main(argv: Sequence[str] | None = None) -> int:
     """List the playbooks, or check one and show its questions."""
     parser = Parser(prog="exhibit draft --playbooks", description="List playbooks, or check yours.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     playbooks = find_playbooks(options.playbook)
-    if options.json:
-        print(json.dumps([playbook.model_dump() for playbook in playbooks], ensure_ascii=False, indent=1))
-        return 0
     for playbook in playbooks:
         wordings = sum(len(question.ask) for question in playbook.questions)
         kinds = ", ".join(playbook.kinds)

@@ -57,8 +57,6 @@ class Playbook(_Model):
     """
     again: bool = True
     """Whether a reranker checks apparent absences: this takes time, and some kinds do not need it."""
-    authors: str = ""
-    licence: str = ""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")

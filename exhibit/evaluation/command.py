@@ -1,11 +1,11 @@
 """Test a RAG system on bundles, and show the evidence.
 
 examples:
-    python evaluate_rag.py datasets_out/cuad
-    python evaluate_rag.py datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
-    python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
+    exhibit evaluate datasets_out/cuad
+    exhibit evaluate datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
+    exhibit evaluate datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
-    python evaluate_rag.py datasets_out/cuad --recheck ragas.csv    # without a bundle: --documents FOLDER
+    exhibit evaluate datasets_out/cuad --recheck ragas.csv    # without a bundle: --documents FOLDER
 
 Without --target-url the built-in pipeline is tested. It needs no API key: its answers are sentences of the documents.
 """
@@ -163,7 +163,7 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
 
 def _make_parser() -> command.Parser:
     parser = command.build_parser(
-        "python evaluate_rag.py",
+        "exhibit evaluate",
         __doc__,
         usage="%(prog)s BUNDLE … [flags]",
         argument_default=argparse.SUPPRESS,

@@ -230,7 +230,7 @@ def parse_settings(
             read_target_settings(settings.target_name, settings.target_settings)
     except (ValidationError, ToolkitError) as error:
         invalid = isinstance(error, ValidationError)
-        faults = format_faults(error) if invalid else str(error).removeprefix("settings: ")
+        faults = format_faults(error) if isinstance(error, ValidationError) else str(error).removeprefix("settings: ")
         name = faults.partition(":")[0]
         if flags and name in flags:
             raise ToolkitError(f"--set {name}={flags[name]}{faults.removeprefix(name)}") from error

@@ -136,5 +136,5 @@ def test_cuad_help_shows_example_command_flags_and_licence(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(module, ["--help"])
     out = capsys.readouterr().out
-    assert "python -m converters.cuad --source samples/cuad --out datasets_out/cuad" in out
+    assert "exhibit convert cuad --source samples/cuad --out datasets_out/cuad" in out
     assert "--keep-ambiguous" in out and "CC BY 4.0" in out

@@ -63,8 +63,6 @@ def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
     assert not read_playbook(path).applies_to(Profile(title="Loan", kind="contract"))
     assert playbook_main([str(path)]) == 0
     assert "fuel: Who pays for fuel?" in capsys.readouterr().out
-    assert playbook_main(["lease", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["name"] == "lease"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ _NEUTRAL = frozenset(
     "party amount date term total equal name follow agree require entitle hold give contain find show base define see "
     "allow capped deal".split()
 )
-"""Words that a sentence may have beside a short answer, as it may have those of the question."""
+"""Words that a sentence may have in addition to a short answer and to the words of the question."""
 _COMPANY = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 
 # ---------------------------------------------------------------- a text as it is compared
