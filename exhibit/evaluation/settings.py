@@ -229,12 +229,13 @@ def parse_settings(
         if settings.target_name != "builtin":
             read_target_settings(settings.target_name, settings.target_settings)
     except (ValidationError, ToolkitError) as error:
-        invalid = isinstance(error, ValidationError)
         faults = format_faults(error) if isinstance(error, ValidationError) else str(error).removeprefix("settings: ")
         name = faults.partition(":")[0]
         if flags and name in flags:
             raise ToolkitError(f"--set {name}={flags[name]}{faults.removeprefix(name)}") from error
-        raise ToolkitError(f"{where}: {faults}" if invalid else str(error)) from error
+        if isinstance(error, ToolkitError):
+            raise
+        raise ToolkitError(f"{where}: {faults}") from error
     return settings
 
 
