@@ -4,8 +4,8 @@
 
 The teacher is a cross-encoder of twelve layers, trained on MS MARCO by others, and trained on here. It grades passages
 of every document for training, also for questions whose answer nobody knows. The students start from the
-weights in --models; the program writes what training adds to these weights. Choices are made on the documents for tuning,
-which nothing here learns from; their figures are printed before and after each training.
+weights in --models; the program writes what training adds to these weights. Choices are made on the documents for
+tuning, which nothing here learns from; their figures are printed before and after each training.
 """
 
 from __future__ import annotations
