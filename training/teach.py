@@ -70,7 +70,7 @@ class Recipe:
 
     rate: float
     rank: int = 0
-    """The rank of what is added to the weights; 0 = all layers are trained."""
+    """The rank of the matrices that are added to the weights; 0 = all layers are trained."""
     batch: int = 32
     """The questions of a step."""
     passages: int = 12

@@ -160,7 +160,7 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
 
 
 def _quote(id: int, citation: RuleCitation, resolution: Resolution, tally: Tally) -> Quote | None:
-    """Return a citation as gold: the cited section, or only the document if no section was located; list the latter."""
+    """Return a citation as gold: the cited section or, if it was not located, only the document; note such citations."""
     name, source, place = f"question {id}: [{citation.text}]", resolution.source, resolution.place
     if source is None:
         if tally.strict:

@@ -151,7 +151,7 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
 def _find_lacking(
     question: TableQuestion, documents: dict[str, RawDocument], shelf: Shelf, *, needs_document: bool, needs_words: bool
 ) -> tuple[str, str]:
-    """Return what a row lacks, such as `row names no document`, and details; empty if replies can be judged."""
+    """Return what a row lacks, such as `row names no document`, and details; empty if replies to the row can be judged."""
     missing = next((passage.document for passage in question.passages if passage.document not in documents), None)
     if missing is not None:
         reason, more = shelf.lost[missing]

@@ -93,7 +93,7 @@ class ReplyPaths(BaseModel):
     """Whether the passages of the reply are those that the answer was made from."""
     error: JmesPath = ""
     end: JmesPath = ""
-    """What the last event of a stream has."""
+    """The field that only the last event of a stream has."""
 
 
 KNOWN = ReplyPaths()

@@ -319,7 +319,7 @@ def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     ]
 
 
-def test_file_of_a_longer_name_is_paired_with_one_of_two_names_at_most(tmp_path):
+def test_file_is_paired_with_at_most_one_of_two_similar_names(tmp_path):
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "harbour-services-agreement.txt").write_text("The tenant pays.", encoding="utf-8")

@@ -108,7 +108,7 @@ def correct_columns(columns: Columns, named: Collection[str], records: Sequence[
 
 
 def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
-    """Take the role from a numeric column with other cells; give a column of verdicts the role `impossible`."""
+    """Remove the role from a numeric column that has other cells; give a column of verdicts the role `impossible`."""
 
     def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
         cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
@@ -148,7 +148,7 @@ def _assign_by_provisions(columns: Columns, named: Collection[str], records: Seq
 
 
 def _assign_by_nesting(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
-    """Give a role without a column a nested field: `text` gets `evidence.text`."""
+    """Assign a nested field to each role that has no column: `text` gets `evidence.text`."""
     nested = {
         f"{column}.{field}": column
         for record in records

@@ -62,7 +62,7 @@ class Shelf:
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """The files of the folder without those of the source itself: as documents they would give every answer."""
+        """The files of the folder without the source's own files, which contain every answer."""
         source = {path.resolve() for path in (self.table, *self.others)}
         return [file for file in self._listed if file.path.resolve() not in source]
 

@@ -101,11 +101,12 @@ class Reading(NamedTuple):
 
     text: str
     stream: tuple[str, ...]
-    """Its tokens with commas and other separators; a value is its kind and its key with a null character between."""
+    """The text's tokens with commas and other separators; a value is written as its kind, a null character and its key.
+    """
     tokens: tuple[str, ...]
-    """Its words and values."""
+    """The text's words and values."""
     words: tuple[str, ...]
-    """Its tokens without those that join or introduce, such as `of`."""
+    """The text's tokens without words that join or introduce, such as `of`."""
     stems: frozenset[str]
     """The stems of its content words."""
     values: frozenset[tuple[str, str]]
@@ -180,7 +181,7 @@ def _split_words(text: str) -> Iterator[str]:
 
 
 def _find_lead(text: str) -> str:
-    """Return the yes or no that a text says at the start of its sentences; `both` if it says one and the other."""
+    """Return the yes or no with which the sentences of a text begin; `both` if they begin with both."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
     said = [match[1] for match in leading if match[2] is not None or match[1] in _YES]
@@ -365,7 +366,7 @@ def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] |
 
 
 def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) -> str:
-    """Return which word or bound of the sentences changes what they say; empty if there is none.
+    """Return the word or bound that changes the meaning of the sentences; empty if there is none.
 
     A word or bound that the expected answer also has does not count.
     """
