@@ -127,7 +127,7 @@ def _resolve_sources(
     entries = list(_read_entries(table, corpus, tally))
     for layout in corpus.layouts.values():
         if layout.fault:
-            tally.note("document whose headings were not looked for to the end", layout.fault)
+            tally.note("document whose headings were read only in part", layout.fault)
     return sources, entries, hashes
 
 
@@ -160,7 +160,7 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
 
 
 def _quote(id: int, citation: RuleCitation, resolution: Resolution, tally: Tally) -> Quote | None:
-    """Return a citation as gold: the cited section or, if it was not located, only the document; note such citations."""
+    """Return a citation as gold: the cited section or, if that was not located, the document; note the latter."""
     name, source, place = f"question {id}: [{citation.text}]", resolution.source, resolution.place
     if source is None:
         if tally.strict:

@@ -322,7 +322,7 @@ class Parts:
     """The parts of a reply, as far as they were recognised."""
 
     raw: Any = None
-    """The reply; of a stream, its first event."""
+    """The reply as JSON; for a stream, its first event."""
     answer: str | None = None
     passages: Any = None
     """The passages in the system's own form; None where there are none."""

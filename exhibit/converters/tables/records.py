@@ -262,8 +262,8 @@ _DatelessLoader.yaml_implicit_resolvers = {
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
     """Return the rows in parsed JSON or YAML; None if there are none.
 
-    They are a list of objects, such a list under a known key or as the only list, columns of equal length, or
-    an object by ids.
+    The rows may be a list of objects, also under a known key or under the only key with a list; columns of equal
+    length; or an object for each id.
     """
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
