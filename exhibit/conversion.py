@@ -125,9 +125,10 @@ def draft(source: Path | str, *, out: Path | str | None = None, **options: objec
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
     """Call a function, in another thread if this one runs an event loop, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    loop = None
+    with contextlib.suppress(RuntimeError):
+        loop = asyncio.get_running_loop()
+    if loop is None:
         return work()
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, work).result()

@@ -237,6 +237,14 @@ def test_python_function_drafts_and_stays_callable_after_import_of_its_package(c
     assert callable(exhibit.draft) and done.info.counts.questions == len(done.load().questions) > 0
 
 
+def test_python_function_refuses_existing_bundle_without_chained_traceback(contracts):
+    contracts[1].mkdir()
+    (contracts[1] / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ToolkitError) as raised:
+        exhibit.draft(contracts[0], out=contracts[1])
+    assert raised.value.__context__ is None
+
+
 def test_card_of_drafts_names_folder_command_and_own_path(contracts, monkeypatch, tmp_path):
     Written(monkeypatch, (a_draft(),), (a_draft(),))
     source = contracts[0].rename(tmp_path / "Smith matter")
