@@ -37,7 +37,7 @@ test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64
 	$(PY) -m pytest -m server
 
 test-interop: $(VENV)/interop/ready  ## ragas, DeepEval, promptfoo, Inspect, MTEB, PdfFolder and BEIR with our files, and we with theirs
-	RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
+	RAGAS_DO_NOT_TRACK=true DEEPEVAL_TELEMETRY_OPT_OUT=YES HF_HUB_OFFLINE=1 \
 	  $(VENV)/interop/$(BIN)/python -m pytest -m interop tests/evaluation/test_interop.py tests/evaluation/test_shelves_interop.py
 
 test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes
@@ -100,10 +100,12 @@ $(VENV)/extras: requirements.lock models.lock extras.lock
 
 $(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
 	$(PY) -m venv $(VENV)/interop
-	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check -r tests/interop.txt
+	@# pip finds the build of torch for this machine; uv installs the rest in seconds
+	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check $$(grep ^torch== tests/interop.txt)
+	$(PY) -m uv pip install -q --python $(VENV)/interop/$(BIN)/python -r tests/interop.txt
 	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
 	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
-	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop/node promptfoo@0.123.1
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop/node promptfoo@0.121.20
 	@# what the project itself needs comes from its own environment
 	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
 	  > $$($(VENV)/interop/$(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth

@@ -10,7 +10,7 @@ from exhibit.__main__ import main as exhibit
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command `exhibit evaluate` and return its exit code."""
-    return exhibit(["evaluate", *(sys.argv[1:] if argv is None else argv)], alone=True)
+    return exhibit(["evaluate", *(sys.argv[1:] if argv is None else argv)])
 
 
 if __name__ == "__main__":

@@ -18,28 +18,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from exhibit.bundles import Bundle, load
-    from exhibit.conversion import Conversion, convert
+    from exhibit.conversion import Conversion, convert, draft
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
     from exhibit.hub.publish import Published, publish
-    from exhibit.runs import Comparison, Run, compare, evaluate
+    from exhibit.runs import Run, compare, evaluate
     from exhibit.schemas import __version__
     from exhibit.schemas.errors import ToolkitError
+    from exhibit.viewer.compare import Comparison
 
 _PLACES = {
     "exhibit.bundles": ("Bundle", "load"),
-    "exhibit.conversion": ("Conversion", "convert"),
+    "exhibit.conversion": ("Conversion", "convert", "draft"),
     "exhibit.evidence.locate": ("locate",),
     "exhibit.evidence.read": ("read_document",),
     "exhibit.hub.publish": ("Published", "publish"),
-    "exhibit.runs": ("Comparison", "Run", "compare", "evaluate"),
+    "exhibit.runs": ("Run", "compare", "evaluate"),
     "exhibit.schemas": ("__version__",),
     "exhibit.schemas.errors": ("ToolkitError",),
+    "exhibit.viewer.compare": ("Comparison",),
 }
 
 __all__ = [
     "Bundle", "Comparison", "Conversion", "Published", "Run", "ToolkitError", "__version__", "compare", "convert",
-    "evaluate", "load", "locate", "publish", "read_document",
+    "draft", "evaluate", "load", "locate", "publish", "read_document",
 ]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import NamedTuple
 
 from exhibit.runtime.command import USAGE, Invocation, guarded, print_usage_error, set_invocation
-from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas import __version__
 
 PROGRAM = "exhibit"
@@ -19,8 +18,6 @@ class Verb(NamedTuple):
 
     module: str
     help: str
-    usual: str = ""
-    """The same command without `exhibit`."""
     words: Sequence[str] = ()
     """Arguments that the function gets before the user's own."""
     modes: Mapping[str, str] = {}
@@ -30,9 +27,9 @@ class Verb(NamedTuple):
 VERBS = {
     "convert": Verb("exhibit.conversion", "turn a benchmark, a table or a list of URLs into a bundle"),
     "draft": Verb(
-        "exhibit.draft.__main__",
+        "exhibit.drafting.__main__",
         "draft questions on a folder of documents; --playbooks lists and checks the lists of standard questions",
-        modes={"--playbooks": "exhibit.draft.__main__:playbook_main"},
+        modes={"--playbooks": "exhibit.drafting.__main__:playbook_main"},
     ),
     "vary": Verb(
         "exhibit.vary.__main__",
@@ -41,7 +38,6 @@ VERBS = {
     "evaluate": Verb(
         "exhibit.viewer.report",
         "test a RAG system on bundles and write a report; --settings [WORD] lists what --set takes",
-        usual="python evaluate_rag.py",
         modes={"--settings": "exhibit.evaluation.settings:main"},
     ),
     "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
@@ -69,6 +65,8 @@ VERBS = {
     "demo": Verb("exhibit.demo", "convert the samples that come with it, test the pipeline on them, and show"),
     "doctor": Verb("exhibit.doctor", "report what is installed and what is missing; --fix installs browser and model"),
 }
+_FORMER = {"check": "validate --documents"}
+"""The present commands for verbs of earlier versions."""
 EXIT_CODES = {
     0: "success",
     1: "an error, which stderr explains; or a check that failed",
@@ -87,11 +85,8 @@ _FLAGS = {
 
 
 @guarded()
-def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
-    """Run a command of `exhibit`, such as `evaluate`, in this process and return its exit code.
-
-    `alone` means that the user called the script `python evaluate_rag.py` instead of `exhibit evaluate`.
-    """
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command of `exhibit`, such as `evaluate`, in this process and return its exit code."""
     words, verbosity = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not words or words[0] in ("--help", "-h", "help"):
         (sys.stdout if words else sys.stderr).write(format_help() + "\n")
@@ -101,26 +96,21 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return 0
     if name not in VERBS:
-        near = difflib.get_close_matches(name, VERBS, n=1)
+        near = [_FORMER[name]] if name in _FORMER else difflib.get_close_matches(name, VERBS, n=1)
         meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
         return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
     if "--verbose" in verbosity:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
-    module, function, arguments = _choose_mode(VERBS[name], rest)
-    spellings = {} if alone else list_spellings()
-    with set_invocation(Invocation(spellings, quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
+    verb = VERBS[name]
+    module, function, arguments = verb.module, "main", [*verb.words, *rest]
+    own = rest[: rest.index("--")] if "--" in rest else rest
+    if flag := next((flag for flag in verb.modes if flag in own), ""):
+        module, _, function = verb.modes[flag].partition(":")
+        rest.remove(flag)
+        arguments = rest
+    with set_invocation(Invocation(quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
         code: int = getattr(import_module(module), function)(arguments)
     return code
-
-
-def _choose_mode(verb: Verb, rest: list[str]) -> tuple[str, str, list[str]]:
-    for flag, target in verb.modes.items():
-        parts = flag.split()
-        for at in range(len(rest)):
-            if rest[at : at + len(parts)] == parts and "--" not in rest[:at]:
-                module, _, function = target.partition(":")
-                return module, function, rest[:at] + rest[at + len(parts) :]
-    return verb.module, "main", [*verb.words, *rest]
 
 
 def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
@@ -128,15 +118,6 @@ def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
     end = words.index("--") if "--" in words else len(words)
     verbosity = {"--quiet", "--verbose"}
     return [word for word in words[:end] if word not in verbosity] + words[end:], set(words[:end]) & verbosity
-
-
-def list_spellings() -> dict[str, str]:
-    """Return the equivalent of each older command, such as `exhibit convert cuad` for `python -m converters.cuad`."""
-    names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
-    names |= {
-        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in list_plugins("exhibit.converters")
-    }
-    return names | {"python -m converters.draft": f"{PROGRAM} draft"}
 
 
 def format_help() -> str:

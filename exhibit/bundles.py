@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -90,18 +88,6 @@ class Bundle:
         counts = f"{len(self.bundle.questions):,} questions, {len(self.bundle.files):,} documents"
         return f"<bundle {self.address}: {counts}>"
 
-    def _repr_html_(self) -> str:
-        info = self.bundle.info
-        rows = [
-            ["title", info.title if info else self.root.name],
-            ["questions", f"{len(self.bundle.questions):,}"],
-            ["  impossible", f"{sum(question.is_impossible for question in self.bundle.questions):,}"],
-            ["documents", f"{len(self.bundle.files):,}"],
-            ["located gold", f"{sum(bool(line.spans) for line in self.bundle.gold):,}"],
-            ["licence", info.licence.name if info else "not said"],
-        ]
-        return format_html_table([[self.address, ""], *rows])
-
     def _make_frame(self, what: What) -> pandas.DataFrame:
         columns, records = self._make_records(what)
         made: pandas.DataFrame = import_extra("pandas").DataFrame(records, columns=columns)
@@ -154,24 +140,3 @@ def import_extra(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise ToolkitError(f"{module} is not installed; run pip install 'exhibit-rag[notebook]'") from None
-
-
-def format_html_table(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = ([escape(cell) for cell in row] for row in rows)
-    top = "".join(f"<th scope='col'>{cell}</th>" for cell in head)
-    lines = [f"<tr><th scope='row'>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in body]
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-
-
-def format_html_paragraphs(lines: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
-
-
-def format_html_link(path: Path, label: str) -> str:
-    """Return an HTML link to a file.
-
-    It is relative for a file below the current folder, because a notebook's server serves only its own folder.
-    """
-    path, working_folder = path.resolve(), Path.cwd()
-    address = path.relative_to(working_folder).as_posix() if path.is_relative_to(working_folder) else path.as_uri()
-    return f'<p><a href="{escape(address)}">{escape(label)}</a></p>'

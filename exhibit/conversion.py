@@ -7,7 +7,7 @@ import difflib
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,12 +15,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import cast
 
-from exhibit.bundles import DEFAULT_OUT, Bundle, format_html_link, format_html_table, load
+from exhibit.bundles import DEFAULT_OUT, Bundle, load
 from exhibit.converters.core import command
 from exhibit.converters.core.benchmark import Converter
 from exhibit.runtime.command import guarded, print_usage_error
 from exhibit.runtime.plugins import list_plugins, load_plugin
-from exhibit.schemas.bundle import CARD
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 
@@ -53,7 +52,7 @@ def find_converter(name: str) -> Converter:
     if name.endswith(".py"):
         return load_converter(Path(name))
     if name == "draft":
-        return cast(Converter, import_module("exhibit.draft.folder"))
+        return cast(Converter, import_module("exhibit.drafting.folder"))
     if name not in list_plugins(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
     return cast(Converter, load_plugin(_PACKAGE, name)[0])
@@ -76,7 +75,7 @@ def load_converter(path: Path) -> Converter:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The result of a conversion; a notebook shows its counts and the skipped items."""
+    """The result of a conversion; its text has the counts and the skipped items."""
 
     info: BundleInfo
     out: Path | str
@@ -88,45 +87,26 @@ class Conversion:
     def __repr__(self) -> str:
         return command.format_table(self.info, str(self.out), self.seconds)
 
-    def _repr_html_(self) -> str:
-        rows = [(f"{self.info.title} → {self.out}", ""), *command.make_summary_rows(self.info, self.seconds)]
-        card = Path(self.out) / CARD
-        return format_html_table(rows) + (format_html_link(card, "the card") if card.is_file() else "")
-
 
 def convert(
     name: str,
     *,
     source: Path | str | None = None,
     out: Path | str | None = None,
-    max_documents: int | None = None,
-    answerable_only: bool = False,
-    patch: Sequence[str] = (),
-    ocr: bool = False,
-    ocr_language: str | None = None,
-    strict: bool = False,
-    force: bool = False,
-    jobs: int | None = None,
-    engine: str | None = None,
-    options: Mapping[str, object] | None = None,
+    **options: object,
 ) -> Conversion:
-    """Convert a benchmark; `name` is a converter, the Python file of one, or `draft`, for a folder of documents.
+    """Convert a benchmark; `name` is a converter, or the Python file of one.
 
-    `options` are flags that only its converter has, with underscores: `{"split": "test"}`.
+    `options` are the flags of `exhibit convert NAME`, with underscores: `max_documents=10`, `ocr=True`, `split="test"`.
     """
     out = out or DEFAULT_OUT / Path(name).stem
-    given: dict[str, object] = {
-        "out": out,
-        "source": source,
-        "max_documents": max_documents,
-        "answerable_only": answerable_only,
-    }
-    given |= {"patch": list(patch) or None, "ocr": ocr, "ocr_language": ocr_language, "strict": strict}
-    given |= {"force": force, "jobs": jobs, "engine": engine, **(options or {})}
+    given: dict[str, object] = {"out": out, "source": source, **options}
     converter, complaint = find_converter(name), io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = command.make_parser(converter).parse_args(list(_format_flags(given)))
+            words = list(_format_flags(given))
+            words = import_module("exhibit.drafting.__main__").add_ocr(words) if name == "draft" else words
+            parsed = command.make_parser(converter).parse_args(words)
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
@@ -135,11 +115,20 @@ def convert(
     return Conversion(info, out, time.monotonic() - started)
 
 
+def draft(source: Path | str, *, out: Path | str | None = None, **options: object) -> Conversion:
+    """Draft questions about a folder of documents; `options` are the flags of `exhibit draft`, with underscores.
+
+    Scans are read if an OCR engine is installed.
+    """
+    return convert("draft", source=source, out=out or DEFAULT_OUT / Path(source).resolve().name, **options)
+
+
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
     """Call a function, in another thread if this one runs an event loop, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    loop = None
+    with contextlib.suppress(RuntimeError):
+        loop = asyncio.get_running_loop()
+    if loop is None:
         return work()
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, work).result()

@@ -11,6 +11,7 @@ Without --fix no request leaves the machine. Exit 1 when something required is m
 
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 
-from exhibit.runtime.command import add_json, build_parser, guarded, print_results, rename_commands
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import load_plugin
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas import __version__
@@ -75,17 +76,15 @@ def examine() -> list[Finding]:
             findings.append(Finding(group, name, *check()))
         except (ImportError, ToolkitError, OSError) as error:
             findings.append(Finding(group, name, "missing", scrub(str(error))))
-    return [*findings, *_check_extras()]
+    return findings
 
 
 def read_requirements() -> dict[str, list[Requirement]]:
     """Return the requirements of the project by the name of the extra; the key "" has those of the base install."""
-    by_extra: dict[str, list[Requirement]] = {"": []}
+    by_extra: dict[str, list[Requirement]] = {name: [] for name in ("", *EXTRAS)}
     for wanted in map(Requirement, metadata.requires(DISTRIBUTION) or []):
-        for extra in [name for name in EXTRAS if f'extra == "{name}"' in str(wanted.marker)]:
-            by_extra.setdefault(extra, []).append(wanted)
-        if "extra ==" not in str(wanted.marker):
-            by_extra[""].append(wanted)
+        extra = re.search(r'extra == "([\w-]+)"', str(wanted.marker))
+        by_extra.get(extra[1] if extra else "", []).append(wanted)
     return by_extra
 
 
@@ -103,20 +102,16 @@ def _list_faults(requirements: Sequence[Requirement], extra: str) -> Iterator[st
 
 
 def _check_packages() -> Iterator[Finding]:
-    base = read_requirements()[""]
-    faults = list(_list_faults(base, ""))
-    for fault in faults:
-        yield Finding("packages", fault.partition(" ")[0], "missing", f"{fault}; pip install --upgrade {DISTRIBUTION}")
-    if not faults:
-        yield Finding("packages", "base", "ok", f"all {len(base)} are installed")
-
-
-def _check_extras() -> Iterator[Finding]:
     for extra, requirements in sorted(read_requirements().items()):
+        faults = list(_list_faults(requirements, extra))
         if extra:
-            faults, purpose = list(_list_faults(requirements, extra)), EXTRAS[extra]
-            detail = f"{purpose}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else purpose
-            yield Finding("extras", extra, "absent" if faults else "ok", detail)
+            remedy = f"; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else ""
+            yield Finding("extras", extra, "absent" if faults else "ok", EXTRAS[extra] + remedy)
+        elif not faults:
+            yield Finding("packages", "base", "ok", f"all {len(requirements)} are installed")
+        else:
+            remedy = f"; pip install --upgrade {DISTRIBUTION}"
+            yield from (Finding("packages", fault.partition(" ")[0], "missing", fault + remedy) for fault in faults)
 
 
 def _check_browser() -> tuple[State, str]:
@@ -125,13 +120,11 @@ def _check_browser() -> tuple[State, str]:
         return "absent", chromium.NEEDED
     browser: Path | None = chromium.find_browser()
     if browser is None:
-        return (
-            "missing",
-            "no Chromium to print documents with; run exhibit doctor --fix browser, or set EXHIBIT_BROWSER",
-        )
-    return (
-        ("ok", str(browser)) if browser.is_file() else ("missing", f"{browser}: no such file; correct EXHIBIT_BROWSER")
-    )
+        advice = "run exhibit doctor --fix browser, or set EXHIBIT_BROWSER"
+        return "missing", f"no Chromium to print documents with; {advice}"
+    if not browser.is_file():
+        return "missing", f"{browser}: no such file; correct EXHIBIT_BROWSER"
+    return "ok", str(browser)
 
 
 def _check_ocr() -> tuple[State, str]:
@@ -172,9 +165,8 @@ def _check_cache() -> tuple[State, str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the result of every check; return 1 when something required is missing. With --fix, install instead."""
     parser = build_parser("exhibit doctor", __doc__)
-    parser.add_argument(
-        "--fix", nargs="*", choices=list(FIXES), metavar="PART", help="install the missing parts, or: browser, model"
-    )
+    what = "install the missing parts, or: browser, model"
+    parser.add_argument("--fix", nargs="*", choices=list(FIXES), metavar="PART", help=what)
     add_json(parser)
     options = parser.parse_args(argv)
     if options.fix is not None:
@@ -182,7 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
     record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
-    print_results(record, rename_commands("\n".join(_format_findings(findings, missing))), as_json=options.json)
+    print_results(record, "\n".join(_format_findings(findings, missing)), as_json=options.json)
     return 1 if missing else 0
 
 

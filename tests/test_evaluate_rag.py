@@ -33,7 +33,7 @@ def test_evaluate_rag_prints_metric_table_and_report_path(command, tmp_path, cap
     assert headline == "6 to 12 of 12 answered correctly, 50 to 100%" and first_blank == blank == ""
     assert [row for row in rows if not row.startswith(" ")][:3] == ["a", "b", "ALL (mean of 2 datasets)"]
     shown = [row.split()[0] for row in rows if row.startswith("  ")]
-    assert shown[:7] * 3 == shown and {"answered_rightly", "recall@10", "char_recall@8"} <= set(shown)
+    assert shown[:6] * 3 == shown and {"answered_rightly", "recall@10", "char_recall@8"} <= set(shown)
     assert report == f"report:  {tmp_path / 'results' / 'r' / 'report.html'}"
     assert "README.md: not a dataset folder" in err
     assert json.loads((tmp_path / "results" / "r" / "config.json").read_text())["file_type"] == ["txt"]

@@ -1,7 +1,8 @@
 """Questions with candidate passages and the scores that a teacher gives to them, from which students learn.
 
 Beside the questions of the pack there are headings, as questions that the passages below them answer, and questions put
-to other documents than their own: nobody knows whether these answer them, and the teacher's scores say what to learn.
+to other documents than their own: nobody knows whether these documents answer them, so the students learn the teacher's
+scores.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ class Weights:
     """The weights of the parts of a student's loss."""
 
     gold: float = 0.3
-    """The share of the known answers in what the order of passages should be; the rest is the teacher's."""
+    """The weight of the known answers in the target order of passages; the teacher's scores have the rest."""
     truth: float = 0.5
     """Their share in what each score should be."""
     sure: float = 1.0

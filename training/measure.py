@@ -67,7 +67,7 @@ def group_of(pack: Pack, ask: Ask) -> str:
 
 @dataclass
 class Measured:
-    """What is measured on: questions by benchmark and wording, and the vectors by which passages are found."""
+    """The data for measurements: questions by benchmark and wording, and the vectors that find passages."""
 
     pack: Pack
     texts: Texts

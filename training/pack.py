@@ -110,7 +110,8 @@ def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 COVER = 0.5
 """A passage answers if this share of it is gold, or if it contains this share of one of the gold spans."""
 _NEAR = 1
-"""The number of passages beside a gold one that are never drawn as wrong ones, since the answer may continue there."""
+"""The number of passages before and after a gold passage that are never drawn as wrong: the answer may continue there.
+"""
 
 Random = np.random.Generator
 
@@ -128,7 +129,7 @@ class Row:
     """The query with its own words if it has no kind; else -1."""
     answers: Ints
     barred: Ints
-    """The other passages that contain some of the gold, or are beside it: they are not wrong for certain."""
+    """The other passages that contain some of the gold or are adjacent to it: they may be right."""
 
 
 def list_rows(pack: Pack) -> list[Row]:

@@ -2,7 +2,8 @@
 
     python -m training.ship --before exhibit/models --taught FOLDER --pack pack.npz --share 0.5 --out FOLDER
 
-What is added counts `--share`: 0.5 is the mean of the weights before and of those that were taught. Each file is added
+`--share` is the weight of the taught weights: 0.5 gives the mean of the weights before and after teaching. Each file is
+added
 to all-MiniLM-L6-v2 alone, so that each model can be trained on without the others.
 """
 

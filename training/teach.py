@@ -3,9 +3,9 @@
     python -m training.teach --pack pack.npz --base base.safetensors --models exhibit/models --out FOLDER
 
 The teacher is a cross-encoder of twelve layers, trained on MS MARCO by others, and trained on here. It grades passages
-of every document for training, also for questions whose answer nobody knows. The students start from the weights in
---models; what is added to them is written. Choices are made on the documents for tuning, which nothing here learns
-from; their figures are printed before and after each training.
+of every document for training, also for questions whose answer nobody knows. The students start from the
+weights in --models; the program writes what training adds to these weights. Choices are made on the documents for
+tuning, which nothing here learns from; their figures are printed before and after each training.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Recipe:
 
     rate: float
     rank: int = 0
-    """The rank of what is added to the weights; 0 = all layers are trained."""
+    """The rank of the matrices that are added to the weights; 0 = all layers are trained."""
     batch: int = 32
     """The questions of a step."""
     passages: int = 12

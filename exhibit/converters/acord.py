@@ -1,6 +1,6 @@
 """ACORD: lawyers' queries for contract clauses, and a library of clauses that lawyers graded for each query.
 
-python -m converters.acord --source acord --out datasets_out/acord
+exhibit convert acord --source acord --out datasets_out/acord
 """
 
 import json
@@ -79,7 +79,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     names: set[str] = set()
     for _, record in _read_lines(release, folder / "corpus.jsonl", tally):
         if not _NAME.fullmatch(record.key) or record.key.casefold() in names:
-            tally.fault("clause whose id is taken, or cannot be a file's name", record.key)
+            tally.fault("clause with a repeated id or an invalid file name", record.key)
         else:
             clauses[record.key] = record.text.strip()
             names.add(record.key.casefold())

@@ -1,6 +1,6 @@
 """ContractNLI: 607 non-disclosure agreements, 17 hypotheses each, with the sentences that decide them.
 
-python -m converters.contractnli --out datasets_out/contractnli
+exhibit convert contractnli --out datasets_out/contractnli
 """
 
 import sys

@@ -1,6 +1,6 @@
 """UK Civil Procedure: questions whose answers cite rules, practice directions and court guides.
 
-python -m converters.cpr --source FOLDER --out datasets_out/cpr
+exhibit convert cpr --source FOLDER --out datasets_out/cpr
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from exhibit.converters.core.source import find_one, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
-from exhibit.runtime.command import Parser, align_rows, guarded, rename_commands
+from exhibit.runtime.command import Parser, align_rows, guarded
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
 
@@ -127,7 +127,7 @@ def _resolve_sources(
     entries = list(_read_entries(table, corpus, tally))
     for layout in corpus.layouts.values():
         if layout.fault:
-            tally.note("document whose headings were not looked for to the end", layout.fault)
+            tally.note("document whose headings were read only in part", layout.fault)
     return sources, entries, hashes
 
 
@@ -140,7 +140,9 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
         if not question or not truth:
-            tally.fault("row without question or truth", f"{path.name}: {record.place}", item=record.item)
+            tally.fault(
+                "row without a question or an expected answer", f"{path.name}: {record.place}", item=record.item
+            )
             continue
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
         fields = tuple(filter(None, (read_string(cells, name) for name in others)))
@@ -158,7 +160,7 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
 
 
 def _quote(id: int, citation: RuleCitation, resolution: Resolution, tally: Tally) -> Quote | None:
-    """Return a citation as gold: the cited section, or only the document if no section was located; list the latter."""
+    """Return a citation as gold: the cited section or, if that was not located, the document; note the latter."""
     name, source, place = f"question {id}: [{citation.text}]", resolution.source, resolution.place
     if source is None:
         if tally.strict:
@@ -193,7 +195,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def _check(argv: list[str]) -> int:
     """Print how each citation was resolved; return 1 if a citation is unresolved."""
-    parser = Parser(prog=rename_commands("python -m converters.cpr --check"))
+    parser = Parser(prog="exhibit convert cpr --check")
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_arguments(parser)
     options = parser.parse_args(argv)
@@ -219,7 +221,7 @@ def _check(argv: list[str]) -> int:
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
     """Write a proposed row of ground truth for each query, for a person to edit; replace no file without --force."""
-    parser = Parser(prog=rename_commands("python -m converters.cpr --from-search EXPORT.json …"))
+    parser = Parser(prog="exhibit convert cpr --from-search EXPORT.json …")
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args(argv)

@@ -1,6 +1,6 @@
 """CUAD v1: 510 commercial contracts, each with lawyers' quotes for 41 kinds of clause.
 
-python -m converters.cuad --out datasets_out/cuad
+exhibit convert cuad --out datasets_out/cuad
 """
 
 import ast

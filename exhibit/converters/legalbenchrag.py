@@ -1,6 +1,6 @@
 """LegalBench-RAG: the queries and gold spans of four benchmarks, over one corpus of text files.
 
-python -m converters.legalbenchrag --source legalbenchrag/data --out datasets_out/legalbenchrag
+exhibit convert legalbenchrag --source legalbenchrag/data --out datasets_out/legalbenchrag
 """
 
 import random

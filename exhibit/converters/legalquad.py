@@ -1,6 +1,6 @@
 """LegalQuAD: German court decisions in the SQuAD format, one question each.
 
-python -m converters.legalquad --source LegalQuAD.json --out datasets_out/legalquad
+exhibit convert legalquad --source LegalQuAD.json --out datasets_out/legalquad
 """
 
 import sys

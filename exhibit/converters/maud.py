@@ -1,6 +1,6 @@
 """MAUD: 152 merger agreements, with deal points quoted by lawyers for the ABA's Public Target Deal Points Study.
 
-python -m converters.maud --source maud-main --out datasets_out/maud
+exhibit convert maud --source maud-main --out datasets_out/maud
 """
 
 import re

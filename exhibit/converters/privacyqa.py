@@ -1,6 +1,6 @@
 """PrivacyQA: users' questions about the privacy policies of apps, with the sentences that experts marked relevant.
 
-python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
+exhibit convert privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
 """
 
 import itertools
@@ -166,7 +166,7 @@ def _make_rows(
         name, votes = f"{policy.key}: question {key}", question.votes
         answered = {sentence: count["relevant"] + count["irrelevant"] for sentence, count in votes.items()}
         if any(not known or votes[sentence].total() - known > MAX_BLANK for sentence, known in answered.items()):
-            tally.leave_out(f"a sentence with more than {MAX_BLANK} annotators blank, or with no mark at all", name)
+            tally.leave_out(f"a sentence that more than {MAX_BLANK} annotators left blank, or that none marked", name)
             continue
         quotes = []
         for sentence, span in spans.items():

@@ -1,6 +1,6 @@
 """Any benchmark in the SQuAD format: contexts become documents, and the answers are located in them.
 
-python -m converters.squad --source FILE.json --out datasets_out/squad
+exhibit convert squad --source FILE.json --out datasets_out/squad
 """
 
 import itertools

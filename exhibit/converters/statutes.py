@@ -1,6 +1,6 @@
 """Versions of laws from a folder or a Git repository, with questions whose gold is known by construction.
 
-python -m converters.statutes --source FOLDER --out datasets_out/statutes
+exhibit convert statutes --source FOLDER --out datasets_out/statutes
 """
 
 import hashlib

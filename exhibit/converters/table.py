@@ -1,6 +1,6 @@
 """Any table of questions (JSON, YAML, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
 
-python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
+exhibit convert table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
 
 import hashlib
@@ -148,7 +148,7 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
 def _find_lacking(
     question: TableQuestion, documents: dict[str, RawDocument], shelf: Shelf, *, needs_document: bool, needs_words: bool
 ) -> tuple[str, str]:
-    """Return what a row lacks, such as `row names no document`, and details; empty if replies can be judged."""
+    """Return what a row lacks, such as `row names no document`, and details; empty if it can be evaluated."""
     missing = next((passage.document for passage in question.passages if passage.document not in documents), None)
     if missing is not None:
         reason, more = shelf.lost[missing]
@@ -171,7 +171,7 @@ def _make_row(question: TableQuestion, documents: dict[str, RawDocument], tally:
     quotes = [_quote(passage, question, documents, answer, from_0=from_0) for passage in question.passages]
     unplaced = question.name_unplaced()
     for name in unplaced:
-        tally.note("accepted, but not in a document of the gold: a label, no alternative", f"{question.place}: {name}")
+        tally.note("accepted passage outside the gold's documents: only a label", f"{question.place}: {name}")
     kept = {"acceptable": label(unplaced)} if unplaced else {}
     stand_in, made_of = ("", "") if question.answer or question.is_impossible else _stand_in(question)
     return RawRow(

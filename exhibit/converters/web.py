@@ -1,6 +1,6 @@
 """Converts a list of URLs to a corpus of PDFs, for benchmarks that only give links to their documents.
 
-python -m converters.web --source urls.txt --out datasets_out/web
+exhibit convert web --source urls.txt --out datasets_out/web
 """
 
 import re
@@ -59,10 +59,10 @@ INFO = DatasetInfo(
 _EPILOG = """\
 example, with a small site of this project served from this machine:
   python -m http.server 8765 --bind 127.0.0.1 --directory samples/web/site &
-  python -m converters.web --source samples/web/urls.txt --out datasets_out/web --allow-private
+  exhibit convert web --source samples/web/urls.txt --out datasets_out/web --allow-private
 
 Has a page changed since, and which questions does that touch?
-  python -m converters.web --refresh datasets_out/web --allow-private
+  exhibit convert web --refresh datasets_out/web --allow-private
 """
 _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
 

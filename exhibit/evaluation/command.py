@@ -1,11 +1,11 @@
 """Test a RAG system on bundles, and show the evidence.
 
 examples:
-    python evaluate_rag.py datasets_out/cuad
-    python evaluate_rag.py datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
-    python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
+    exhibit evaluate datasets_out/cuad
+    exhibit evaluate datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
+    exhibit evaluate datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
-    python evaluate_rag.py datasets_out/cuad --recheck ragas.csv    # without a bundle: --documents FOLDER
+    exhibit evaluate datasets_out/cuad --recheck ragas.csv    # without a bundle: --documents FOLDER
 
 Without --target-url the built-in pipeline is tested. It needs no API key: its answers are sentences of the documents.
 """
@@ -54,6 +54,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     only print the number of questions of each kind in the datasets.
     """
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
+    settings_flags = parse_set(flags.pop("set", []))
     analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
@@ -66,7 +67,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(format_analysis(Path(analysed), metrics=metrics, width=command.measure_text_width())))
         return 0
     file = flags.pop("config", None)
-    settings = parse_settings({**(read_config_file(file) if file else {}), **flags}, where=str(file or "settings"))
+    given = {**(read_config_file(file) if file else {}), **flags, **settings_flags}
+    settings = parse_settings(given, where=str(file or "settings"), flags=settings_flags)
     if not settings.dataset_paths:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
@@ -140,7 +142,7 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name; `--chunk-size 300` is another form of `--set chunk_size=300`."""
+    """Return the flags of a command line by name; `--chunk-size 300` is another form of `--set chunk_size=300`."""
     parser = _make_parser()
     known = {flag for action in parser._actions for flag in action.option_strings}
     others = [f"--{name.replace('_', '-')}" for name in list_settings()]
@@ -156,13 +158,12 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
             plain += ["--set", f"{flag[2:]}={value}"]
         else:
             plain.append(word)
-    flags = vars(parser.parse_intermixed_args(plain))
-    return flags | parse_set(flags.pop("set", []))
+    return vars(parser.parse_intermixed_args(plain))
 
 
 def _make_parser() -> command.Parser:
     parser = command.build_parser(
-        "python evaluate_rag.py",
+        "exhibit evaluate",
         __doc__,
         usage="%(prog)s BUNDLE … [flags]",
         argument_default=argparse.SUPPRESS,

@@ -45,7 +45,7 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
 
 
 def _must_stay(name: str) -> bool:
-    """Return whether a later run is worse if it lacks values of a metric: right answers, and passages."""
+    """Return whether a missing value of a metric makes a later run worse: so for right answers and for passages."""
     return name == ANSWERED_RIGHTLY or bool(find_needing([name], "passages"))
 
 

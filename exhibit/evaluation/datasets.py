@@ -24,6 +24,7 @@ from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.layout import ANSWER_FROM
 from exhibit.schemas.models import Gold
 from exhibit.schemas.parsing import format_faults, parse_json
+from exhibit.schemas.validate import advise_drafting
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
 from exhibit.storage.cache import find_cache_folder
@@ -144,8 +145,7 @@ def _open(path: Path) -> BundleFolder:
         if any(path.glob(f"*/{TRAIN}")):
             raise BundleError(f"{path}: a folder of bundles, not a bundle; name them as {path}/*")
         if any(is_readable(file) for file in path.iterdir() if file.is_file()):
-            draft = f"exhibit draft {path} --out datasets_out/{path.resolve().name}"
-            raise BundleError(f"{path}: documents without questions ({TRAIN}); draft questions first: {draft}")
+            raise BundleError(f"{path}: {advise_drafting(path)}")
     return open_bundle(path)
 
 

@@ -140,7 +140,7 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases from which a probe takes its questions: none that failed, if there are others."""
+    """Return the cases from which a probe takes its questions: those that did not fail, or all if every case failed."""
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     return good or [case for case in dataset.cases if left and failed.get(case.id) is False] or left

@@ -94,7 +94,7 @@ def notes_on(case: Case) -> list[str]:
 
 @dataclass
 class Evidence:
-    """How many questions and passages lack which data."""
+    """The number of questions and of passages that lack data, by the kind of data."""
 
     questions: int = 0
     lacking: Counter[str] = field(default_factory=Counter)

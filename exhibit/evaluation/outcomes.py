@@ -155,7 +155,8 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 def describe_result(tables: Iterable[Table]) -> str:
     """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
 
-    The range is from the answers that are right for certain to these and all that are not judged. Of a system
+    The range is from the answers that are right for certain to the sum of these and the answers that are not judged. Of
+    a system
     that gives no answers, the result is how often it found the gold.
     """
     counts = Counter[Outcome]()

@@ -30,7 +30,8 @@ _PROBES = 23
 _ACCEPTED_SHARE = 0.5
 """A reported file name is accepted without further search if the file has this share of the passage's letters."""
 _WHOLE_SHARE = 0.9
-"""The share below which a file has a passage in pieces only: a misread letter or a page header takes less away."""
+"""The share of a passage below which a file contains only pieces of it; a misread letter or a page header costs less.
+"""
 _SECOND_FILE_LETTERS = 200
 """Letters that a second file must have, and the first lack, for a passage to be from both: more than a summary has."""
 _UNNAMED_SHARE = 0.25
@@ -134,7 +135,7 @@ class Documents:
     def _choose_spans(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
-        """Return the most likely file of a passage, and its spans there: where gold is, if it may be from there."""
+        """Return the most likely file of a passage, and the passage's spans in it; a file with gold is preferred."""
         with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
         for file, gold in with_gold:
             spans = self._find_spans(passage, file, gold) if file else ()
@@ -259,7 +260,7 @@ def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list
 
 
 def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
-    """Return an ambiguous gold passage as the sentence nearest to the others, if one is near them."""
+    """Return an ambiguous gold passage as the sentence with its occurrence nearest to the row's other passages."""
     beside = [other.places[0] for other in sure if other.filename == gold.filename and len(other.places) == 1]
     gaps = sorted((_measure_gap(place, other), place) for place in gold.places for other in beside)
     nearest = [place for gap, place in gaps if gap == gaps[0][0]]
@@ -370,7 +371,9 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains: all of it, all of the text, or what begins or ends there."""
+    """Yield the spans of a gold part that a text contains: the whole part, the whole text, or the overlap of their
+    ends.
+    """
     at = part.find(text)
     if part in text:
         yield Span(0, len(part))

@@ -72,7 +72,7 @@ class _Page(NamedTuple):
 LEGISLATION = "https://www.legislation.gov.uk"
 CASE_LAW = "https://caselaw.nationalarchives.gov.uk"
 _SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu decision": "eudn"}
-"""Series of instruments that legislation.gov.uk calls otherwise."""
+"""Series of instruments for which legislation.gov.uk has another name."""
 _UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
 """What a provision is called, by the last word of an instrument's title."""
 _INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}

@@ -93,7 +93,7 @@ class ReplyPaths(BaseModel):
     """Whether the passages of the reply are those that the answer was made from."""
     error: JmesPath = ""
     end: JmesPath = ""
-    """What the last event of a stream has."""
+    """The field that only the last event of a stream has."""
 
 
 KNOWN = ReplyPaths()
@@ -322,7 +322,7 @@ class Parts:
     """The parts of a reply, as far as they were recognised."""
 
     raw: Any = None
-    """The reply; of a stream, its first event."""
+    """The reply as JSON; for a stream, its first event."""
     answer: str | None = None
     passages: Any = None
     """The passages in the system's own form; None where there are none."""

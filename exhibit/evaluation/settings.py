@@ -207,8 +207,13 @@ class Settings(BaseModel):
         return {name: value for name, value in deciding.items() if name not in left_out}
 
 
-def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
-    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting."""
+def parse_settings(
+    given: Mapping[str, Any], *, where: str = "settings", flags: Mapping[str, Any] | None = None
+) -> Settings:
+    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting.
+
+    `flags` are the settings that `--set` gives; an error about one of them names that flag.
+    """
     values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
@@ -220,10 +225,17 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
             values[name] = value
     try:
         settings = Settings.model_validate(values)
+        _ = settings.config  # validates the pipeline's settings
         if settings.target_name != "builtin":
             read_target_settings(settings.target_name, settings.target_settings)
-    except ValidationError as error:
-        raise ToolkitError(f"{where}: {format_faults(error)}") from error
+    except (ValidationError, ToolkitError) as error:
+        faults = format_faults(error) if isinstance(error, ValidationError) else str(error).removeprefix("settings: ")
+        name = faults.partition(":")[0]
+        if flags and name in flags:
+            raise ToolkitError(f"--set {name}={flags[name]}{faults.removeprefix(name)}") from error
+        if isinstance(error, ToolkitError):
+            raise
+        raise ToolkitError(f"{where}: {faults}") from error
     return settings
 
 

@@ -138,7 +138,7 @@ class Stage(NamedTuple):
 
     kept: bool
     shown: Any
-    """Its value in the results file: the share of its letters, its ranks, or whether it was kept."""
+    """The gold passage's value in the results file: the share of its letters, its ranks, or whether it was kept."""
     reason: str
     """The reason for the loss, if it was lost."""
 
@@ -188,7 +188,7 @@ def follow_gold(
 
     In a list of passages, the gold passage is found at the rank where the passages so far contain at least half
     of it, as in recall. `in_text` and `in_chunks` are the shares of it that the system's text and its best chunk
-    contain. `cut_by` is what limited the context.
+    contain. `cut_by` names the limit that shortened the context.
     """
     known: dict[StageName, Stage] = {}
     if gold.located or gold.absent:  # else its words were not searched for

@@ -29,11 +29,7 @@ def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[st
     summary = list(summary)
     if asked:
         return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary
-    names, recall = choose_headlines(summary) or summary, f"recall@{K}"
-    ceiling = ceiling_of(recall, summary)
-    if ceiling and recall in names:
-        names.insert(names.index(recall) + 1, ceiling)
-    return names
+    return choose_headlines(summary) or summary
 
 
 def ceiling_of(metric: str, known: Container[str]) -> str | None:

@@ -16,7 +16,7 @@ from exhibit.evidence.fold import align, fold
 from exhibit.evidence.locate import MIN_SIMILARITY
 from exhibit.evidence.place import place_pieces
 from exhibit.evidence.read import read_within
-from exhibit.runtime.command import Parser, add_json, guarded, rename_commands
+from exhibit.runtime.command import Parser, add_json, guarded
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import quote_parts
@@ -112,7 +112,7 @@ def compute_similarity(pieces: Sequence[str], words: str) -> float:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; return 1 if any gold has a wrong location."""
-    parser = Parser(prog=rename_commands("exhibit validate --documents"), description=__doc__.partition("\n")[0])
+    parser = Parser(prog="exhibit validate --documents", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)
     add_json(parser)

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.read import read_boxes, read_within, render_within
-from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
+from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
@@ -104,7 +104,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write an image of each page that has gold of the given question."""
-    parser = Parser(prog=rename_commands("exhibit show"), description=rename_commands(__doc__))
+    parser = Parser(prog="exhibit show", description=__doc__)
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the image file; further pages get a number")

@@ -54,6 +54,8 @@ def find_sample(source: object) -> str:
 
 
 PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
+PLACEHOLDER = "PATH_OR_REPO"
+"""The path on the card of a bundle whose name might not be safe in code."""
 UNDRAWN = "page that cannot be drawn for the card"
 
 
@@ -76,6 +78,11 @@ def write_card(
     words = render_card(bundle, configs=configs, languages=languages, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
     return bundle
+
+
+def make_card_path(name: str) -> str:
+    """Return the path of a bundle that its card's code loads."""
+    return f"datasets_out/{name}" if re.fullmatch(r"[\w .-]+", name) else PLACEHOLDER
 
 
 def render_card(
@@ -104,6 +111,7 @@ def render_card(
         "fence": format_fence,
         "link": link,
         "number": "{:,}".format,
+        "quote": shlex.quote,
     }
     return environment.get_template("card.md.j2").render(
         head=format_head(
@@ -121,8 +129,9 @@ def render_card(
         row=_format_row(example.row) if example else "",
         line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example else "",
         picture=PICTURE,
+        path=make_card_path(bundle.name),
         text=text,
-        command=_format_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
+        command=_format_command(bundle, text.command or f"exhibit convert {text.converter or bundle.name}"),
         citation=_format_citation(bundle),
     )
 
@@ -171,7 +180,7 @@ def _format_command(bundle: BundleInfo, command: str) -> str:
             flags.append(f"{flag} {shlex.quote(str(value))}")
     # `exhibit vary` writes a control beside its variant
     name = bundle.name.removesuffix("-control") if command.startswith("exhibit vary ") else bundle.name
-    return " ".join([command, *flags, f"--out datasets_out/{name}"])
+    return " ".join([command, *flags, f"--out {shlex.quote(f'datasets_out/{name}')}"])
 
 
 def _format_citation(bundle: BundleInfo) -> str:

@@ -23,6 +23,7 @@ import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
+from exhibit.hub.card import PLACEHOLDER, make_card_path
 from exhibit.hub.export import RECORD, export
 from exhibit.hub.remote import KIND, TOKEN_PAGE, HubError, connect, explain_errors
 from exhibit.hub.shelves import EVAL, QUESTIONS_TASK, make_shelf_files
@@ -34,8 +35,7 @@ from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
 
 _SHOWN = 10  # lines of a list; more would not fit one screen
-PLACEHOLDER = "PATH_OR_REPO"
-"""The card's placeholder for a folder or repository; a bundle does not know where it will be published."""
+_LOADED = re.compile(rb'load_dataset\(("[^"\n]+")')
 
 
 class Published(NamedTuple):
@@ -137,15 +137,17 @@ def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
 
 def prepare_card(card: bytes, repo_id: str) -> bytes:
     """Return the card with the repository's name."""
-    named = card.replace(f'"{PLACEHOLDER}"'.encode(), f'"{repo_id}"'.encode())
-    undone = named.replace(f'"{repo_id}"'.encode(), f'"{PLACEHOLDER}"'.encode())
-    return named if undone == card else card  # `exhibit pull` must be able to undo it
+    path, repo = _LOADED.search(card), f'"{repo_id}"'.encode()
+    named = card.replace(path[1], repo) if path else card
+    # `exhibit pull` must be able to undo it
+    return named if path and named.replace(repo, path[1]) == card else card
 
 
-def restore_card(card: bytes, sha256: str) -> bytes | None:
+def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
     """Return a published card as it was before publishing; None if no such card has the given SHA-256."""
-    names = dict.fromkeys(re.findall(rb'load_dataset\("([^"\n]+)"', card))
-    for candidate in (card, *(card.replace(b'"%b"' % name, f'"{PLACEHOLDER}"'.encode()) for name in names)):
+    paths = [f'"{path}"'.encode() for path in (make_card_path(name), PLACEHOLDER)]
+    loaded = dict.fromkeys(_LOADED.findall(card))
+    for candidate in (card, *(card.replace(repo, path) for repo in loaded for path in paths)):
         if hashlib.sha256(candidate).hexdigest() == sha256:
             return candidate
     return None

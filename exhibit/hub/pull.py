@@ -3,7 +3,7 @@
     exhibit pull me/cuad-rag --out datasets_out/cuad
     exhibit pull me/cuad-rag@v1 --out datasets_out/cuad --force
     exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
-    python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1                   # without a folder of its own
+    exhibit evaluate hf://me/cuad-rag@v1                   # without a folder of its own
 
 Downloads go through the Hub's own cache, so an interrupted download continues where it stopped.
 """
@@ -101,7 +101,7 @@ def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
         if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
             wrong.append(f"{name}: the content differs from the sha256 in {INFO}")
     card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
-    original = restore_card(card, info.files[CARD].sha256) if CARD in info.files else card
+    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in info.files else card
     if original is None and CARD not in missing:
         wrong.append(f"{CARD}: differs from the card that {INFO} records; was it edited on the Hub?")
     if wrong:

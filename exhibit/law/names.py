@@ -120,7 +120,7 @@ INITIALS = tuple("LLC LLP LP plc".split())
 SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
 MIXED = tuple("GmbH ApS AB".split())
 BESIDE = tuple("Pte Pty SAS SpA".split())
-"""Legal forms that alone do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa a place."""
+"""Legal forms that alone do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa is a resort."""
 DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())
 """Variant spellings of legal forms; the last full stop is optional in every form."""
 

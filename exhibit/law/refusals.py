@@ -37,7 +37,7 @@ _CLASSES = {
     "I": "information detail data provision clause indication answer answered answerable evidence term scope language "
     "section figure hint basis anything something question reference point topic",
     "V": "specify mention mentioned state address disclose define identify reveal find found locate know known "
-    "determine verify confirm establish indicate apparent regulate spell record resolve",
+    "determine verify confirm establish indicate apparent regulate spell spot record resolve",
     "B": "contain say said provide include cover describe discuss give list name explain make deal speak tell touch go "
     "set see help dealt aware sure certain settle",
     "M": "i we one",
@@ -53,7 +53,7 @@ _REFUSAL = re.compile(
     r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TM?N[ID]"  # this is not stated, lies outside it
     r"|T?I[^QWN]{0,4}(?:O[^Q]*D|N[VPID]|N$)"  # the answer is not in the documents
     r"|(?:M[^NM]{0,2})?M(?:N[ID]|NV(?!xT)|N.{0,2}[TD]|VN[IVTA]|[^NQ]*S)|YNV[TDP]"  # I cannot find it
-    r"|VNIA|N(?:[IVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
+    r"|VNI(?:A|$)|N(?:[IVAT][^QN]*(?<!x)$|P?D(?:[^Qx]*[VI]|$)|[IPD]+V|[IV]A|Ix$)"  # no such clause was found
     r"|H(?:N[IVAD]|N[^PQ]*(?:P+[MT]?D|P$)|Nx?[VT])"  # there is no mention of it
     r"|S[^Qx]*$|W.*(?:NV|O)[^Q]*$"  # whether it may is not stated
 )

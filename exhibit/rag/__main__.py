@@ -19,7 +19,7 @@ from exhibit.rag.index import open_index
 from exhibit.rag.ingest import Report
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.protocols import Retrieved
-from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
+from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # characters of a line on a terminal
@@ -27,8 +27,8 @@ _WIDTH = 100  # characters of a line on a terminal
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog=rename_commands("exhibit"),
-        description=rename_commands(__doc__),
+        prog="exhibit",
+        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", required=True)

@@ -19,7 +19,7 @@ from exhibit.law.names import normalise_name
 from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
+from exhibit.runtime.command import Parser, add_json, align_rows, guarded
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secrets
 
@@ -223,16 +223,14 @@ def _format_cell(value: object) -> str:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog=rename_commands("exhibit index --inspect"),
-        description=rename_commands(__doc__ or ""),
+        prog="exhibit index --inspect",
+        description=__doc__ or "",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=rename_commands(
-            "examples:\n"
-            '  exhibit index --inspect index search --query disclosure --category "Commercial Court"\n'
-            '  exhibit index --inspect index export --query "Part 36 offers" --out part36.json\n'
-            "  AZURE_SEARCH_KEY=… exhibit index --inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
-            "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
-        ),
+        epilog="examples:\n"
+        '  exhibit index --inspect index search --query disclosure --category "Commercial Court"\n'
+        '  exhibit index --inspect index export --query "Part 36 offers" --out part36.json\n'
+        "  AZURE_SEARCH_KEY=… exhibit index --inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
+        "  exhibit convert cpr --from-search part36.json --ground-truth-out questions.jsonl",
     )
     parser.add_argument("index", help="an index's folder, or https://NAME.search.windows.net/indexes/INDEX")
     parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])

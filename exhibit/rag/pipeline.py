@@ -105,8 +105,8 @@ class Pipeline:
                 left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(escape_surrogates, left)))
             if not len(index):
-                reasons = "; ".join(report.set_aside[:3]) or "no text"
-                raise BundleError(f"{source}: no document could be indexed: {reasons}")
+                reasons = "; ".join(dict.fromkeys(report.set_aside[:3])) or "no text"
+                raise BundleError(f"no document could be indexed: {reasons}")
             index.save()
         self._built = folder
         return report

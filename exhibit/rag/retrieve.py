@@ -78,7 +78,8 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
 def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, float] | None]:
     """Return the documents' probabilities, and the documents to search with their log-weights.
 
-    None searches all documents. A capital does not mark a name in German, since all nouns have one.
+    If the documents to search are None, all are searched. In German a capital does not mark a name, since all nouns
+    have one.
     """
     choice = index.names.score(query)
     if not query.english or _choose_likely(choice) is None:

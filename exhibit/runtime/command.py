@@ -9,10 +9,9 @@ import re
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.runtime.plugins import find_failed_plugin
@@ -26,8 +25,6 @@ Arguments = ParamSpec("Arguments")
 
 
 class Invocation(NamedTuple):
-    names: Mapping[str, str] = MappingProxyType({})
-    """For each command's own name, the name under which the user called the command."""
     quiet: bool = False
     verbose: bool = False
 
@@ -38,22 +35,12 @@ _invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 @contextmanager
 def set_invocation(invocation: Invocation) -> Iterator[None]:
-    """Set the command names in messages, and whether output is quiet or verbose, for commands in the block."""
+    """Set whether output is quiet or verbose, for commands in the block."""
     token = _invocation.set(invocation)
     try:
         yield
     finally:
         _invocation.reset(token)
-
-
-def rename_commands(text: str) -> str:
-    """Return a text, such as a help text, in which each command has the name under which the user called it."""
-    names = _invocation.get().names
-    # the longest name first: a name may be the start of another name
-    for usual in sorted(names, key=len, reverse=True):
-        # no match within a longer name, such as `exhibit evaluate`
-        text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)
-    return text
 
 
 def is_quiet() -> bool:
@@ -128,9 +115,7 @@ def build_parser(program: str, doc: str | None, **more: Any) -> Parser:
     """Return a parser; the module docstring's first paragraph is the description, and the rest are the examples."""
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
-    return Parser(
-        prog=rename_commands(program), description=what, epilog=rename_commands(examples), formatter_class=how, **more
-    )
+    return Parser(prog=program, description=what, epilog=examples, formatter_class=how, **more)
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
@@ -246,11 +231,11 @@ def print_error(error: ToolkitError) -> None:
     """Print an error to stderr, one line per problem; with --verbose also its traceback."""
     if _invocation.get().verbose:
         sys.stderr.write(without_controls(scrub("".join(traceback.format_exception(error)))))
-    for line in without_controls(rename_commands(scrub(str(error)))).split("\n"):
+    for line in without_controls(scrub(str(error))).split("\n"):
         sys.stderr.write(f"error: {line}\n")
 
 
 def print_note(text: str) -> None:
     """Print a note to stderr, unless --quiet is set; stdout is for results only."""
     if not is_quiet():
-        sys.stderr.write(f"note: {without_controls(rename_commands(scrub(text)))}\n")
+        sys.stderr.write(f"note: {without_controls(scrub(text))}\n")

@@ -34,9 +34,8 @@ class Outcome(StrEnum):
 
 
 ANSWERED_RIGHTLY, AT_MOST = "answered_rightly", "answered_rightly_at_most"
-"""The shares of answerable questions that are right for certain, and at most: if all that is not judged were right.
-
-Unlike other scores, a failed question has them, so that their denominator never shrinks.
+"""The share of answerable questions that are right for certain, and the share that would be right if all unjudged
+answers were. Failed questions count in both, so that the denominator never shrinks.
 """
 COUNTS_FAILED = frozenset({ANSWERED_RIGHTLY, AT_MOST})
 Id = int | str

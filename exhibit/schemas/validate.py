@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -39,6 +40,9 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
         what = f"a file; name the bundle's folder, such as {root.parent}" if root.exists() else "no such folder"
         return [Problem("", "", "", what)]
     elsewhere = elsewhere or {}
+    parts = (TRAIN, CORPUS, GOLD, DRAFTS, INFO)
+    if not elsewhere and not any((root / name).exists() for name in parts) and any(root.iterdir()):
+        return [Problem("", "", "", advise_drafting(root))]
     problems: list[Problem] = []
     names = _check_corpus(root, elsewhere, problems)
     rows = _check_train(root, names, problems)
@@ -57,6 +61,15 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     if not (root / CARD).is_file() and CARD not in elsewhere:
         problems.append(Problem(CARD, "", "", "missing; every bundle needs a dataset card"))
     return problems
+
+
+def advise_drafting(folder: Path) -> str:
+    """Return the message about a folder of documents that is given instead of a bundle."""
+    out = shlex.quote(f"datasets_out/{folder.resolve().name}")
+    return (
+        f"documents without questions ({TRAIN}); draft questions first: "
+        f"exhibit draft {shlex.quote(str(folder))} --out {out}"
+    )
 
 
 def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list[Problem]) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results, rename_commands
+from exhibit.runtime.command import Parser, add_json, guarded, print_error, print_note, print_results
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, read_gold, read_info, read_questions
 from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 from exhibit.schemas.models import BundleInfo, FileEntry, Gold
@@ -227,9 +227,9 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     parser = Parser(
-        prog=rename_commands("exhibit validate"),
+        prog="exhibit validate",
         description="Checks bundles and runs against their schemas, and prints every problem.",
-        epilog=rename_commands("example: exhibit validate datasets_out/*"),
+        epilog="example: exhibit validate datasets_out/*",
     )
     parser.add_argument(
         "bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL, or a run's folder"

@@ -309,7 +309,7 @@ class HttpClient:
                 url = urljoin(url, target)
 
     def _without_secrets(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers that another server may see: none with a key, whatever its name."""
+        """Return the headers that may be sent to another server: those that contain no key."""
         return {
             name: value
             for name, value in headers.items()

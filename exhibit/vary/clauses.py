@@ -17,7 +17,7 @@ _STRAY = re.compile(
     r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-? ?\d{1,3} ?-?(?: of \d+)?[ \t]*$|_{4}|\.{6}|\[Signature",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Matches text that belongs to no clause: the signatures, the line of a page, a row of a table of contents."""
+"""Matches text that belongs to no clause: signatures, a page number, a row of a table of contents."""
 _UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
 """Matches a clause of several lines that no mark ends: it is cut off, or the heading of the next clause follows."""
 _LONGEST = 4_000

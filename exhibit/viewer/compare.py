@@ -12,11 +12,11 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.statistics import Difference, Overlap, compare, count_overlap, summarise_run
-from exhibit.evaluation.text_tables import describe_not_compared
+from exhibit.evaluation.text_tables import choose_metrics, describe_not_compared, diff_lines
 from exhibit.viewer.page import Record, render
+from exhibit.viewer.plots import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
 from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching
 from exhibit.viewer.report import format_start, name_apart, write_page
-from exhibit.viewer.tables import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
 
 NAME = "compare.html"
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
@@ -36,6 +36,10 @@ class Comparison:
     def better(self) -> str:
         """Which of the two runs is better, in a sentence."""
         return regression.describe_better(self.names, self.differences, self.regressions)
+
+    def __repr__(self) -> str:
+        lines = diff_lines(self.differences, choose_metrics(self.differences), self.overlap)
+        return "\n".join([self.better, "", *lines])
 
 
 def compare_two(

@@ -158,11 +158,11 @@ class Wanted:
                 spans.update(*(own for n, own in document.passages.items() if n <= PASSAGES or n in cited))
         return shown
 
-    def choose_pages(self, most: int | None) -> dict[int, list[int]]:
+    def choose_pages(self, most: int) -> dict[int, list[int]]:
         """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
         ranked = sorted(self.ranks, key=lambda page: (self.ranks[page], page))
         chosen: defaultdict[int, list[int]] = defaultdict(list)
-        for number, page in sorted(ranked[: len(ranked) if most is None else most]):
+        for number, page in sorted(ranked[:most]):
             chosen[number].append(page)
         return chosen
 
@@ -190,7 +190,7 @@ def draw(
     folder: Path,
     put: Callable[[int, Record], None],
     *,
-    most: int | None,
+    most: int,
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[int], list[str]]:
@@ -212,7 +212,7 @@ def draw(
     if pages < len(wanted.ranks):
         notes.append(
             f"{pages:,} of the {len(wanted.ranks):,} pages that cases show are drawn, failures first; the others are "
-            "shown as text (--pages all draws them)"
+            "shown as text (--pages draws more)"
         )
     return documents, notes
 

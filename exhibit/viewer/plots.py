@@ -1,42 +1,207 @@
-"""Compute the geometry of small plots; `plots.j2` draws them as SVG."""
+"""The tables of metrics on a page, the funnel of stages that lose gold, and the geometry of small plots."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from exhibit.evaluation.metrics import describe_metric
+from exhibit.evaluation.bands import Scale
+from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric, shorten_metrics
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
+from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.text_tables import ceiling_of
 from exhibit.schemas.run import Estimate, Means
+from exhibit.viewer.page import Record
 
-LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176  # pixels: the frame inside the picture
+MEANINGS: Mapping[str, str] = {
+    "Retrieval": "Did the system find the passages that answer the question, and how much else did it bring?",
+    "Stages": "How much of the answer's words is left after each step, from the file to the passages?",
+    "Answers": "Is the answer right, and did the system refuse where the documents do not answer?",
+    "Citations": "Does the answer name its sources, and do the named places say what it says?",
+    "Cost": "How long did a reply take, and how much text did a model read and write for it?",
+    "Other": "Measures of your own, and those that belong to no other group.",
+}
+"""The question that each group of metrics answers, in one sentence for a lawyer."""
+_MAX_VALUES = 45  # rows of a breakdown: CUAD has 41 kinds of clauses
+_TONES = ("bad", "near", "unused", "bold")  # of a stage's reasons, the most frequent first
+LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176  # pixels: the frame inside the picture of a plot
 
 
-@dataclass(frozen=True)
-class Point:
+class Cell(NamedTuple):
+    """A mean as a table cell shows it; fields that are unknown are empty."""
+
+    mean: str
+    details: str = ""
+    """The interval, the standard deviation, and the number of questions."""
+    errors: int = 0
+    share: float | None = None
+    """The mean from 0 to 1, for a bar behind the number."""
+    band: str = ""
+    change: str = ""
+    """The difference from the first run, with its interval."""
+    kind: str = ""
+    """`better` or `worse` where the difference is significant."""
+
+
+class MetricRow(NamedTuple):
+    metric: str
+    about: Metric
+    cells: list[Cell]
+
+    @property
+    def depth(self) -> str:
+        return self.metric.partition("@")[2]
+
+
+def group_rows(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
+    groups = ((group, [row for row in rows if row.about.group == group]) for group in GROUPS)
+    return [(group, rows_of_group) for group, rows_of_group in groups if rows_of_group]
+
+
+def make_metric_rows(
+    columns: Mapping[str, Means],
+    scale: Scale,
+    *,
+    metrics: Iterable[str] | None = None,
+    dataset: str | None = None,
+    differences: Sequence[Mapping[str, Difference]] = (),
+) -> list[MetricRow]:
+    """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics.
+
+    A column's name is its dataset, unless `dataset` is given. `differences` has each column's changes from the first.
+    """
+    names = dict.fromkeys(name for means in columns.values() for name in means)
+    rows = []
+    for metric in shorten_metrics(names, all_families=True) if metrics is None else metrics:
+        if any(means.get(metric) and means[metric].mean is not None for means in columns.values()):
+            names_of_data = (name if dataset is None else dataset for name in columns)
+            pairs = zip(columns.values(), names_of_data, strict=True)
+            cells = [make_cell(metric, means, scale, name) for means, name in pairs]
+            for at, difference in enumerate(differences):
+                cells[at] = _add_change(metric, cells[at], difference.get(metric))
+            rows.append(MetricRow(metric, describe_metric(metric), cells))
+    return rows
+
+
+def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cell:
+    """Return a metric's mean as a table cell; the band depends on the dataset."""
+    estimate: Estimate | None = means.get(metric)
+    if estimate is None or estimate.mean is None:
+        return Cell("–", errors=estimate.errors if estimate else 0)
+    about = describe_metric(metric)
+    details = [f"{about.in_words(estimate.ci95[0])}–{about.in_words(estimate.ci95[1])}"] if estimate.ci95 else []
+    if estimate.std is not None and estimate.datasets == 1:
+        details.append(f"SD {about.in_words(estimate.std)}")
+    if estimate.spread is not None:
+        details.append(f"±{about.in_words(estimate.spread)} over {estimate.repeats} runs")
+    details.append(f"mean of {estimate.datasets} benchmarks" if estimate.datasets > 1 else f"n {estimate.n:,}")
+    ceiling = means.get(ceiling_of(metric, means) or "")
+    if ceiling and ceiling.mean is not None:
+        details.append(f"at most {about.in_words(ceiling.mean)}")
+    share = min(1.0, max(0.0, estimate.mean)) if about.unit == "share" else None
+    bands = scale.of(dataset, metric) if dataset else None
+    band = bands.band(estimate.mean).lower() if bands else ""
+    return Cell(about.in_words(estimate.mean), " · ".join(details), estimate.errors, share, band)
+
+
+def _add_change(metric: str, cell: Cell, difference: Difference | None) -> Cell:
+    if difference is None or difference.mean is None:
+        return cell
+    about, change = describe_metric(metric), difference.mean
+    if not change:
+        return cell._replace(change="no change")
+    ends = ""
+    if difference.ci95:
+        ends = f" ({' to '.join(map(about.change_in_words, difference.ci95))}, {difference.chance})"
+    words, kind = "within chance", ""
+    if difference.beyond_chance:
+        good = about.improves(change)
+        words, kind = ("changed", "") if good is None else ("better", "better") if good else ("worse", "worse")
+    paired = f"{difference.n:,} paired questions"
+    return cell._replace(change=f"{about.change_in_words(change)}{ends}, {paired}, {words}", kind=kind)
+
+
+def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
+    """Return a table of means for each label that divides the questions into groups."""
+    tables = []
+    for dataset in run.datasets:
+        for label, values in run.means_by_label(dataset).items():
+            sizes = {value: max((one.n for one in means.values()), default=0) for value, means in values.items()}
+            names = shorten_metrics(dict.fromkeys(name for means in values.values() for name in means))
+            chosen = [name for name in names if describe_metric(name).group in ("Retrieval", "Answers")]
+            rows = make_metric_rows(values, scale, metrics=chosen, dataset=dataset)
+            # a label with a different value for every second question is a name, not a kind
+            if not rows or not 1 < len(values) <= max(2, sum(sizes.values()) / 2):
+                continue
+            order = sorted((-size, value, at) for at, (value, size) in enumerate(sizes.items()))
+            lines = [(value, [row.cells[at] for row in rows]) for _, value, at in order[:_MAX_VALUES]]
+            fields = {"dataset": dataset, "label": label.replace("_", " "), "metrics": rows, "lines": lines}
+            tables.append({**fields, "left_out": len(values) - len(lines)})
+    return tables
+
+
+def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
+    """Return a row for each known stage: the questions that still have all their gold after it, and why others not."""
+    rows, left = [], counts.questions
+    for stage in counts.list_stages():
+        lost = counts.lost.get(stage, Counter[str]())
+        left -= lost.total()
+        share = at = 100 * left / counts.questions
+        parts = []
+        for number, (reason, count) in enumerate(sorted(lost.items(), key=lambda pair: (-pair[1], pair[0]))):
+            width = 100 * count / counts.questions
+            tone = _TONES[min(number, len(_TONES) - 1)]
+            parts.append({"reason": reason, "questions": count, "tone": tone, "x": at, "width": width})
+            at += width
+        cell = make_cell(f"{CEILING}{stage}", dict(means), Scale({}, {}))
+        ceiling = "" if cell.mean == "–" else f"{cell.mean}% ({cell.details})"
+        fields: Record = {"stage": stage, "title": STAGE_TITLES[stage], "left": left, "share": share}
+        rows.append({**fields, "lost": lost.total(), "parts": parts, "ceiling": ceiling})
+    return rows
+
+
+def stack_shares(counted: Mapping[str, Counter[str]], order: Iterable[str]) -> list[Record]:
+    """Return the data of a stacked bar for each name in `counted`: the name, the total and the segments in per cent."""
+    bars, kinds = [], list(order)
+    for name, counts in counted.items():
+        parts, at = [], 0.0
+        for kind in kinds:
+            if counts[kind]:
+                width = 100 * counts[kind] / counts.total()
+                parts.append({"kind": kind, "count": counts[kind], "x": at, "width": width})
+                at += width
+        bars += [{"name": name, "total": counts.total(), "parts": parts}] if parts else []
+    return bars
+
+
+# ---------------------------------------------------------------- plots, which `plots.j2` draws as SVG
+
+
+class Point(NamedTuple):
     x: float
     y: float
     label: str
     worse: bool = False
 
 
-@dataclass(frozen=True)
-class PlotLine:
+class PlotLine(NamedTuple):
     """A line through points; `band` is the outline of the area that shows the confidence intervals."""
 
     name: str
     points: list[Point]
-    band: str = ""
+    band: str
 
     @property
     def path(self) -> str:
         return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(NamedTuple):
     title: str
     note: str
-    lines: list[PlotLine] = field(default_factory=list)
-    ticks: list[Point] = field(default_factory=list)
-    sides: list[Point] = field(default_factory=list)
+    lines: list[PlotLine]
+    ticks: list[Point]
+    sides: list[Point]
     """The marks of the left axis."""
 
     @property
@@ -51,15 +216,24 @@ def compute_x(share: float) -> float:
     return LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT)
 
 
-def compute_y(share: float) -> float:
-    """Return the y coordinate of a share (0 to 1) inside the plot's frame, in pixels."""
-    return BOTTOM - min(1.0, max(0.0, share)) * (BOTTOM - TOP)
+def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *, high: float = 1.0) -> PlotLine:
+    """Return a line through means: each has its x coordinate, its label, and whether it is marked as worse.
+
+    `high` is the value at the top of the plot.
+    """
+
+    def compute_y(value: float | None) -> float:
+        return BOTTOM - min(1.0, max(0.0, (value or 0.0) / high)) * (BOTTOM - TOP)
+
+    points = [Point(x, compute_y(one.mean), label, worse) for x, one, label, worse in values]
+    ends = [(x, one.ci95) for x, one, _, _ in values if one.ci95]
+    outline = [(x, compute_y(top)) for x, (_, top) in ends] + [(x, compute_y(low)) for x, (low, _) in reversed(ends)]
+    return PlotLine(name, points, " ".join(f"{x:.1f},{y:.1f}" for x, y in outline))
 
 
-def format_outline(intervals: Sequence[tuple[float, float, float]]) -> str:
-    """Return the outline of a confidence band as an SVG polygon, from x, upper y and lower y of each point."""
-    points = [(x, high) for x, high, _ in intervals] + [(x, low) for x, _, low in reversed(intervals)]
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+def mark_side(label: Callable[[float], str], shares: Iterable[float]) -> list[Point]:
+    """Return the marks of the left axis at some shares of its height."""
+    return [Point(LEFT, BOTTOM - share * (BOTTOM - TOP), label(share)) for share in shares]
 
 
 def make_plots(means: Means) -> list[Plot]:
@@ -85,9 +259,8 @@ def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | Non
     lines = []
     for family, estimates in values.items():
         about, known = describe_metric(family), sorted(estimates.items())
-        points = [Point(x[k], compute_y(e.mean or 0.0), f"{about.in_words(e.mean)}% at k = {k}") for k, e in known]
-        intervals = [(x[k], compute_y(e.ci95[1]), compute_y(e.ci95[0])) for k, e in known if e.ci95]
-        lines += [PlotLine(about.title, points, format_outline(intervals))] if points else []
+        points = [(x[k], one, f"{about.in_words(one.mean)}% at k = {k}", False) for k, one in known]
+        lines += [make_line(about.title, points)] if points else []
     ticks = [Point(x[k], BOTTOM, str(k)) for k in depths]
-    sides = [Point(LEFT, compute_y(share), f"{100 * share:.0f}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    return Plot(title, "by passages read (k)", lines=lines, ticks=ticks, sides=sides)
+    sides = mark_side(lambda share: f"{100 * share:.0f}", (0.0, 0.25, 0.5, 0.75, 1.0))
+    return Plot(title, "by passages read (k)", lines, ticks, sides)

@@ -1,7 +1,6 @@
 """The questions of one run or several: their outcomes, the order of the list, and the data that a page loads."""
 
 import base64
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ from exhibit.viewer.page import Record, as_json, cut
 
 
 class Look(NamedTuple):
-    """How a page shows an outcome or a change: its explanation and its colour."""
+    """The explanation and the colour of an outcome or a change."""
 
     meaning: str
     tone: str = ""
@@ -131,15 +130,6 @@ class Entry(NamedTuple):
     """The pages of the lowest ranks are drawn first."""
 
 
-class Facet(NamedTuple):
-    """A filter of the question list: its values, and the number of questions with each value."""
-
-    name: str
-    title: str
-    values: list[str]
-    counts: list[int]
-
-
 class Matching:
     """The questions of one run, or of several runs with equal questions matched by their content, in sorted order.
 
@@ -183,9 +173,9 @@ class Matching:
         """Return a question's row in each run, read from disk."""
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, numbers, strict=True)]
 
-    def make_facets(self) -> list[Facet]:
-        """Return the filters of the list; the values of a filter are in its own order, and others follow by name."""
-        kinds: list[tuple[str, str, Iterable[str]]] = [("dataset", "Benchmark", ()), ("error", "Error", ())]
+    def make_facets(self) -> list[Record]:
+        """Return the filters of the list: the values of each in its own order, and the number of their questions."""
+        kinds: list[tuple[str, str, Iterable[str]]] = [("dataset", "Benchmark", ())]
         if self.several:
             kinds.insert(0, ("change", "Change", CHANGES))
             kinds += [(f"outcome-{n}", run.name, OUTCOMES) for n, run in enumerate(self.runs, 1)]
@@ -197,17 +187,14 @@ class Matching:
             counts = Counter(entry.values[at] for entry in self.entries)
             known = [value for value in order if counts[value]]
             known += sorted(value for value in counts if value and value not in known)
-            facets.append(Facet(name, title, known, [counts[value] for value in known]))
+            facets.append({"name": name, "title": title, "values": known, "counts": [counts[one] for one in known]})
         return facets
 
     def _list_values(self, sides: Sequence[Side]) -> list[str]:
         """Return the value of a question for each facet, in the order of `make_facets`."""
         first = _get_first(sides)
         own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
-        error = next((row.reply.error for row in reversed(sides) if row is not None and row.reply.error), "")
-        # digits are masked to group errors
-        kind = cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
-        return [_find_change(sides) if self.several else first.outcome, first.dataset, kind, *own]
+        return [_find_change(sides) if self.several else first.outcome, first.dataset, *own]
 
 
 def _get_first(sides: Sequence[Side]) -> RunQuestion:
@@ -230,27 +217,6 @@ def get_labels(row: RunQuestion) -> dict[str, str]:
     return {key: cut(str(value), 200) for key, value in plain.items()}
 
 
-def list_fields(runs: Sequence[str]) -> list[str]:
-    """Return the names of the fields in a line of the list; with several runs, two of them occur once per run."""
-    names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
-    own = [f"{field}{name}" for field in ("found", "answer") for name in names]
-    return ["id", "question", "file", "error", *own]
-
-
-def make_line(rows: Sequence[Side]) -> list[Any]:
-    """Return the values of the fields that `list_fields` names, in the same order."""
-    errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row is not None and row.reply.error)
-    first = _get_first(rows)
-    return [
-        first.id,
-        cut(first.question, _QUESTION_CHARS),
-        first.filename or "",
-        " / ".join(errors),
-        *(None if row is None else find_gold_recall(row) for row in rows),
-        *("" if row is None else cut(row.reply.answer or "", _ANSWER_CHARS) for row in rows),
-    ]
-
-
 def find_gold_recall(row: RunQuestion) -> float | None:
     """Return the character recall of the gold at the cutoff nearest to 8; None if unknown or if the reply failed."""
     recall = None if row.reply.error else find_nearest(row.scores, "char_recall")
@@ -263,9 +229,10 @@ class PieceWriter:
     A text that the cases of a file share is stored once.
     """
 
-    def __init__(self, folder: Path, facets: Sequence[Facet], wanted: Wanted) -> None:
-        self._folder, self._facets, self._wanted = folder, facets, wanted
-        self._numbers = [{value: number for number, value in enumerate(facet.values)} for facet in facets]
+    def __init__(self, folder: Path, matching: Matching, wanted: Wanted) -> None:
+        self._folder, self._wanted, self._facets = folder, wanted, matching.make_facets()
+        self._runs = [run.name for run in matching.runs]
+        self._numbers = [{value: at for at, value in enumerate(facet["values"])} for facet in self._facets]
         self._metrics: dict[str, int] = {}
         self._lines: list[list[Any]] = []
         self._cases: list[Record] = []
@@ -277,7 +244,11 @@ class PieceWriter:
         """Add a question with its row in each run; with a rank, its pages are drawn, those of low rank first."""
         first = _get_first(rows)
         numbers = [known.get(value, -1) for known, value in zip(self._numbers, values, strict=True)]
-        self._lines.append([*numbers, *make_line(rows), get_labels(first)])
+        errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row and row.reply.error)
+        line: list[Any] = [first.id, cut(first.question, _QUESTION_CHARS), first.filename or "", " / ".join(errors)]
+        line += [row and find_gold_recall(row) for row in rows]
+        line += [cut(row.reply.answer or "", _ANSWER_CHARS) if row else "" for row in rows]
+        self._lines.append([*numbers, *line, get_labels(first)])
         self._cases.append(
             {
                 "dataset": first.dataset,
@@ -304,11 +275,17 @@ class PieceWriter:
         if self._lines or not self.total:
             self._put_lines()
         abouts = [(name, describe_metric(name)) for name in self._metrics]
+        suffixes = [""] if len(self._runs) == 1 else [f": {run}" for run in self._runs]
+        of_runs = [f"{field}{suffix}" for field in ("found", "answer") for suffix in suffixes]
         return {
+            "kind": "report" if len(self._runs) == 1 else "compare",
+            "runs": self._runs,
+            "fields": ["id", "question", "file", "error", *of_runs],
+            "tones": {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone},
             "total": self.total,
             "lines": LINES,
             "cases": CASES,
-            "facets": [facet._asdict() for facet in self._facets],
+            "facets": self._facets,
             "metrics": [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts],
         }
 

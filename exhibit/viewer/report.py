@@ -24,19 +24,10 @@ from exhibit.schemas.run import ANSWERED_RIGHTLY, REPORT, Outcome
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import FolderKind, replace_folder, write_whole
 from exhibit.storage.locations import is_url, keep_recent_files
+from exhibit.viewer import plots
 from exhibit.viewer.drawing import MAX_PAGES, Wanted, draw
 from exhibit.viewer.page import Record, as_json, format_page, render
-from exhibit.viewer.plots import make_plots
-from exhibit.viewer.questions import (
-    CHANGES,
-    OUTCOMES,
-    Matching,
-    PieceWriter,
-    Tally,
-    list_fields,
-    write_piece,
-)
-from exhibit.viewer.tables import MEANINGS, group_rows, make_breakdowns, make_funnel, make_metric_rows, stack_shares
+from exhibit.viewer.questions import OUTCOMES, Matching, PieceWriter, Tally, write_piece
 
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 IMAGES = "pages"
@@ -87,16 +78,16 @@ def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], ho
         system=describe_system(run, total.total()),
         opening=write_opening(run, tally),
         tiles=make_tiles(tally),
-        shares=stack_shares(several | tally.outcomes, reversed(OUTCOMES)),
-        funnel_rows=make_funnel(tally.stages, run.means),
+        shares=plots.stack_shares(several | tally.outcomes, reversed(OUTCOMES)),
+        funnel_rows=plots.make_funnel(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
-        groups=group_rows(make_metric_rows(columns, scale)),
-        meanings=MEANINGS,
-        every=make_metric_rows(columns, scale, metrics=every),
+        groups=plots.group_rows(plots.make_metric_rows(columns, scale)),
+        meanings=plots.MEANINGS,
+        every=plots.make_metric_rows(columns, scale, metrics=every),
         heads=[name or "All" for name in columns],
         warnings=[*drafted, *lone, *missing],
-        breakdowns=make_breakdowns(run, scale),
-        plots=make_plots(run.means),
+        breakdowns=plots.make_breakdowns(run, scale),
+        plots=plots.make_plots(run.means),
         ingestions={name: read for name in run.datasets if (read := run.read_ingestion(name)).files is not None},
     )
 
@@ -177,7 +168,7 @@ def write_page(
     body: Body,
     *,
     datasets: Mapping[str, Path] | None = None,
-    pages: int | None = MAX_PAGES,
+    pages: int = MAX_PAGES,
     cases: int | None = None,
     jobs: int | None = None,
     limits: Limits | None = None,
@@ -185,8 +176,8 @@ def write_page(
 ) -> Path:
     """Write a page about runs, with a folder of data files beside it.
 
-    `datasets` are the bundles by name; without them, those that the runs name. At most `pages` pages are drawn (None:
-    all), those of `cases` questions, unfavourable outcomes first. `say` gets the reason for each page that is missing.
+    `datasets` are the bundles by name; without them, those that the runs name. At most `pages` pages are drawn,
+    those of `cases` questions (None: all), unfavourable outcomes first. `say` gets the reasons for missing pages.
     """
     notes: list[str] = []
     roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets
@@ -213,15 +204,12 @@ def write_page(
 
 def _write_questions(matching: Matching, pieces: Path, wanted: Wanted, *, cases: int | None) -> Record:
     """Write the question list and the details of each question as data files; return the script's metadata."""
-    writer = PieceWriter(pieces, matching.make_facets(), wanted)
+    writer = PieceWriter(pieces, matching, wanted)
     ranks = sorted(entry.rank for entry in matching.entries)[:cases]
     last = ranks[-1] if ranks else (-1,)
     for entry in track(matching.entries, total=len(matching.entries), label="report", unit="question"):
         writer.add(matching.read(entry.numbers), entry.values, rank=entry.rank if entry.rank <= last else None)
-    names = [run.name for run in matching.runs]
-    kind = "compare" if matching.several else "report"
-    tones = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
-    return writer.close() | {"kind": kind, "runs": names, "fields": list_fields(names), "tones": tones}
+    return writer.close()
 
 
 def name_apart(runs: Sequence[RunResults]) -> None:

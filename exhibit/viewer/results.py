@@ -23,16 +23,8 @@ from exhibit.evaluation.result_exports import FORMS, export_results
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
-from exhibit.runtime.command import (
-    Parser,
-    add_json,
-    guarded,
-    measure_text_width,
-    parse_positive,
-    print_note,
-    print_results,
-    rename_commands,
-)
+from exhibit.runtime import command as cli
+from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer import compare as comparison
 from exhibit.viewer import trend
@@ -40,7 +32,7 @@ from exhibit.viewer.drawing import MAX_PAGES
 from exhibit.viewer.report import find_dataset_roots, write_report
 
 
-@guarded()
+@cli.guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Return 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of `index`."""
     options = _make_parser().parse_args(argv)
@@ -48,70 +40,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _make_parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=rename_commands("exhibit results"),
-        description=rename_commands(__doc__ or ""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _make_parser() -> cli.Parser:
+    parser = cli.build_parser("exhibit results", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
 
-    def add_command(name: str, work: Callable[[Any], int], help: str, **positional: Any) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=help)
+    def add_command(
+        name: str, work: Callable[[Any], int], help: str, nargs: int | str = 1, **more: Any
+    ) -> Callable[..., Any]:
+        command: argparse.ArgumentParser = commands.add_parser(name, help=help)
         command.set_defaults(work=work)
-        name_of_runs = "folder" if name == "index" else "runs"
-        command.add_argument(name_of_runs, **{"type": Path, "metavar": "RUN", **positional})
+        command.add_argument("runs", **{"type": Path, "metavar": "RUN", "nargs": nargs, **more})
         if name in ("summary", "diff", "index"):
             command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
+        if name in ("summary", "diff"):
             command.add_argument("--all", action="store_true", help="every metric")
-        if name in ("diff", "index"):
-            what = "the largest fall that is not a regression if there are too few documents for an interval: absolute "
-            what += f"for a share, relative for other units (default: {regression.MAX_FALL})"
-            command.add_argument("--max-fall", type=float, default=regression.MAX_FALL, metavar="SIZE", help=what)
         if name in ("report", "compare"):
-            _add_page_flags(command)
-        add_json(command)
-        return command
+            what = f"the largest number of pages to draw, failures first (default: {MAX_PAGES})"
+            command.add_argument("--pages", type=cli.parse_natural, default=MAX_PAGES, metavar="N", help=what)
+            what = "the folders of the bundles, if they were moved after the run"
+            command.add_argument("--dataset-paths", nargs="+", metavar="DIR", help=what)
+        cli.add_json(command)
+        return command.add_argument
 
-    add_command("summary", _print_summary, "means with intervals: one run's datasets, or runs side by side", nargs="+")
-    diff = add_command("diff", _print_diff, "how the second run differs from the first, paired by question", nargs=2)
+    add_command("summary", _print_summary, "means with intervals: one run's datasets, or runs side by side", "+")
+    add = add_command("diff", _print_diff, "how the second run differs from the first, paired by question", 2)
     what = "exit 1 when a metric is worse beyond chance, or more questions failed"
-    diff.add_argument("--fail-on-regression", action="store_true", help=what)
-    add_command("report", _write_pages, "write the report of a run again, from its results folder", nargs=1)
+    add("--fail-on-regression", action="store_true", help=what)
+    what = "the largest fall that is not a regression if there are too few documents for an interval: absolute for a "
+    what += f"share, relative for other units (default: {regression.MAX_FALL})"
+    add("--max-fall", type=float, default=regression.MAX_FALL, metavar="SIZE", help=what)
+    add_command("report", _write_pages, "write the report of a run again, from its results folder")
     what = "any number of runs side by side: metrics, and every question by system"
-    compared = add_command("compare", _write_pages, what, nargs="+")
-    what = f"default: {comparison.NAME} in the last run's folder"
-    compared.add_argument("--out", type=Path, metavar="FILE", help=what)
-    exported = add_command(
-        "export", _export, "results for a model's repository on the Hub, or Every Eval Ever", nargs=1
-    )
-    exported.add_argument("--to", choices=FORMS, required=True, help="the form")
-    exported.add_argument("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
-    exported.add_argument("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
-    exported.add_argument("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
+    add = add_command("compare", _write_pages, what, "+")
+    add("--out", type=Path, metavar="FILE", help=f"default: {comparison.NAME} in the last run's folder")
+    add = add_command("export", _export, "results for a model's repository on the Hub, or Every Eval Ever")
+    add("--to", choices=FORMS, required=True, help="the form")
+    add("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
+    add("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
+    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
     what = "a page over all runs, with the run that made a metric worse, and why"
-    index = add_command("index", trend.index, what, nargs="?", default=Path("results"), metavar="RESULTS_DIR")
-    add = index.add_argument
+    add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
     what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"
     add("--bands", type=Path, metavar="FILE", help=what)
-    add("--where", action="append", default=[], metavar="NAME=VALUE", help="only runs with this setting")
-    what = f"exit {trend.GATE} on: regression (the newest run is still worse), band (a mean is poor), or a true "
-    what += "comparison, such as 'cuad:char_recall@8 < 0.6'; repeat"
-    add("--fail-on", action="append", type=trend.parse_gate, default=[], metavar="WHAT", help=what)
+    what = f"exit {trend.GATE} if the newest run is still worse than an earlier one, or if a mean is poor; repeat"
+    add("--fail-on", action="append", choices=(trend.REGRESSION, trend.BAND), default=[], help=what)
     return parser
-
-
-def _add_page_flags(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    what = f"pages drawn, failures first: N, all or none (default: {MAX_PAGES})"
-    add("--pages", type=_parse_page_limit, metavar="N", help=what)
-    what = "the folders of the bundles, if they were moved after the run"
-    add("--dataset-paths", nargs="+", metavar="DIR", help=what)
-
-
-def _parse_page_limit(text: str) -> int | str:
-    return text if text in ("all", "none") else parse_positive(text)
 
 
 def _print_summary(options: Any) -> int:
@@ -123,7 +97,7 @@ def _print_summary(options: Any) -> int:
         columns = {run.name: run.means for run in runs}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
     chosen = list(names) if options.all else choose_metrics(names, options.metrics)
-    lines = [table_of(columns, chosen, width=measure_text_width()), ""]
+    lines = [table_of(columns, chosen, width=cli.measure_text_width()), ""]
     lines += [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
     record = {name: make_summary_json(means) for name, means in columns.items()}
     print_results(record, "\n".join(lines), as_json=options.json)
@@ -164,8 +138,7 @@ def _export(options: Any) -> int:
 
 def _write_pages(options: Any) -> int:
     runs = list(map(RunResults, options.runs))
-    pages = {None: MAX_PAGES, "all": None, "none": 0}.get(options.pages, options.pages)
-    how: dict[str, Any] = {"pages": pages, "say": print_note}
+    how: dict[str, Any] = {"pages": options.pages, "say": print_note}
     if options.dataset_paths:
         how["datasets"] = find_dataset_roots(runs, given=options.dataset_paths, say=print_note)
     if options.command == "report":

@@ -21,7 +21,7 @@ LEASE = "The tenant shall pay the rent on the first day of each month, without a
 
 
 def read_command(card: str) -> list[str]:
-    line = next(line for line in card.splitlines() if line.startswith("python -m converters."))
+    line = next(line for line in card.splitlines() if line.startswith("exhibit convert "))
     return shlex.split(line)[2:]
 
 
@@ -35,8 +35,8 @@ def read_command(card: str) -> list[str]:
 )
 def test_card_prints_a_command_that_reproduces_the_bundle(name, flags, convert, samples, tmp_path, monkeypatch):
     bundle = convert(name, "--source", samples / name, *flags)
-    module, *words = read_command((bundle / "README.md").read_text(encoding="utf-8"))
-    assert module == f"converters.{name}" and words[-2:] == ["--out", f"datasets_out/{name}"]
+    converter, *words = read_command((bundle / "README.md").read_text(encoding="utf-8"))
+    assert converter == name and words[-2:] == ["--out", f"datasets_out/{name}"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samples").symlink_to(samples)
     assert main([name, *words, "--jobs", "1"]) == 0

@@ -87,7 +87,7 @@ def test_quotes_of_parses_a_list_literal_and_refuses_other_cells(cell, quotes):
         assert quotes_of(cell) == quotes
 
 
-def test_cuad_keeps_an_amendment_as_unambiguous_and_counts_a_cell_that_is_not_a_list(source):
+def test_cuad_treats_amendment_as_unambiguous_and_counts_malformed_cell(source):
     def change(rows):
         rows[5][rows[0].index("Document Name-Answer")] = "SECOND AMENDMENT TO COLLABORATION AGREEMENT"
         rows[1][rows[0].index("Insurance")] = "no list"
@@ -130,5 +130,5 @@ def test_cuad_help_shows_example_command_flags_and_licence(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(module, ["--help"])
     out = capsys.readouterr().out
-    assert "python -m converters.cuad --source samples/cuad --out datasets_out/cuad" in out
+    assert "exhibit convert cuad --source samples/cuad --out datasets_out/cuad" in out
     assert "--keep-ambiguous" in out and "CC BY 4.0" in out

@@ -122,7 +122,7 @@ def test_table_takes_name_title_and_licence_from_flags(convert, samples):
     assert info["licence"]["id"] == "cc-by-4.0"
     assert info["licence"]["redistributable"] is True
     card = (bundle / "README.md").read_text(encoding="utf-8")
-    assert "python -m converters.table --source samples/table --as is" in card
+    assert "exhibit convert table --source samples/table --as is" in card
     assert "\nlicense: cc-by-4.0\n" in card
     assert "--title 'Harbour papers'" in card
     assert "Please cite" not in card
@@ -317,7 +317,7 @@ def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     ]
 
 
-def test_file_of_a_longer_name_is_paired_with_one_of_two_names_at_most(tmp_path):
+def test_file_is_paired_with_at_most_one_of_two_similar_names(tmp_path):
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "harbour-services-agreement.txt").write_text("The tenant pays.", encoding="utf-8")

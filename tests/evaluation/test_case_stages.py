@@ -64,7 +64,7 @@ def test_stages_of_is_empty_for_impossible_and_failed_questions() -> None:
     assert stages_of(asked(error="timeout")) == []
 
 
-def test_find_first_loss_returns_earliest_stage_of_several_golds() -> None:
+def test_find_first_loss_returns_earliest_stage_of_several_gold_passages() -> None:
     absent = GoldPassage("hall.txt", "Nobody wrote these words.", absent=True)
     other = GoldPassage("hall.txt", CLAUSES[0], ((span(CLAUSES[0]),),))
     both = stages_of(asked(GOLD, other, passages=PASSAGES[1:], answer="The Thatcher mends it."))

@@ -118,7 +118,7 @@ def test_passage_text_of_other_document_is_assigned_to_that_document_and_marked_
     assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
 
 
-def test_passage_text_in_no_document_is_unknown_alone_and_ignored_beside_known_text(documents):
+def test_text_that_no_document_contains_is_ignored_beside_known_text_and_otherwise_unknown(documents):
     own_words = "Rent is owed by whoever holds the mill, monthly, and comes to a good deal of money in a year."
     alone = asked(documents, RENT, own_words)
     assert {figures(alone)[name] for name in ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10")} == {None}

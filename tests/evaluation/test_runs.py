@@ -20,7 +20,7 @@ from exhibit.schemas.review import Review, ReviewedCase
 from exhibit.schemas.run import Outcome
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import main as results
-from exhibit.viewer.review.agreement import compute_agreements
+from exhibit.viewer.review.read import compute_agreements
 
 OUTCOMES = (
     [Outcome.RIGHT] * 9 + [Outcome.WRONG] * 4 + [Outcome.NOT_JUDGED] * 5 + [Outcome.WRONGLY_REFUSED] * 3
@@ -67,8 +67,10 @@ def test_report_diff_trend_and_agreement_show_same_outcome_counts_for_run(folder
     assert count_outcomes(list(run.tables.values())) == counts
     assert describe_result(run.tables.values()) == SENTENCE
 
-    page = unescape(re.sub(r"<[^>]+>", " ", write_report(folder).read_text(encoding="utf-8")))
-    assert SENTENCE in page
+    report = write_report(folder).read_text(encoding="utf-8")
+    assert SENTENCE in unescape(re.sub(r"<[^>]+>", " ", report))
+    picks = re.findall(r'data-pick="([^"]+)"[^>]*>.*?<b>(\d+)</b>', report, re.DOTALL)
+    assert {outcome: int(count) for outcome, count in picks if outcome in counts} == counts
 
     assert results(["diff", str(folder), str(folder), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -80,7 +82,8 @@ def test_report_diff_trend_and_agreement_show_same_outcome_counts_for_run(folder
 
     assert results(["summary", str(folder)]) == 0 and SENTENCE in capsys.readouterr().out
     results(["index", str(tmp_path), "--out", str(tmp_path / "trend.html")])
-    assert SENTENCE in unescape((tmp_path / "trend.html").read_text(encoding="utf-8"))
+    trend = unescape((tmp_path / "trend.html").read_text(encoding="utf-8"))
+    assert f"{SENTENCE}<small>{', '.join(f'{n} {one}' for one, n in counts.most_common())}</small>" in trend
 
     cases = [ReviewedCase(dataset="leases", id=row.id, answer="right") for row in run.rows]
     review = Review.model_construct(run="first", reviewer="Ada", cases=cases)

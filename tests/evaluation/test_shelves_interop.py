@@ -19,6 +19,17 @@ from tests.rag.bundles import write_bundle
 
 pytestmark = pytest.mark.interop
 REPO = "me/charters"
+INSPECT = f"""
+from inspect_ai import eval
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+outputs = [ModelOutput.from_content("mockllm/model", "Ohio") for _ in range(4)]
+for output in outputs:  # without a usage, Inspect downloads a vocabulary to count tokens
+    output.usage = ModelUsage()
+model = get_model("mockllm/model", custom_outputs=outputs)
+for log in eval("hf/{REPO}", model=model, limit=2, display="none", max_connections=1, max_samples=1):
+    print(log.eval.task, log.status, len(log.samples), [score.name for score in log.results.scores])
+"""
 
 
 @pytest.fixture
@@ -67,6 +78,7 @@ def test_ragas_results_as_csv_json_and_parquet(rows, tmp_path):
 
 
 def test_deepeval_results(rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # DeepEval writes a cache into the current folder
     monkeypatch.setenv("DEEPEVAL_RESULTS_FOLDER", str(tmp_path / "results"))
     from deepeval import evaluate
     from deepeval.metrics import BaseMetric
@@ -108,11 +120,13 @@ def test_deepeval_results(rows, tmp_path, monkeypatch):
 def test_inspect_logs(rows, tmp_path, form):
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.scorer import exact
     from inspect_ai.solver import generate
 
     outputs = [ModelOutput.from_content("mockllm/model", row["reply"]) for row in rows]
+    for output in outputs:  # without a usage, Inspect downloads a vocabulary to count tokens
+        output.usage = ModelUsage()
     samples = [Sample(input=row["question"], target=row["answer"], metadata={"contexts": row["texts"]}) for row in rows]
     model = get_model("mockllm/model", custom_outputs=outputs)
     task = Task(dataset=samples, solver=generate(), scorer=exact())
@@ -148,13 +162,20 @@ def test_promptfoo_results(rows, tmp_path):
 # ---------------------------------------------------------------- what is published
 
 
-def test_inspect_runs_a_published_bundle(connected, hub_env, converted):  # noqa: F811
+def test_inspect_runs_a_published_bundle(connected, hub_env, converted, tmp_path):  # noqa: F811
     assert publish.main([str(converted("cuad")), "--repo-id", REPO]) == 0
-    words = [sys.executable, "-m", "inspect_ai", "eval", f"hf/{REPO}", "--model", "mockllm/model", "--limit", "2"]
     done = subprocess.run(
-        [*words, "--display", "plain"], env=hub_env, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", INSPECT],
+        env=hub_env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
-    assert done.returncode == 0 and "includes" in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
+    runs = [line for line in done.stdout.splitlines() if line.startswith(f"hf/{REPO}/")]
+    assert done.returncode == 0 and len(runs) == 2, done.stdout[-2000:] + done.stderr[-2000:]
+    assert all("success 2" in run and "includes" in run for run in runs), runs
 
 
 def test_mteb_runs_an_export(converted, tmp_path, monkeypatch):
@@ -165,7 +186,7 @@ def test_mteb_runs_an_export(converted, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     sys.modules.pop("task", None)
     task = __import__("task").load()
-    results = mteb.evaluate(mteb.get_model("baseline/random-encoder-baseline"), [task], cache=None)
+    results = mteb.evaluate(mteb.get_model("mteb/baseline-random-encoder"), [task], cache=None)
     assert 0 <= results[0].scores["test"][0]["ndcg_at_10"] <= 1
 
 

@@ -230,7 +230,7 @@ def test_read_document_refuses_a_word_document_truncated_anywhere(write):
     assert zipfile.is_zipfile(write("whole.docx", whole))
 
 
-def test_read_printable_sets_a_paragraph_number_from_a_style_once(write):
+def test_read_printable_prints_paragraph_number_from_style_only_once(write):
     level = '<w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/><w:pStyle w:val="Clause"/></w:lvl>'
     lists = f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum>'
     lists += '<w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>'

@@ -38,7 +38,7 @@ def test_locate_finds_any_slice_of_a_document_at_its_offsets(text, data):
 
 
 @given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
-def test_locate_returns_spans_that_fold_to_the_folded_quote(text, data):
+def test_folded_text_of_located_spans_equals_folded_quote(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     # the quote as another program would have rendered it

@@ -12,8 +12,8 @@ import pytest
 
 import exhibit
 from exhibit import conversion, doctor
-from exhibit.__main__ import EXIT_CODES, VERBS, list_spellings, main
-from exhibit.runtime.command import Invocation, print_note, rename_commands, set_invocation
+from exhibit.__main__ import EXIT_CODES, VERBS, main
+from exhibit.runtime.command import print_note
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent
@@ -109,13 +109,6 @@ def test_help_of_verb_shows_exhibit_command_names(words, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: exhibit {words} ")
     assert "python -m" not in shown and "evaluate_rag.py" not in shown
-
-
-def test_rename_commands_acts_only_inside_exhibit_invocation():
-    assert rename_commands("python evaluate_rag.py --help") == "python evaluate_rag.py --help"
-    with set_invocation(Invocation(list_spellings())):
-        assert rename_commands("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
-        assert rename_commands("run 'exhibit doctor --fix browser'") == "run 'exhibit doctor --fix browser'"
 
 
 def test_convert_without_a_name_lists_the_converters(capsys):

@@ -42,11 +42,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),
         ("evaluate datasets_out/leases --metrics recal@10", "no metric 'recal@10' (did you mean recall@10?)"),
-        ("evaluate datasets_out/leases --set chunk_size=abc", "settings: chunk_size: Input should be a valid integer"),
+        ("evaluate datasets_out/leases --set chunk_size=abc", "error: --set chunk_size=abc: Input should be a valid"),
         ("evaluate datasets_out/leases --where clause=Term", "(did you mean --where clause=term?)"),
         ("evaluate datasets_out/leases --where clause=tern", "(did you mean --where clause=term?)"),
         ("draft empty --out new", "empty: none of its 0 files can be read as a document; name a folder with documents"),
-        ("draft unreadable --out new", "unreadable: none of its 1 documents can be read: "),
+        (
+            "draft unreadable --out new",
+            "unreadable: none of its 1 documents can be read: a.pdf: damaged or incomplete: ",
+        ),
+        ("check datasets_out/leases", "did you mean exhibit validate --documents?"),
         (
             "search contracts rent",
             "no index here (no manifest.json); build one: exhibit index DOCUMENTS --out contracts",
@@ -59,8 +63,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_common_mistake_prints_single_error_line_with_remedy(words, line, folder, capsys):
     assert main(words.split()) in (1, 2)
-    shown = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
-    assert len(shown) == 1 and line in shown[0]
+    shown = capsys.readouterr().err.splitlines()
+    assert sum(row.startswith("error: ") for row in shown) == 1 and any(line in row for row in shown)
+
+
+def test_validating_documents_without_questions_prints_draft_command(folder, capsys):
+    assert main(["validate", "contracts"]) == 1
+    shown = capsys.readouterr()
+    assert "contracts: documents without questions (train.json); draft questions first: exhibit draft contracts" in (
+        shown.out + shown.err
+    )
 
 
 def test_validating_file_prints_bundle_folder(folder, capsys):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.draft.playbook import read_playbook
+from exhibit.drafting.playbook import read_playbook
 from exhibit.evaluation.targets.http import read_system
 from exhibit.rag.config import Config
 from exhibit.schemas.bundle import load_json, read_gold

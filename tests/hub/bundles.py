@@ -46,8 +46,8 @@ configs:
 # Charters
 
 ```python
-questions = load_dataset("PATH_OR_REPO", split="train")
-gold = load_dataset("PATH_OR_REPO", "gold", split="train")
+questions = load_dataset("datasets_out/charters", split="train")
+gold = load_dataset("datasets_out/charters", "gold", split="train")
 ```
 """
 

@@ -119,7 +119,7 @@ def test_card_body_states_counts_command_and_citation(bundle, text):
         f"| questions | {counts.questions} |" in text
         and f"| impossible (the document has no answer) | {counts.impossible} |" in text
     )
-    assert "python -m converters.cuad" in text and "@misc{exhibit-cuad," in text
+    assert "exhibit convert cuad" in text and "@misc{exhibit-cuad," in text
     assert "![Page " in text and "](page.png)" in text
 
 

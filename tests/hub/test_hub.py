@@ -193,8 +193,8 @@ def test_prepare_card_names_repository_and_restore_card_reverses_change():
     card = CARD_TEXT.encode()
     published = prepare_card(card, REPO)
     assert f'load_dataset("{REPO}", split="train")'.encode() in published
-    assert restore_card(published, hashlib.sha256(card).hexdigest()) == card
-    assert restore_card(published + b"edited", hashlib.sha256(card).hexdigest()) is None
+    assert restore_card(published, hashlib.sha256(card).hexdigest(), "charters") == card
+    assert restore_card(published + b"edited", hashlib.sha256(card).hexdigest(), "charters") is None
     undoable = card + b'"me/charters"'
     assert prepare_card(undoable, REPO) == undoable, "it could not be restored"
 

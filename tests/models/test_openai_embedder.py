@@ -133,7 +133,7 @@ def test_transient_fault_is_retried(server, fault):
         (lambda reply: {"data": [{"index": n, "embedding": [float("nan")] * 4} for n in (0, 1)]}, "not finite .*'one'"),
     ],
 )
-def test_lasting_fault_is_an_error_at_once(server, fault, message):
+def test_permanent_error_is_raised_without_retry(server, fault, message):
     model = OpenAIEmbedder("m")
     server.faults = [fault]
     with pytest.raises(ServiceError, match=message) as caught:

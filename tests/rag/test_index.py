@@ -110,7 +110,7 @@ def test_pipeline_adds_and_removes_documents_without_rebuilding_index(tmp_path, 
         alone.remove("birch.txt")
 
 
-def test_index_ranks_equally_when_documents_are_added_later_or_built_together(tmp_path, corpus):
+def test_index_ranking_is_the_same_when_documents_are_added_later(tmp_path, corpus):
     added = make_pipeline(tmp_path)
     added.index(corpus / "alder.txt", tmp_path / "a")
     added.add(corpus / "birch.txt")

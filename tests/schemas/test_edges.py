@@ -15,7 +15,6 @@ from exhibit.runtime.command import (
     is_quiet,
     print_error,
     print_note,
-    rename_commands,
     set_invocation,
 )
 from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
@@ -24,15 +23,6 @@ from exhibit.schemas.errors import ToolkitError, describe_disk_error, escape_sur
 from exhibit.schemas.run_folder import is_secret_setting
 
 # ---------------------------------------------------------------- commands
-
-
-def test_rename_commands_replaces_the_longest_command_name_first():
-    names = {"python -m converters": "exhibit convert", "python -m converters.web": "exhibit convert web"}
-    with set_invocation(Invocation(names)):
-        assert rename_commands("python -m converters.web, python -m converters, python -m converters.mine") == (
-            "exhibit convert web, exhibit convert, python -m converters.mine"
-        )
-    assert rename_commands("python -m converters.web") == "python -m converters.web"
 
 
 def test_quiet_hides_notes_but_not_errors_and_verbose_names_the_exception_class(capsys):

@@ -66,7 +66,7 @@ def test_figures_move_all_dates_by_the_same_months(corpus):
     assert (int(days[2][:4]) * 12 + int(days[2][5:7])) - (int(days[1][:4]) * 12 + int(days[1][5:7])) == 59
 
 
-def test_figures_keep_a_seat_when_the_governing_law_changes(corpus):
+def test_figures_keep_seat_of_arbitration_when_governing_law_changes(corpus):
     after = varied(corpus, "figures")
     assert "a Nevada corporation" in after.documents["lease.pdf"].text
     assert "State of Oregon" not in after.documents["lease.pdf"].text

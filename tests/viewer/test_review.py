@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from exhibit.schemas.review import Review, digest_gold, read_patch, read_review
 from exhibit.schemas.run import SUMMARY
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review.__main__ import main
-from exhibit.viewer.review.agreement import agree, compute_agreements, compute_kappa, count_right
-from exhibit.viewer.review.corrections import correct
 from exhibit.viewer.review.make import Album, make_review
+from exhibit.viewer.review.read import compute_agreements, compute_kappa, correct, count_right
 from exhibit.viewer.review.source import ReviewedRun, draw_sample
 from tests.rag.bundles import rows_of, write_bundle
 from tests.viewer.report_data import make_results, write
@@ -327,17 +325,6 @@ def test_album_leaves_out_and_counts_pages_beyond_budget(run):
 )
 def test_compute_kappa_matches_known_values(pairs, value):
     assert compute_kappa(pairs) == (None if value is None else pytest.approx(value))
-
-
-def test_agree_interval_contains_kappa_and_needs_several_documents():
-    chance = random.Random(1)
-    one = {("d", n): chance.choice(["right", "wrong"]) for n in range(60)}
-    other = {key: said if chance.random() < 0.8 else "wrong" for key, said in one.items()}
-    apart = agree("a", one, "b", other, "gold", {key: str(key) for key in one})
-    together = agree("a", one, "b", other, "gold", {key: str(key[1] % 3) for key in one})
-    assert apart.n == 60 and apart.kappa == together.kappa and apart.ci95 and together.ci95
-    assert apart.ci95[0] < apart.kappa < apart.ci95[1]  # type: ignore[operator]
-    assert agree("a", one, "b", other, "gold", dict.fromkeys(one, "same")).ci95 is None
 
 
 def test_compute_agreements_compares_reviewers_with_each_other_and_with_judge(run):

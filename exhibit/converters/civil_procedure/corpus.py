@@ -225,7 +225,7 @@ class Corpus:
     def _resolve_section(
         self, sources: Sequence[RulesFile], section: str, citation: RuleCitation, how: Method
     ) -> Resolution:
-        """Resolve a section of one of these documents; an empty one is the whole document."""
+        """Resolve a section of one of these documents; an empty section means the whole document."""
         if not section:
             return Resolution(sources[0], how, place=self._place_whole(sources[0], citation.pages))
         # the rank of each match, its document, its heading, and its similarity
@@ -282,7 +282,9 @@ def _list_names(sources: Sequence[RulesFile]) -> str:
 
 
 def _weigh_page(heading: RuleHeading | None, pages: tuple[int, int] | None) -> float:
-    """Return how strongly a citation's page supports a heading: 27 of 30 real ones give the page where it begins."""
+    """Return how strongly a citation's page supports a heading: of 30 real citations, 27 give the page on which the
+    heading begins.
+    """
     return 0.2 if heading and pages and heading.page and abs(pages[0] - heading.page) <= 2 else 0.0
 
 

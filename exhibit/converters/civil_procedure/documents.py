@@ -341,7 +341,7 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
     if not sources:
         raise SourceError(
             f"{path}: none of its {len(urls)} URLs gave a document; to see why, run "
-            f"`python -m converters.web --source {path}`"
+            f"`exhibit convert web --source {path}`"
         )
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
     return _choose_titles(sources), digest.hexdigest()

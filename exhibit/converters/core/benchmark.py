@@ -246,7 +246,7 @@ class Tally:
 
 
 class Converter(Protocol):
-    """A module that `python -m converters.NAME` runs; it may have `add_arguments(parser)` for additional flags."""
+    """A module that `exhibit convert NAME` runs; it may have `add_arguments(parser)` for additional flags."""
 
     INFO: DatasetInfo
 

@@ -291,7 +291,7 @@ def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None 
     given = vars(options or Namespace())
     sample = find_sample(given.get("source"))
     source = sample or ("" if info.downloads else "PATH")
-    command = [f"python -m converters.{converter}", *([f"--source {source}"] if source else [])]
+    command = [f"exhibit convert {converter}", *([f"--source {source}"] if source else [])]
     command += ["--documents DIR"] if given.get("documents") else []
     command += [f"--patch {' '.join(Path(name).name for name in given['patch'])}"] if given.get("patch") else []
     texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}

@@ -20,7 +20,6 @@ from exhibit.runtime.command import (
     guarded,
     parse_positive,
     print_results,
-    rename_commands,
 )
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import SourceError
@@ -83,18 +82,18 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
     """Return a parser with the flags that all converters share and the flags of this converter."""
     info = converter.INFO
-    command, bundle = f"python -m converters.{info.name}", f"datasets_out/{info.name}"
+    command = "exhibit draft" if info.name == "draft" else f"exhibit convert {info.name}"
+    bundle = f"datasets_out/{info.name}"
     about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
     source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
     examples = [f"{command} --out {bundle}"] if info.downloads else []
     examples += [f"{command} --source samples/{info.name} --out {bundle} --force", f"exhibit validate {bundle}"]
     parser = Parser(
-        prog=rename_commands(command),
-        usage=f"{rename_commands(command)} --out DIR {source} [flags]",
+        prog=command,
+        usage=f"{command} --out DIR {source} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
-        epilog=rename_commands("\n  ".join(["examples:", *examples]))
-        + f"\n\nlicence of the source: {info.licence.name}. {info.url}",
+        epilog="\n  ".join(["examples:", *examples]) + f"\n\nlicence of the source: {info.licence.name}. {info.url}",
     )
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
     add = parser.add_argument

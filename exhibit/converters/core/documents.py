@@ -166,7 +166,9 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return a quote's location on a page, with the others on this page as alternatives; None if it is elsewhere."""
+    """Return a quote's location on a page, with its other locations there as alternatives; None if the page lacks the
+    quote.
+    """
     occurrences = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
     if not occurrences:
         return None

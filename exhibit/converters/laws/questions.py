@@ -38,7 +38,7 @@ class PrintedEdition:
         return paragraph.start + self.shift, paragraph.end + self.shift
 
     def find_paragraph(self, label: str) -> Paragraph | None:
-        """Return a § by its label; None if this version does not have it, or has it twice."""
+        """Return the § with a label; None if this version has no such §, or two."""
         paragraphs = self._by_label.get(label_key(label), ())
         return paragraphs[0] if len(paragraphs) == 1 else None
 

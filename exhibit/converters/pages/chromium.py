@@ -126,7 +126,7 @@ async def _end_browser(browser: Browser) -> None:
 
 
 def import_browser_error(*, late: bool = False) -> type[Error]:
-    """Return Playwright's error class, or with `late` its timeout class; call it only if Playwright is installed."""
+    """Return Playwright's error class, or its timeout class if `late` is true; Playwright must be installed."""
     from playwright.async_api import Error, TimeoutError
 
     return TimeoutError if late else Error

@@ -1,6 +1,6 @@
 """Compares the documents of a bundle with their current web pages, and lists the questions that are affected.
 
-python -m converters.web --refresh datasets_out/web
+exhibit convert web --refresh datasets_out/web
 
 Nothing is written. Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but some could not
 be fetched.
@@ -36,7 +36,7 @@ Gold = list[tuple[int, str]]  # the questions about a document, with their quote
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare a bundle with its web pages and print the result."""
-    parser = build_parser("python -m converters.web", __doc__)
+    parser = build_parser("exhibit convert web", __doc__)
     parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
     add_fetch_arguments(parser)
     options = parser.parse_args(argv)

@@ -93,7 +93,9 @@ def read_number(cell: Any) -> int | None:
 
 
 def read_refusal(cell: Any) -> bool | None:
-    """Return whether a cell says that a question must be refused; an empty cell says no, and None is neither."""
+    """Return whether a cell says that a question must be refused; an empty cell means no, and None means that the cell
+    is unclear.
+    """
     word = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
     return True if word in _YES else False if word in _NO else None
 

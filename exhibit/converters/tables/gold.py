@@ -82,7 +82,7 @@ class TableQuestion:
         return any(self.lists.values())
 
     def name_unplaced(self) -> list[str]:
-        """Return the acceptable passages that cannot be alternatives, as their documents have no such gold."""
+        """Return the acceptable passages that cannot be alternatives: their documents have no gold of this row."""
         gold = {passage.document for passage in self.passages}
         whole = {passage.document for passage in self.passages if not passage.is_part}
         return [

@@ -48,7 +48,7 @@ _EXCEPTIONS = frozenset(
     "except excepting excluding unless but save besides other otherwise however although though instead rather "
     "notwithstanding despite subject if provided only solely merely partly partially half außer ohne sondern nur sauf "
     "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than over least minimum exceeding more fewer unlike "
-    "regardless contrary some hardly barely rarely seldom".split()
+    "regardless contrary some most hardly barely rarely seldom".split()
 )
 _ALTERNATIVES = frozenset("or either versus vs between oder entweder ou soit o nebo buď lub albo alebo".split())
 _HEDGES = frozenset(
@@ -56,7 +56,8 @@ _HEDGES = frozenset(
 )
 _CHANGES = _DENIALS | _EXCEPTIONS | _ALTERNATIVES | _HEDGES
 _LIMITS = frozenset(
-    "one above below up before after until till since prior beyond nearly almost minus vor nach bis seit avant".split()
+    "above below under up before after until till since prior beyond nearly almost one minus vor nach bis seit "
+    "avant".split()
 )
 """A word directly before a value that makes it another value."""
 _SEPARATORS = frozenset(", ; / & and und et y e".split())
@@ -70,7 +71,7 @@ _NEUTRAL = frozenset(
     "party amount date term total equal name follow agree require entitle hold give contain find show base define see "
     "allow capped deal".split()
 )
-"""Words that a sentence may have beside a short answer, as it may have those of the question."""
+"""Words that a sentence may have in addition to a short answer and to the words of the question."""
 _COMPANY = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 
 # ---------------------------------------------------------------- a text as it is compared
@@ -88,7 +89,7 @@ _SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
 _ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is no licensee, although both have one stem
 _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
 _URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
-_WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*|'s\b|[,;/&]")
+_WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*(?:[+-](?!\w))?|'s\b|[,;/&]")
 _HEAD = re.compile(r"\s*([^“”:\n]{1,200}):\s+“")
 _LEAD = re.compile(r"\W*([^\W\d_]+)(\s*(?:[,.;:!–—-]|$|\sand\b|\sor\b))?")
 _YES_AND_NO = re.compile(r"\W*([^\W\d_]+)\W+(?:and |or |und |et )?([^\W\d_]+)\b(?=\W*$|\s*[,.;])")
@@ -100,11 +101,12 @@ class Reading(NamedTuple):
 
     text: str
     stream: tuple[str, ...]
-    """Its tokens with commas and other separators; a value is its kind and its key with a null character between."""
+    """The text's tokens with commas and other separators; a value is written as its kind, a null character and its key.
+    """
     tokens: tuple[str, ...]
-    """Its words and values."""
+    """The text's words and values."""
     words: tuple[str, ...]
-    """Its tokens without those that join or introduce, such as `of`."""
+    """The text's tokens without words that join or introduce, such as `of`."""
     stems: frozenset[str]
     """The stems of its content words."""
     values: frozenset[tuple[str, str]]
@@ -179,7 +181,7 @@ def _split_words(text: str) -> Iterator[str]:
 
 
 def _find_lead(text: str) -> str:
-    """Return the yes or no that a text says at the start of its sentences; `both` if it says one and the other."""
+    """Return the yes or no with which the sentences of a text begin; `both` if they begin with both."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
     said = [match[1] for match in leading if match[2] is not None or match[1] in _YES]
@@ -364,7 +366,7 @@ def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] |
 
 
 def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) -> str:
-    """Return which word or bound of the sentences changes what they say; empty if there is none.
+    """Return the word or bound that changes the meaning of the sentences; empty if there is none.
 
     A word or bound that the expected answer also has does not count.
     """
@@ -382,7 +384,7 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
 
 def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
     """Return why a reply with a short expected answer may also state something else; empty if it does not."""
-    stream = [token for token in given.stream if token not in _FILLERS or token == "by"]
+    stream = [token for token in given.stream if token not in _FILLERS or token in ("by", "under")]
     run = _find_run(stream, needed)
     if run is None:
         return ""
@@ -391,7 +393,12 @@ def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> s
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
     if listed or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
         return "The reply names others beside the expected answer."
-    owned = "\0" not in needed[-1] and (needed[-1], "of") in pairwise(given.stream)  # "the Client of the Contractor"
+    following = zip(given.stream, given.stream[1:], given.stream[2:], strict=False)
+    owners = [
+        owner for part, of, owner in following if (part, of) == (needed[-1], "of")
+    ]  # "the Client of the Contractor"
+    # "the Client of the Contractor"
+    owned = any("\0" not in needed[-1] or owner.startswith("label") for owner in owners)
     if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
         return "The word beside the expected answer changes it."
     preposition = asked.tokens[:1] if asked.tokens[1:2] == ("whom",) else ()

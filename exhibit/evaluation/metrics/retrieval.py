@@ -235,7 +235,7 @@ def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | 
 
 
 def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
-    """Return 1 if one of the passages is as wanted, None if that may be so, else 0."""
+    """Return 1 if one of the passages satisfies a condition, None if one may satisfy it, else 0."""
     return 1.0 if wanted in known else None if None in known else 0.0
 
 

@@ -96,7 +96,7 @@ class System(_Part):
 
     url: str = ""
     key: Annotated[str, AfterValidator(_check_variable)] = ""
-    """The environment variable with the server's key, where `target_key` names none; never another service's key."""
+    """The environment variable with the server's key, unless `target_key` names another variable."""
     key_header: str = "Authorization: Bearer {key}"
     settings: dict[str, TargetSetting] = {}
     ask: Ask = Ask()

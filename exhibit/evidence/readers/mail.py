@@ -93,7 +93,7 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
 _FIXED = "__properties_version1.0"
 _SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of its entries
 MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4
-"""Limits on the bytes of all attachments: a megabyte, or a multiple of the mail's size, because parts may be shared."""
+"""Limits on the bytes of all attachments together: a megabyte or, if that is more, a multiple of the mail's size."""
 
 
 def _open_outlook(path: Path) -> Any:

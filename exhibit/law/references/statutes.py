@@ -97,7 +97,7 @@ _NAME_CHARS = 160  # characters: the titles of cited Acts are shorter
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
-"""The instruments whose usual unit this is: such a provision needs no word before its number."""
+"""The instruments of which a word names the usual unit: such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
 _MAX_CHARS_TO_ACT = 400  # greatest distance in characters from a bare `section 33` back to its Act
 

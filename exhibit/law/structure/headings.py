@@ -35,7 +35,7 @@ class Heading:
     kind: str
     sure: bool = True  # False for a number that is a heading only if it continues a count
     counted: bool = True
-    """False for a number that is a heading whatever the number before it is: rules are inserted and repealed."""
+    """Whether the number must follow the number before it; rules need not, because rules are inserted and repealed."""
 
     @property
     def text(self) -> str:

@@ -7,38 +7,28 @@
 The page needs no server and no network. A converter applies a patch on its next run: --patch FILE.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from exhibit.converters.core.patches import apply_patches
 from exhibit.evaluation.records import write_json
-from exhibit.runtime.command import (
-    Parser,
-    add_json,
-    guarded,
-    parse_positive,
-    print_note,
-    print_results,
-    rename_commands,
-)
+from exhibit.runtime import command as cli
+from exhibit.runtime.command import add_json, parse_positive, print_note
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, digest_gold, is_review, read_review
 from exhibit.storage.bundle import open_bundle
-from exhibit.viewer.review.agreement import ASPECTS, compute_agreements, count_right
-from exhibit.viewer.review.corrections import correct
 from exhibit.viewer.review.drafts import DraftedBundle, add_questions, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
+from exhibit.viewer.review.read import ASPECTS, compute_agreements, correct, count_right
 from exhibit.viewer.review.source import Questions, ReviewedRun
 
 FOLDER = "review"
 
 
-@guarded()
+@cli.guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand of `exhibit review`: `make`, `read` or `apply`; without one of these names, `make`."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -46,16 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = ["make", *words]  # a bare run or drafted bundle: make its page
     options = _make_parser().parse_args(words)
     record, lines = options.work(options)
-    print_results(record, "\n".join(lines), as_json=options.json)
+    cli.print_results(record, "\n".join(lines), as_json=options.json)
     return 0
 
 
-def _make_parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=rename_commands("exhibit review"),
-        description=rename_commands(__doc__ or ""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _make_parser() -> cli.Parser:
+    parser = cli.build_parser("exhibit review", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("make", help="write a page with a sample of a run or of a drafted bundle")
     make.set_defaults(work=_make)
@@ -96,9 +82,9 @@ def _make(options: Any) -> Result:
     made = make_review(run, options.out or default, size=options.sample, seed=options.seed)
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; their questions show the text instead")
-    command = "apply FILE --bundle DIR --out DIR" if drafted else "read FILE"
+    after = "apply FILE --bundle DIR --out DIR" if drafted else "read FILE"
     lines = [f"{made.cases} of {made.of} questions, {made.sheets} pages", f"page: {made.path}"]
-    return made._asdict(), [*lines, f"next: open the page, judge, save; then exhibit review {command}"]
+    return made._asdict(), [*lines, f"next: open the page, judge, save; then exhibit review {after}"]
 
 
 def _read(options: Any) -> Result:
@@ -125,7 +111,7 @@ def _read(options: Any) -> Result:
         "format": "exhibit-reviewed/1",
         "run": reviews[0].run,
         "reviewers": {review.reviewer: len(review.cases) for review in reviews},
-        "agreement": [asdict(pair) for pair in agreements],
+        "agreement": [pair._asdict() for pair in agreements],
         "right": shares,
         "corrected": [list(key) for key in result.corrected],
         "left": {reason: [list(key) for key in keys] for reason, keys in result.left.items()},
@@ -163,10 +149,9 @@ def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
     draft, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     if reopened:
         print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
+    agreed = [{"of": [pair.first, pair.second], "kappa": pair.kappa, "n": pair.n} for pair in agreements]
     record = {"bundle": options.out, "sure": draft.sure, "unsure": draft.unsure, "reopened": reopened}
-    record |= {
-        "agreement": [{"of": [pair.first, pair.second], "kappa": pair.kappa, "n": pair.n} for pair in agreements]
-    }
+    record |= {"agreement": agreed}
     counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
     return record, [*map(str, agreements), f"{options.out}: {counts}"]
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from exhibit.evaluation.journal import JOURNAL
 from exhibit.evaluation.outcomes import describe_result
@@ -21,7 +21,24 @@ from exhibit.storage.bundle import BundleFolder, list_corpus_files, open_bundle
 _MAX_DEPTH = 3  # levels below a served folder in which bundles and runs are searched
 _MAX_FOLDERS = 2000  # that are listed: no person would read more
 
-Stamp = tuple[float, ...]
+Result = TypeVar("Result")
+
+
+def remember(size: int) -> Callable[[Callable[[Path], Result]], Callable[[Path], Result]]:
+    """Return a decorator that stores `size` results by folder, until the folder's files change."""
+
+    def decorate(work: Callable[[Path], Result]) -> Callable[[Path], Result]:
+        @lru_cache(maxsize=size)
+        def compute(folder: Path, _: tuple[float, ...]) -> Result:
+            return work(folder)
+
+        def look_up(folder: Path) -> Result:
+            paths = [folder / name for name in (TRAIN, INFO, GOLD, CONFIG, SUMMARY)]
+            return compute(folder, tuple(path.stat().st_mtime if path.exists() else 0.0 for path in paths))
+
+        return look_up
+
+    return decorate
 
 
 class BundleLine(NamedTuple):
@@ -29,7 +46,7 @@ class BundleLine(NamedTuple):
 
     key: str
     folder: Path
-    info: BundleInfo | None
+    info: BundleInfo | None = None
     fault: str = ""
 
 
@@ -64,30 +81,25 @@ class Library:
         self.folders = [folder.resolve() for folder in folders]
 
     def list_bundles(self) -> list[BundleLine]:
-        lines = [_make_bundle_line(folder) for folder in self._find_folders(_is_bundle)]
+        lines = map(_make_bundle_line, self._find_folders(_is_bundle))
         return sorted(lines, key=lambda line: line.folder.name.lower())
 
     def list_runs(self) -> list[RunLine]:
-        lines = [_make_run_line(folder, _get_stamp(folder)) for folder in self._find_folders(_is_run)]
+        lines = map(_make_run_line, self._find_folders(_is_run))
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def open_bundle(self, key: str) -> BundleFolder:
-        """Return the bundle with this key; it is read again only when its files changed."""
-        folder = self.find_folder(key, _is_bundle)
-        return _open_bundle(folder, _get_stamp(folder))
+        return _open_bundle(self.find_folder(key, _is_bundle))
 
     def open_document(self, key: str, name: str) -> Document:
-        """Return a document of a bundle; raise an error where it does not exist or cannot be read."""
-        folder = self.find_folder(key, _is_bundle)
-        document = _open_documents(folder, _get_stamp(folder)).get(name)
+        document = _open_documents(self.find_folder(key, _is_bundle)).get(name)
         if document is None:
             raise ToolkitError(f"{name}: no such document in this bundle, or it cannot be read")
         return document
 
     def describe_run(self, key: str) -> str:
         """Return a run's result in words; raise an error where its summary does not match its rows."""
-        folder = self.find_folder(key, _is_run)
-        return _describe_run(folder, _get_stamp(folder))
+        return _describe_run(self.find_folder(key, _is_run))
 
     def find_folder(self, key: str, kind: Callable[[Path], bool] | None = None) -> Path:
         """Return the folder of a bundle or a run by its key; raise an error where there is none."""
@@ -126,17 +138,29 @@ def _is_run(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and not (folder / TRAIN).exists()
 
 
-def _get_stamp(folder: Path) -> Stamp:
-    names = (TRAIN, INFO, GOLD, CONFIG, SUMMARY)
-    return tuple((folder / name).stat().st_mtime if (folder / name).exists() else 0.0 for name in names)
+_open_bundle = remember(4)(open_bundle)  # a bundle of 500 contracts takes some 100 MB
+_open_documents = remember(2)(lambda folder: Documents(list_corpus_files(folder)))
+_describe_run = remember(_MAX_FOLDERS)(lambda folder: describe_result(RunResults(folder).tables.values()))
 
 
-# ---------------------------------------------------------------- bundles
+@remember(_MAX_FOLDERS)
+def _make_bundle_line(folder: Path) -> BundleLine:
+    try:
+        return BundleLine(key_of(folder), folder, read_info(folder / INFO) if (folder / INFO).is_file() else None)
+    except (ToolkitError, OSError) as error:
+        return BundleLine(key_of(folder), folder, fault=str(error))
 
 
-@lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 100 MB
-def _open_bundle(folder: Path, stamp: Stamp) -> BundleFolder:  # noqa: ARG001
-    return open_bundle(folder)
+@remember(_MAX_FOLDERS)
+def _make_run_line(folder: Path) -> RunLine:
+    line = RunLine(key_of(folder), folder, folder.name)
+    try:
+        run = RunFolder(folder)
+        target = str(run.settings.get("target_url") or run.settings.get("preset") or run.config.target)
+        line = line._replace(name=run.name, finished=(folder / SUMMARY).is_file(), started=run.provenance.started)
+        return line._replace(target=target, datasets=tuple(run.config.datasets))
+    except (ToolkitError, OSError, ValueError) as error:
+        return line._replace(fault=str(error).splitlines()[0])
 
 
 def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
@@ -150,43 +174,6 @@ def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
         searched = " ".join([row.question, document, *map(str, own.labels.values() if own else ())]).lower()
         lines.append(QuestionLine(row.id, row.question, row.answer, document, row.is_impossible, searched))
     return lines
-
-
-@lru_cache(maxsize=2)
-def _open_documents(folder: Path, stamp: Stamp) -> Documents:  # noqa: ARG001
-    return Documents(list_corpus_files(folder))
-
-
-def _make_bundle_line(folder: Path) -> BundleLine:
-    try:
-        return BundleLine(key_of(folder), folder, _read_info(folder, _get_stamp(folder)))
-    except (ToolkitError, OSError) as error:
-        return BundleLine(key_of(folder), folder, None, str(error))
-
-
-@lru_cache(maxsize=_MAX_FOLDERS)
-def _read_info(folder: Path, stamp: Stamp) -> BundleInfo | None:  # noqa: ARG001
-    return read_info(folder / INFO) if (folder / INFO).is_file() else None
-
-
-# ---------------------------------------------------------------- runs
-
-
-@lru_cache(maxsize=_MAX_FOLDERS)
-def _make_run_line(folder: Path, stamp: Stamp) -> RunLine:  # noqa: ARG001
-    line = RunLine(key_of(folder), folder, folder.name)
-    try:
-        run = RunFolder(folder)
-        target = str(run.settings.get("target_url") or run.settings.get("preset") or run.config.target)
-        line = line._replace(name=run.name, finished=(folder / SUMMARY).is_file(), started=run.provenance.started)
-        return line._replace(target=target, datasets=tuple(run.config.datasets))
-    except (ToolkitError, OSError, ValueError) as error:
-        return line._replace(fault=str(error).splitlines()[0])
-
-
-@lru_cache(maxsize=_MAX_FOLDERS)
-def _describe_run(folder: Path, stamp: Stamp) -> str:  # noqa: ARG001
-    return describe_result(RunResults(folder).tables.values())
 
 
 def count_replies(folder: Path) -> int:

@@ -7,16 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from exhibit.draft.constructed import construct_questions
-from exhibit.draft.drafts import word_question
-from exhibit.draft.playbook import Playbook, choose_playbook
+from exhibit.drafting.constructed import construct_questions
+from exhibit.drafting.drafts import word_question
+from exhibit.drafting.playbook import Playbook, choose_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import Completion
-from tests.draft.test_draft import CONTRACT
-from tests.draft.test_generated import KEPT, LAW, Model, generate
+from tests.drafting.test_draft import CONTRACT
+from tests.drafting.test_generated import KEPT, LAW, Model, generate
 
 LEASE = """LEASE AGREEMENT
 
@@ -55,7 +55,7 @@ def test_construct_questions_matches_golden_file(tmp_path, golden, name):
         [one.kind, one.status, one.name, word_question(one, "Paper"), [list(span) for span in one.spans]]
         for one in made
     ]
-    golden(f"draft/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
+    golden(f"drafting/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
 
 
 # ---------------------------------------------------------------- by construction
@@ -151,6 +151,20 @@ def playbook(**told) -> Playbook:
 
 def profile(kind: str, title: str) -> Profile:
     return read_profile(Document("a.txt", title)).__class__(kind=kind, title=title)
+
+
+LETTER = """Dear Mr Webb,
+
+We act for your landlord, Mrs Smith. The rent that was due on 1 May 2024, altogether £4,000, has not been paid.
+
+Please telephone our office before 28 June 2024 so that payment by instalments can be discussed with our client.
+"""
+
+
+def test_construct_questions_asks_for_dates_and_amounts_of_a_letter_without_headings():
+    drafts = made(LETTER)
+    assert set(drafts) == {("value", name) for name in ("1 May 2024", "£4,000", "28 June 2024")}
+    assert drafts["value", "28 June 2024"][0].startswith("Please telephone our office")
 
 
 def test_choose_playbook_prefers_a_playbook_with_words_of_the_title():

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from exhibit.draft import asked, folder
-from exhibit.draft.__main__ import main
-from exhibit.draft.asked import READ, Asker, Levels, complete_passage
-from exhibit.draft.playbook import Playbook
+from exhibit.drafting import asked, folder
+from exhibit.drafting.__main__ import main
+from exhibit.drafting.asked import READ, Asker, Levels, complete_passage
+from exhibit.drafting.playbook import Playbook
 from exhibit.evidence import Document, Span
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile

@@ -13,7 +13,7 @@ Status = Literal["sure", "absent", "unsure"]
 Label = str | int | float | bool | None
 
 _FRAMES = (
-    "Consider the {title}; {question}",
+    "According to the {title}, {lower}",
     "In the {title}: {question}",
     "{question} (the {title})",
     "Regarding the {title}, {lower}",
@@ -26,12 +26,17 @@ class Draft:
     """A question about one document, with the passages that are proposed as its gold."""
 
     filename: str
-    asks: str  # The question without the document's name; `{title}` marks the position of that name
-    kind: str  # The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference` or `llm`
+    asks: str
+    """The question without the document's name; `{title}` marks the position of that name."""
+    kind: str
+    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference`, `value` or `llm`."""
     status: Status
-    name: str = ""  # The topic of the question: the name of the playbook's question, the term, the heading
-    spans: tuple[Span, ...] = ()  # The spans of the passages in the document's text; empty if nothing answers
-    confidence: float = 1.0  # The probability that the passages answer; without passages, the probability of an absence
+    name: str = ""
+    """The topic of the question: the name of the playbook's question, the term, the heading."""
+    spans: tuple[Span, ...] = ()
+    """The spans of the passages in the document's text; empty if nothing answers."""
+    confidence: float = 1.0
+    """The probability that the passages answer; without passages, the probability of an absence."""
     labels: dict[str, Label] = field(default_factory=dict)
 
     @property

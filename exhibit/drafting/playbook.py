@@ -15,7 +15,8 @@ from exhibit.schemas.parsing import LARGEST_FILE, format_faults, parse_toml, rea
 
 SHIPPED = Path(__file__).parent / "playbooks"
 
-SURE, ABSENT = 0.85, 0.1  # Default thresholds, chosen with contracts of CUAD (bench/results/draft.md)
+SURE, ABSENT = 0.85, 0.1
+"""Default thresholds, chosen with contracts of CUAD (bench/results/draft.md)."""
 
 Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
 
@@ -29,7 +30,8 @@ class PlaybookQuestion(_Model):
 
     name: Words
     ask: Annotated[list[Words], Field(min_length=1)]
-    seek: Words | None = None  # The wording for the models, where people's wordings are not precise enough
+    seek: Words | None = None
+    """The wording for the models, where people's wordings are not precise enough."""
 
     @property
     def seeks(self) -> str:
@@ -46,15 +48,15 @@ class Playbook(_Model):
     """The kinds of documents, as `exhibit index --inspect` names them: contract, nda, merger agreement, privacy policy,
     rules …
     """
-    words: list[Words] = []  # Words of which the title must contain at least one, unless the list is empty
+    words: list[Words] = []
+    """Words of which the title must contain at least one, unless the list is empty."""
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
     """The thresholds, which depend on the kind of document: the confidence above which an answer is certain (`sure`),
     and the one below which an absence is certain (`absent`).
     """
-    again: bool = True  # Whether a reranker checks apparent absences: this takes time, and some kinds do not need it
-    authors: str = ""
-    licence: str = ""
+    again: bool = True
+    """Whether a reranker checks apparent absences: this takes time, and some kinds do not need it."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -8,12 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from exhibit.draft.drafts import Draft, digest, pick
+from exhibit.drafting.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
 from exhibit.law.names import tidy
 from exhibit.law.profile import Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
+from exhibit.law.values import find_values
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
 MOST = 3  # questions of one kind about one document, so that no document dominates a metric
@@ -29,6 +30,7 @@ _LABEL = re.compile(
     r"^\W*(?:(?:section|clause|article|part)\s+)?(?:[\divxlc]{1,6}(?:\.\d+)*[.):]*|\(?[a-z]\)|[a-z]\.)\s+",
     re.IGNORECASE,
 )
+_ASKED_VALUES = ("date", "amount", "period")
 _NO_TERMS = frozenset({"recitals", "signature", "document", "title", "agreement"})
 """Headings about which no question is made."""
 
@@ -57,8 +59,9 @@ WORDINGS = {
     "parties": ("Who are the parties?", "Between whom was it made?"),
     "reference": (
         "What does section {name} say, to which another section refers?",
-        "A clause refers to {name}. What is laid down there?",
+        "What is laid down in section {name}, to which another section refers?",
     ),
+    "value": ("What does it say about {name}?", "What does the {{title}} say about {name}?"),
 }
 
 
@@ -66,13 +69,15 @@ def construct_questions(document: Document, root: Section, profile: Profile) -> 
     """Return questions made by rule from the text of a document, at most a few of each kind."""
     text = document.text
     spans = split_sentences(text)
-    return [
+    drafts = [
         *_choose_few(_draft_definitions(document.filename, text, spans)),
         *_choose_few(_draft_headings(document.filename, text, root)),
         *_choose_few(_draft_references(document.filename, text, root)),
         *_draft_parties(document.filename, text, spans, profile),
         *_choose_few(_draft_absent_terms(document.filename, text)),
     ]
+    # letters and notes have no headings
+    return drafts or _choose_few(_draft_values(document.filename, text, spans))
 
 
 def _draft_absent_terms(filename: str, text: str) -> Iterator[Draft]:
@@ -127,6 +132,14 @@ def _draft_parties(filename: str, text: str, spans: list[Span], profile: Profile
     places = [span for name in profile.parties if (span := _find_sentence(spans, text.find(name)))]
     whole = len(places) == len(profile.parties) >= 2 and all(map(_has_good_length, places))
     return [_draft(filename, "parties", "parties", tuple(dict.fromkeys(places)))] if whole else []
+
+
+def _draft_values(filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
+    """Yield a question for each date, amount and period that only one sentence states."""
+    for value in find_values(text):
+        span = _find_sentence(spans, value.span.start)
+        if span and _has_good_length(span) and value.kind in _ASKED_VALUES and text.count(value.text) == 1:
+            yield _draft(filename, "value", " ".join(value.text.split()), (span,))
 
 
 def _find_sentence(spans: list[Span], at: int) -> Span | None:

@@ -1,12 +1,11 @@
 """Drafts a benchmark on a folder of documents, or lists and checks playbooks: `exhibit draft --help`."""
 
-import json
 import sys
 from collections.abc import Sequence
 
 from exhibit.converters.core.command import main as convert
-from exhibit.draft import folder
-from exhibit.draft.playbook import find_playbooks
+from exhibit.drafting import folder
+from exhibit.drafting.playbook import find_playbooks
 from exhibit.evidence.scan import choose_ocr
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
@@ -18,10 +17,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-"):
         words = ["--source", *words]  # the first argument is the folder
-    return convert(folder, _add_ocr(words))
+    return convert(folder, add_ocr(words))
 
 
-def _add_ocr(words: list[str]) -> list[str]:
+def add_ocr(words: list[str]) -> list[str]:
     """Return the arguments with `--ocr` if an OCR engine is installed: many folders contain scans."""
     if any(word.startswith("--ocr") for word in words):
         return words
@@ -37,12 +36,8 @@ def playbook_main(argv: Sequence[str] | None = None) -> int:
     """List the playbooks, or check one and show its questions."""
     parser = Parser(prog="exhibit draft --playbooks", description="List playbooks, or check yours.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     playbooks = find_playbooks(options.playbook)
-    if options.json:
-        print(json.dumps([playbook.model_dump() for playbook in playbooks], ensure_ascii=False, indent=1))
-        return 0
     for playbook in playbooks:
         wordings = sum(len(question.ask) for question in playbook.questions)
         kinds = ", ".join(playbook.kinds)

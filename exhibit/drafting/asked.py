@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from exhibit.draft.drafts import Draft, Status, pick
-from exhibit.draft.playbook import ABSENT, SURE, Playbook
+from exhibit.drafting.drafts import Draft, Status, pick
+from exhibit.drafting.playbook import ABSENT, SURE, Playbook
 from exhibit.evidence import Span
 from exhibit.law.sentences import split_sentences
 from exhibit.models.protocols import Embedder, Vectors

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.draft.asked import Asker
-from exhibit.draft.drafts import Draft, Label, digest
-from exhibit.draft.playbook import SURE
+from exhibit.drafting.asked import Asker
+from exhibit.drafting.drafts import Draft, Label, digest
+from exhibit.drafting.playbook import SURE
 from exhibit.evidence import Document, locate
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors

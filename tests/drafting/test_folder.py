@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 
+import exhibit
+from exhibit.conversion import find_converter
 from exhibit.converters import Tally
-from exhibit.draft import folder
-from exhibit.draft.__main__ import main
-from exhibit.draft.drafts import Draft, digest
-from exhibit.draft.playbook import choose_playbook, find_playbooks
+from exhibit.drafting import folder
+from exhibit.drafting.__main__ import main
+from exhibit.drafting.drafts import Draft, digest
+from exhibit.drafting.playbook import choose_playbook, find_playbooks
 from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
@@ -20,6 +24,7 @@ from exhibit.storage.bundle import sha256_of
 
 USUAL = {
     "playbook": "", "llm": "none", "topic": "", "impossible": 1.0, "engine": "serial", "jobs": 1, "ocr": False,
+    "out": Path("drafted"),
 }  # fmt: skip
 
 
@@ -136,8 +141,8 @@ def test_draft_command_enables_ocr_when_an_engine_is_installed(monkeypatch, flag
             raise ToolkitError("OCR needs the extra 'ocr'")
 
     given = []
-    monkeypatch.setattr("exhibit.draft.__main__.choose_ocr", choose_ocr)
-    monkeypatch.setattr("exhibit.draft.__main__.convert", lambda _, words: given.extend(words) or 0)
+    monkeypatch.setattr("exhibit.drafting.__main__.choose_ocr", choose_ocr)
+    monkeypatch.setattr("exhibit.drafting.__main__.convert", lambda _, words: given.extend(words) or 0)
     assert main(["folder", *flags]) == 0
     assert ("--ocr" in given) is (installed and not flags)
 
@@ -214,3 +219,44 @@ def test_folder_account_counts_every_file_left_out(contracts, monkeypatch, tmp_p
     kept = [item for raw in benchmark.documents for item in raw.items]
     files = tally.account(kept)["files"]
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
+
+
+def test_convert_knows_draft_as_a_converter():
+    assert find_converter("draft") is folder
+
+
+def test_python_function_drafts_and_stays_callable_after_import_of_its_package(contracts, monkeypatch):
+    Written(monkeypatch, (a_draft(),), (a_draft(),))
+    done = exhibit.draft(contracts[0], out=contracts[1], jobs=1)
+    importlib.import_module("exhibit.drafting.folder")
+    assert callable(exhibit.draft) and done.info.counts.questions == len(done.load().questions) > 0
+
+
+def test_python_function_refuses_existing_bundle_without_chained_traceback(contracts):
+    contracts[1].mkdir()
+    (contracts[1] / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ToolkitError) as raised:
+        exhibit.draft(contracts[0], out=contracts[1])
+    assert raised.value.__context__ is None
+
+
+def test_card_of_drafts_names_folder_command_and_own_path(contracts, monkeypatch, tmp_path):
+    Written(monkeypatch, (a_draft(),), (a_draft(),))
+    source = contracts[0].rename(tmp_path / "Smith matter")
+    assert main([str(source), "--out", str(tmp_path / "Smith 12"), "--engine", "serial"]) == 0
+    card = (tmp_path / "Smith 12" / "README.md").read_text(encoding="utf-8")
+    assert "# Drafted questions: Smith 12" in card and "exhibit draft 'Smith matter' " in card
+    assert "--out 'datasets_out/Smith 12'" in card and "exhibit evaluate 'datasets_out/Smith 12'" in card
+    assert 'load_dataset("datasets_out/Smith 12", "gold"' in card and "FOLDER" not in card
+
+
+@pytest.mark.parametrize(
+    ("profiles", "titles"),
+    [
+        ([Profile("Lease", parties=("A", "B")), Profile("Lease")], ["Lease between A and B", "Lease (1)"]),
+        ([Profile("Lease", parties=("A", "B"))], ["Lease"]),
+    ],
+)
+def test_title_says_more_than_kind_only_where_folder_has_several(profiles, titles):
+    drafted = [folder.Drafted(f"{n}.pdf", profile, "", {}, ()) for n, profile in enumerate(profiles)]
+    assert list(folder._make_titles(drafted).values()) == titles

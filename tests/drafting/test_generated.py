@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from exhibit.draft.asked import Asker
-from exhibit.draft.folder import PreparationWork
-from exhibit.draft.generated import Generator
+from exhibit.drafting.asked import Asker
+from exhibit.drafting.folder import PreparationWork
+from exhibit.drafting.generated import Generator
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
-from tests.draft.test_draft import CONTRACT, Scripted
+from tests.drafting.test_draft import CONTRACT, Scripted
 
 LAW = "This Agreement is governed by the law of Norway"
 KEPT = {

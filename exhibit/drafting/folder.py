@@ -5,6 +5,7 @@ exhibit draft contracts/ --out datasets_out/mine
 
 import json
 import re
+import shlex
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,11 +30,11 @@ from exhibit.converters.pages.chromium import NEEDED
 from exhibit.converters.pages.fetch import Policy
 from exhibit.converters.pages.print import needs_missing_browser
 from exhibit.converters.tables.documents import Shelf
-from exhibit.draft.asked import Asker
-from exhibit.draft.constructed import construct_questions
-from exhibit.draft.drafts import Draft, digest, word_question
-from exhibit.draft.generated import Generator
-from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
+from exhibit.drafting.asked import Asker
+from exhibit.drafting.constructed import construct_questions
+from exhibit.drafting.drafts import Draft, digest, word_question
+from exhibit.drafting.generated import Generator
+from exhibit.drafting.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.evidence.scan import read_ocr_flags
 from exhibit.law.profile import Profile
@@ -49,7 +50,7 @@ from exhibit.storage.cache import find_cache_folder
 
 INFO = DatasetInfo(
     name="draft",
-    title="Drafted questions on a folder of documents",
+    title="Drafted questions",
     benchmark="A folder of documents",
     summary=(
         "Questions that a program drafted on somebody's own documents, each with a passage that was located on its "
@@ -83,7 +84,7 @@ IMPOSSIBLE = 1 / 3
 """The greatest share of impossible questions. CUAD, whose experts looked for every clause, has more; but a system that
 refuses everything must not score well.
 """
-VERSION = 10  # raised when the same folder would give other drafts: cached drafts of other versions are not used
+VERSION = 11  # raised when the same folder would give other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -142,7 +143,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     draft = DraftInfo(playbooks=sorted({one.playbook for one in drafted if one.playbook}), models=drafter.models)
     named = [replace(raw, title=titles.get(raw.filename, raw.title)) for raw in documents]
     sha256 = {file.name: sha256_of(file.path) for file in shelf.files}
-    return Benchmark(named, rows, sha256, draft=draft)
+    about = source.resolve().name
+    info = replace(
+        INFO,
+        name=options.out.name,
+        title=f"Drafted questions: {options.out.name}",
+        benchmark=about,
+        command=f"exhibit draft {shlex.quote(about)}",
+    )
+    return Benchmark(named, rows, sha256, info=info, draft=draft)
 
 
 @dataclass(frozen=True)
@@ -221,7 +230,8 @@ class Drafter:
         )
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is not None:
-                self.unread.append(str(outcome.error))
+                reason = str(outcome.error).removeprefix(f"{paths[name]}: ")
+                self.unread.append(f"{name}: {reason}")
             else:
                 known[name] = self._draft(name, *outcome.unwrap())
                 self._remember(keys[name], known[name])
@@ -278,15 +288,20 @@ _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|a
 
 def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     """Return a unique title for each document: its name and, where needed, its parties, its date or its file name."""
-    candidates = {}
+    candidates: dict[str, list[str]] = {}
     for document in drafted:
         profile = document.profile
         plain = profile.title or Path(document.filename).stem
         parties = f"{plain} between {join_names(profile.parties)}" if profile.parties else plain
         dated = f"{parties} of {profile.date}" if profile.date else parties
         called = [plain, parties, dated, f"{plain} ({Path(document.filename).stem})"]
-        candidates[document.filename] = [name for name in called if not _GENERIC.fullmatch(name)]
-    return choose_unique_titles(candidates)
+        candidates[document.filename] = list(dict.fromkeys(name for name in called if not _GENERIC.fullmatch(name)))
+    counts = Counter(name.casefold() for names in candidates.values() for name in names)
+    unique = {
+        filename: [name for name in names if counts[name.casefold()] == 1] or names[-1:]
+        for filename, names in candidates.items()
+    }
+    return choose_unique_titles(unique)
 
 
 def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:

@@ -1,0 +1,172 @@
+"""What reviews of a run say: how many are right, how far reviewers agree, and corrected gold as patches.
+
+Gold is corrected if more reviewers call it wrong than right, and all the corrections that they propose agree.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
+
+from exhibit.evaluation.outcomes import BAD, GOOD, GOOD_MARK, MARK
+from exhibit.evidence import fold
+from exhibit.schemas import review
+from exhibit.schemas.run import RunQuestion
+from exhibit.viewer.page import Record
+from exhibit.viewer.review.source import Judged, Key, ReviewedRun, group_by_question, join_words, place_passage
+
+ASPECTS = {"gold": "on the gold", "answer": "on the answers"}
+Judgments = Mapping[Key, str]
+
+
+class Agreement(NamedTuple):
+    """The agreement of two raters: the counts, and Cohen's kappa, which corrects for chance."""
+
+    first: str
+    second: str
+    aspect: str
+    n: int
+    """The number of questions that both judged."""
+    same: int
+    kappa: float | None
+    """None where chance alone would always make them agree, because each gives one judgment throughout."""
+
+    def __str__(self) -> str:
+        kappa = "kappa is undefined" if self.kappa is None else f"kappa {self.kappa:.2f}"
+        return f"{self.first} and {self.second} {ASPECTS[self.aspect]}: {kappa}, they agree in {self.same} of {self.n}"
+
+
+def collect_judgments(one: review.Review, aspect: str) -> dict[Key, str]:
+    """Return a reviewer's judgments by question: on the gold if `aspect` is `gold`, otherwise on the answers."""
+    pairs = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in one.cases}
+    return {key: value for key, value in pairs.items() if value}
+
+
+def count_right(reviews: Sequence[review.Review]) -> list[Record]:
+    """Return how many of the judged gold passages and of the judged answers each reviewer calls right."""
+    shares = []
+    for one in reviews:
+        for aspect in ASPECTS:
+            counts = Counter(collect_judgments(one, aspect).values())
+            right, judged = counts["right"], counts["right"] + counts["wrong"]
+            share = {"right": right, "judged": judged, "unclear": counts["unclear"]}
+            shares += [{"reviewer": one.reviewer, "aspect": aspect, **share}] if counts else []
+    return shares
+
+
+def compute_agreements(reviews: Sequence[review.Review], rows: Mapping[Key, RunQuestion]) -> list[Agreement]:
+    """Return the agreement of each pair of reviewers, and of each reviewer with the run's outcomes and the judge."""
+    outcomes = {key: "right" for key, row in rows.items() if row.outcome in GOOD}
+    outcomes |= {key: "wrong" for key, row in rows.items() if row.outcome in BAD}
+    marks = {key: mark for key, row in rows.items() if (mark := row.scores.get(MARK)) is not None}
+    judge = {key: "right" if mark >= GOOD_MARK else "wrong" for key, mark in marks.items()}
+    pairs = []
+    for aspect in ASPECTS:
+        for one, other in combinations(reviews, 2):
+            first, second = collect_judgments(one, aspect), collect_judgments(other, aspect)
+            pairs.append(_agree(one.reviewer, first, other.reviewer, second, aspect))
+    for one in reviews:
+        clear = {key: value for key, value in collect_judgments(one, "answer").items() if value != "unclear"}
+        pairs.append(_agree(one.reviewer, clear, "the run's outcome", outcomes, "answer"))
+        pairs.append(_agree(one.reviewer, clear, "the judge", judge, "answer"))
+    return [pair for pair in pairs if pair.n]
+
+
+def _agree(first: str, judged: Judgments, second: str, others: Judgments, aspect: str) -> Agreement:
+    pairs = [(judgment, others[key]) for key, judgment in judged.items() if key in others]
+    return Agreement(first, second, aspect, len(pairs), sum(a == b for a, b in pairs), compute_kappa(pairs))
+
+
+def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Return Cohen's kappa; None without pairs, or if both raters give one and the same judgment throughout."""
+    n = len(pairs)
+    if not n:
+        return None
+    seen = sum(a == b for a, b in pairs) / n
+    firsts, seconds = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    chance = sum(firsts[name] * seconds[name] for name in firsts) / n**2
+    return None if chance == 1 else (seen - chance) / (1 - chance)
+
+
+# ---------------------------------------------------------------- corrected gold
+
+
+@dataclass
+class Corrections:
+    """The result of reviews: patches by dataset, corrected questions, and uncorrected questions by reason."""
+
+    patches: dict[str, review.Patch] = field(default_factory=dict)
+    corrected: list[Key] = field(default_factory=list)
+    left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
+
+
+def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:
+    """Return the corrections of a run's gold on which the reviewers agree, and a patch for each dataset."""
+    result = Corrections()
+    fixes: dict[str, list[review.Correction]] = defaultdict(list)
+    judgments = group_by_question(reviews)
+    for key in sorted(judgments, key=lambda key: (key[0], str(key[1]))):
+        row, wrong = run.questions.get(key), [judgment for judgment in judgments[key] if judgment[1].gold == "wrong"]
+        reason, better = _explain_refusal(key, row, judgments[key]), None
+        if not reason:
+            better, reason = _find_agreed([case.better for _, case in wrong if case.better.says_something])
+        fix = _make_correction(key, row, better, wrong, run) if row and better else None
+        if fix:
+            result.corrected.append(key)
+            fixes[key[0]].append(fix)
+        elif reason != "right":
+            result.left[reason or "the marked words are not in the document"].append(key)
+    about = f"Review of the run {run.name} by {', '.join(dict.fromkeys(one.reviewer for one in reviews))}."
+    for dataset, corrections in fixes.items():
+        name = run.find_bundle_name(dataset)
+        patch = review.Patch(format=review.PATCH, dataset=name, about=about, corrections=corrections)
+        result.patches[dataset] = patch
+    return result
+
+
+def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
+    votes = Counter(case.gold for _, case in judged)
+    if votes["wrong"] == 0:
+        return "right" if votes["right"] else "unclear"
+    if votes["wrong"] <= votes["right"]:
+        return "reviewers are divided"
+    if row is None:
+        return "not in this run"
+    return "" if isinstance(key[1], int) else "its id is not a number, so no converter knows it"
+
+
+def _find_agreed(proposals: Sequence[review.Better]) -> tuple[review.Better | None, str]:
+    """Return the correction that the reviewers agree on, or the reason why there is none."""
+    if not proposals:
+        return None, "wrong, but no reviewer marked better words"
+    passages = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in proposals}
+    if len(passages) > 1 or len({better.is_impossible for better in proposals}) > 1:
+        return None, "wrong, but the better words differ"
+    answer = next((better.answer for better in proposals if better.answer.strip()), "")
+    return proposals[0].model_copy(update={"answer": answer}), ""
+
+
+def _make_correction(
+    key: Key, row: RunQuestion, better: review.Better, wrong: Judged, run: ReviewedRun
+) -> review.Correction | None:
+    """Return a correction for the patch; None if its words are not in the document."""
+    placed = [place_passage(marked, run.document(key[0], marked.filename)) for marked in better.contexts]
+    contexts = sorted(filter(None, placed), key=lambda context: (context.filename, context.spans[0]))
+    if len(contexts) < len(placed):
+        return None
+    answer = better.answer.strip() or None
+    if not answer and contexts:
+        # the expected answer was the text of the old gold, or that the documents do not answer
+        quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
+        is_quote = fold(row.truth.replace("[…]", ""), loose=True) == quotes
+        answer = join_words(contexts) if row.is_impossible or is_quote else None
+    return review.Correction(
+        id=int(key[1]),
+        was=review.digest_gold((gold.filename, gold.text) for gold in row.gold),
+        contexts=contexts,
+        is_impossible=better.is_impossible,
+        answer=answer,
+        reviewers=[name for name, _ in wrong],
+        reason="; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip())),
+    )
