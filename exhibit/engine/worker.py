@@ -24,8 +24,6 @@ dump = pickle.dumps  # of what is sent to a worker and back; the engines of this
 
 
 class MapWork(NamedTuple):
-    """The data that a worker receives once, before the first of many items to which it applies a function."""
-
     function: bytes
     limits: Limits
     folder: str
@@ -39,8 +37,6 @@ class MapWork(NamedTuple):
 
 
 class _Bug(NamedTuple):
-    """An error in the program, not in an item, with the traceback from the worker."""
-
     error: Exception
     trace: str
 
@@ -109,7 +105,6 @@ class Worker(Generic[In, Out]):
 
     @classmethod
     def of(cls, function: Callable[[In], Out], *, limits: Limits) -> "Worker[In, Out]":
-        """Return a worker for a function; one of the user's script is sent with the script, which the worker runs."""
         modules = getattr(function, "__module__", ""), type(function).__module__
         script = sys.modules["__main__"].__spec__ is None and "__main__" in modules
         return cls(MapWork.of(dump(function), limits), script=script)
@@ -168,7 +163,6 @@ class Worker(Generic[In, Out]):
             return True, None
 
     def _explain_death(self, name: str) -> Outcome[Any] | None:
-        """Return the failed outcome of an item that killed the process; None if another process may succeed with it."""
         if self.process is None:
             return None
         self.process.join(1)
@@ -180,7 +174,6 @@ class Worker(Generic[In, Out]):
         return report_death(name, f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
 
     def close(self) -> None:
-        """Stop the process and the programs that it started."""
         process, self.process = self.process, None
         if process is not None:
             _stop_process(process, self._pipe)
@@ -239,7 +232,6 @@ def shutdown_idle() -> None:
 
 
 def _serve(pipe: Connection) -> None:
-    """Serve requests until the pipe is closed: first the work (function and limits), then its items."""
     if hasattr(os, "setpgrp"):
         # a process group of its own: Ctrl-C reaches only the parent, and the worker's programs end with the worker
         os.setpgrp()
@@ -288,7 +280,6 @@ def _pickle_answer(answer: Outcome[Any] | _Bug) -> bytes:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent ends, even if the parent is killed."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

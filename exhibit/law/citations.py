@@ -71,7 +71,6 @@ def normalise(text: str) -> str:
 
 
 def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
-    """Return a text with each citation replaced by the result of `write(citation, numbers)`."""
     pieces, last = [], 0
     for citation in find_citations(text):
         start, end = citation.span
@@ -92,7 +91,6 @@ def _list_numbers(citation: str) -> tuple[int, ...]:
 
 
 def without_places(text: str) -> str:
-    """Return an answer without the list of sources below it."""
     listed = _LISTED.search(whole := text.rstrip())
     return whole[: listed.start()].rstrip() if listed else text
 
@@ -103,7 +101,6 @@ _QUOTATION = re.compile(
 
 
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences, each with its citations."""
     text = without_version(without_places(text))
     claims: list[Claim] = []
     quotations = list(_QUOTATION.finditer(text))
@@ -142,8 +139,6 @@ def _strip_markup(raw: str) -> str:
 
 
 class NumberedSource(Protocol):
-    """A passage that an answer may cite by its number, with the headings above it, its file and its first page."""
-
     @property
     def number(self) -> int: ...
     @property
@@ -196,7 +191,6 @@ def _find_supporting(
 
 
 def _has_own_part(number: int, cited: Sequence[int], evidence: dict[int, _Evidence], claim: str) -> bool:
-    """Return whether a cited source has content words or numbers of a claim that no other cited source has."""
     others = frozenset[str]().union(*(_list_terms(evidence[other].text) for other in cited if other != number))
     return not _list_terms(claim).isdisjoint(_list_terms(evidence[number].text) - others)
 
@@ -210,7 +204,6 @@ def _compute_share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _read_evidence(source: NumberedSource) -> _Evidence:
-    """Return the three parts of a source with which a claim is compared."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = list_content_words(f"{source.text}\n\n{source.section}")

@@ -42,7 +42,6 @@ class Edition:
 
 
 def read_edition(text: str) -> Edition | None:
-    """Return the title and dates of the law in a text; None if the text is not a law of a known legal system."""
     system = system_of(text)
     if not system.units or not _counts_up(find_units(text[:_OPENING_CHARS], system)):
         return None
@@ -70,7 +69,6 @@ def _compile_dated() -> re.Pattern[str]:
 
 
 def without_version(text: str) -> str:
-    """Return an answer without the note on the version of the law: `(Text in force from 1 July 2018)`."""
     return _VERSION.sub(" ", text)
 
 
@@ -141,14 +139,11 @@ _MAX_WORDS_TO_LAW = 4  # words between a provision and the title of its law, suc
 
 @dataclass(frozen=True)
 class LawName:
-    """A law, with the names by which references cite it: its codes, such as `BGB`, and its title."""
-
     key: str
     codes: tuple[str, ...]  # names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`
     title: str = ""
 
     def find_end(self, text: str, *, near: int = _MAX_WORDS_TO_LAW) -> int:
-        """Return the end of this law's name in a text; 0 if the text does not name the law."""
         for code in self.codes:
             at = text.find(code)
             while at >= 0:

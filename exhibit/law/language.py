@@ -67,7 +67,6 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)  # many questions on one document are compared with the same sentences
 def list_content_words(text: str) -> tuple[str, ...]:
-    """Return the stems of the content words in order, with repetitions; numbers are left out."""
     return tuple(stem(word) for word in list_written_words(text) if is_content(word))
 
 
@@ -98,7 +97,6 @@ def list_numbers(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> list[str]:
-    """Return the terms of a text for lexical search: the stems of its content words, then its numbers."""
     return [*list_content_words(text), *list_numbers(text)]
 
 
@@ -131,8 +129,6 @@ _PART_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
 
 @dataclass(frozen=True)
 class Level:
-    """A level in the structure of laws, such as chapter or article: its names and its rank."""
-
     kind: str
     rank: float
     words: tuple[str, ...]
@@ -145,8 +141,6 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class LegalSystem:
-    """The structure and the wording of the laws of a country or a language."""
-
     name: str
     language: str
     levels: tuple[Level, ...]
@@ -218,14 +212,12 @@ class LegalSystem:
 
 @cache
 def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
-    """Return all legal systems: the built-in ones, and those in the user's folder."""
     user_folder = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(user_folder).glob("*.toml")) if user_folder else ())]
     return tuple({path.stem: read_system(path) for path in paths}.values())
 
 
 def read_system(path: Path) -> LegalSystem:
-    """Return the legal system (language, levels of a law, number words) that a TOML file describes."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         levels = tuple(
@@ -270,7 +262,6 @@ _MIN_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
-    """Return the language code of a text, such as `de`; only languages of the known legal systems are possible."""
     words = re.findall(r"[^\W\d_]{2,}", text.lower())
     if len(words) < _MIN_WORDS:
         return "en"
@@ -294,7 +285,6 @@ _MIN_HEADINGS = 2  # fewest such lines that make a text a law
 
 
 def system_of(text: str) -> LegalSystem:
-    """Return the legal system of a law; the English system if the text is not a law of another system."""
     words = Counter(re.findall(r"[^\W\d_]+", text[:_MAX_CHARS].lower()))
     glue = {system.name: sum(words[word] for word in system.glue) for system in load_systems()}
     best = max(load_systems(), key=lambda system: (glue[system.name], system.language == "en"))

@@ -36,7 +36,6 @@ def normalise_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def keep_letters(text: str) -> str:
-    """Return a text in lower case with only its letters `a` to `z` and its digits; accents are removed."""
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
 
@@ -45,7 +44,6 @@ def without_ending(name: str) -> str:
 
 
 def make_file_key(name: str) -> str:
-    """Return a key that stays the same if a file is renamed only slightly."""
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: compare it unchanged
@@ -66,8 +64,6 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 
 class FileNames:
-    """Finds files by other forms of their names: a URL, a path, another case, or a name without extension."""
-
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
         self._levels: list[dict[str, list[str]]] = []
         for file in files:
@@ -80,7 +76,6 @@ class FileNames:
                         same.append(file)
 
     def find(self, name: str) -> str | None:
-        """Return the file that a name refers to; None if there is no such file, or several equally good ones."""
         meant = self.find_all(name)
         return meant[0] if len(meant) == 1 else None
 
@@ -176,8 +171,6 @@ _FORMAL = frozenset("of and the for in de du e & to a an by".split())  # words t
 
 
 class Word(NamedTuple):
-    """A word of a name: its form for comparison, and its position."""
-
     term: str
     capital: bool
     start: int
@@ -187,7 +180,6 @@ class Word(NamedTuple):
 
 
 def name_words(text: str) -> Iterator[Word]:
-    """Yield the words of a text in order, without possessive endings."""
     for match in _WORD.finditer(text):
         start, end = match.span()
         shapes = _list_shapes(match[0])
@@ -249,13 +241,11 @@ def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Wo
 
 
 def list_acronyms(name: str) -> set[str]:
-    """Return the initials of a name, and the initials without the last letter."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
-    """Return a file's name without folder and extension, as one string and as separate words."""
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []
     for word in name_words(stem.replace("||", " ")):

@@ -131,7 +131,6 @@ def _find_kind(text: str, document: Document, name: str) -> str:
 
 
 def title_of(text: str, kind: str, name: str) -> str:
-    """Return the title that a document's text states, by the rules for its kind; `name` if the text states none."""
     if kind == "court guide":
         guide = _GUIDE.search(" ".join(text[:800].split()))
         return guide[0] if guide else name
@@ -174,7 +173,6 @@ def _shorten_line(line: str) -> str:
 
 
 def find_own_date(text: str, kind: str) -> str:
-    """Return the date of the document itself as it is written; empty if there is none."""
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in these documents are dates of other laws
     if kind in {"court guide", "judgment"}:
@@ -275,7 +273,6 @@ def kind_of(text: str) -> str:
 
 
 def _normalise_start(text: str) -> str:
-    """Return the start of a text with plain spaces and without ligatures."""
     return unicodedata.normalize("NFKC", text[:_OPENING_CHARS])
 
 
@@ -334,7 +331,6 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
 
 
 def date_of(text: str) -> str:
-    """Return the first full date near the start with its month as a word; empty if there is none."""
     dates = (date.text for date in _find_english_dates(_normalise_start(text)[: _OPENING_CHARS // 3]))
     return next((tidy(date.replace(" ,", ",")) for date in dates if not _DAY_OF.search(date)), "")
 

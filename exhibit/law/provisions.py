@@ -63,7 +63,6 @@ class NamedProvision(NamedTuple):
 
 @cache
 def list_unit_sorts() -> dict[str, str]:
-    """Return a dictionary from each word or sign for a unit to the kind of unit: `absatz` to `paragraph`."""
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
     for system in load_systems():
         for level in system.levels:
@@ -218,8 +217,6 @@ def _read_brackets(brackets: str) -> _Path:
 
 @dataclass(frozen=True)
 class Provision:
-    """A provision of a law to which a text refers."""
-
     span: Span
     label: str  # the unit as the law's own heading writes it: `§ 2079`, `Art. 5`
     below: tuple[str, ...] = ()  # the numbers of the parts below the unit, outermost first: paragraph 1, letter b
@@ -227,7 +224,6 @@ class Provision:
 
 
 def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
-    """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
     units = _list_unit_words(system)
     cited = [each for each in _group_steps(text, system) if each.paths[0][0].word.lower() in units]
     for citation, end in zip(cited, [*(each.start for each in cited[1:]), len(text)], strict=False):
@@ -262,8 +258,6 @@ _MIN_WORDED_HEADINGS = 3
 
 
 class ProvisionPlace(NamedTuple):
-    """The location of a provision: its spans, without running heads and page numbers."""
-
     spans: tuple[Span, ...]
     whole: bool = False
 
@@ -279,8 +273,6 @@ class _Labelled:
 
 
 class ProvisionIndex:
-    """An index of a document's provisions, which finds a provision by its name, such as `Section 8.03`."""
-
     def __init__(self, document: Document) -> None:
         self.document = document
 
@@ -301,7 +293,6 @@ class ProvisionIndex:
             yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
-        """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
         first, *below = named.path
         return [place for span in self._find_top(first) if (place := self._find_within(span, below)).spans]
 

@@ -176,7 +176,6 @@ _ANSWERS = ("answer", "response", "result", "output", "text", "content")
 
 
 def strip_reply(text: str) -> str:
-    """Return the answer in a reply, without the JSON, code block, thoughts, tags and polite phrases around it."""
     text = _THOUGHTS.sub(" ", text).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text[3:-3].partition("\n")[2] or text
@@ -190,7 +189,6 @@ def strip_reply(text: str) -> str:
 
 
 def _read_json(text: str) -> str:
-    """Return the answer in a JSON reply, or `N/A` if the answer is null; return any other reply unchanged."""
     try:
         answer = json.loads(text) if text.startswith("{") else text
     except (ValueError, RecursionError):

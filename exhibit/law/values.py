@@ -94,8 +94,6 @@ _WORDS_TOO = frozenset({"may", "march", "mar"})  # months that are other words i
 
 
 class Day(NamedTuple):
-    """A date; a part that the text does not state is None."""
-
     year: int | None
     month: int
     day: int | None
@@ -475,7 +473,6 @@ def _write_month_like(text: str, month: int) -> str:
 
 
 def find_ordinal_ending(number: int) -> str:
-    """Return the suffix of an ordinal number in digits: 1st, 2nd, 3rd, 4th, 11th."""
     return "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 

@@ -349,7 +349,6 @@ class _Graph:
         return self.add("MatMulNBits", state, whole, self.constant(scales.reshape(-1)), domain=_CONTRIB, **sizes)
 
     def _multiply_rows(self, state: str, weight: Single, peaks: Single) -> str:
-        """Add a product in 8-bit integers with one scale for each token and for each column of the weights."""
         # powers of two that make states and weights equally hard to quantise, for each input channel
         shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
         shares = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)
@@ -470,7 +469,6 @@ def _start(graph: bytes) -> onnxruntime.InferenceSession:
 
 
 def load_graph(variant: str, network: Network) -> bytes:
-    """Return a network's ONNX graph from the cache; build it if it is missing."""
     path = find_graph_path(variant, network)
     if path.is_file():
         return path.read_bytes()

@@ -106,7 +106,6 @@ class Reader(PairModel):
         super().__init__(network, choose_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return, for each passage, the log-odds that it answers the question, and the spans that answer it."""
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
             return list(map(self._read, pairs))
@@ -122,7 +121,6 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages answers the question: a logistic function."""
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
         if spot is not None:
@@ -166,7 +164,6 @@ def shared_kinds() -> Kinds:
 
 
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the range of tokens with the greatest score that is inside one of the given ranges."""
     best: tuple[float, tuple[int, int]] | None = None
     for low, high in within:
         begun, start = -np.inf, low

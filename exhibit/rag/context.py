@@ -22,8 +22,6 @@ class Source(Hit):
 
 @dataclass(frozen=True)
 class AnswerContext:
-    """The input of an answerer: numbered sources, and what is known of the question and of the best document."""
-
     text: str  # the sources and the summaries of their documents, for the prompt of a language model
     sources: tuple[Source, ...]
     confidence: float | None = None
@@ -71,7 +69,6 @@ def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int =
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without blank ones, and without those inside or equal to an earlier one of the document."""
     distinct: list[Hit] = []
     seen: set[tuple[str, str]] = set()
     for hit in hits:

@@ -53,7 +53,6 @@ class Database:
             self._partial.replace(self.path)
 
     def close(self) -> None:
-        """Close the file and discard changes that are not saved; the next read opens it again."""
         if self._connection is not None:
             self._connection.close()
         if self._changed:

@@ -51,7 +51,6 @@ _JOINED_LETTERS = 4  # of a word that is searched inside longer words: `inc` is 
 
 
 def read_names(filename: str, profile: Profile, text: str) -> NameWords:
-    """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
     run, in_file = split_filename(filename)
     opening = list(name_words(text[:_OPENING_CHARS]))
     wanted, start = name_terms(profile.title), name_terms(text[:_TITLE_CHARS])
@@ -122,7 +121,6 @@ class DocumentNames:
 
     @cached_property
     def _rows(self) -> list[tuple[int, str, str]]:
-        """The number, the kind and the letters of the file's name of each document."""
         return self._database.read("SELECT number, kind, run FROM names ORDER BY number")
 
     @cached_property

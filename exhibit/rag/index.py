@@ -91,7 +91,6 @@ class Index:
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def store(self, layer: Layer) -> VectorStore:
-        """Return the vector store of a layer, opened at its first use."""
         if layer not in self._stores:
             module, argument = load_plugin("exhibit.rag.stores", self.config.store)
             store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
@@ -124,7 +123,6 @@ class Index:
         return bool(self._database.read("SELECT 1 FROM documents WHERE filename = ?", filename))
 
     def entry(self, filename: str) -> Entry:
-        """Return the entry of the document with a given file name; raise an error if the index has none."""
         rows = self._database.read("SELECT number FROM documents WHERE filename = ?", filename)
         if not rows:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
@@ -247,14 +245,12 @@ class Index:
         self.manifest_sha256 = sha256_of(self.folder / MANIFEST)
 
     def close(self) -> None:
-        """Close files and connections; the next use opens them again."""
         while self._stores:
             self._stores.popitem()[1].close()
         self._database.close()
 
 
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
-    """Return the table of all chunks from the number, the first key and the packed spans of each document."""
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPAN).reshape(-1, 4)
     counts = np.array([len(chunks) // _CHUNK_BYTES for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)

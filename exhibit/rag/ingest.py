@@ -65,8 +65,6 @@ class Report:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The work on one document before it is indexed; the object can be pickled for a worker process."""
-
     config: Config
     summarise: Summariser | None = None  # the summariser, if it needs nothing but the document
     ocr: Ocr | None = None
@@ -209,8 +207,6 @@ def _check_unchanged(path: Location, sha256: str) -> None:
 
 
 class _Vectors:
-    """Texts of documents that wait for their vectors; they are embedded and stored in batches, across documents."""
-
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index, self._embedder = index, embedder
         self._waiting: dict[Layer, list[tuple[int, str]]] = {layer: [] for layer in index.layers}
@@ -272,7 +268,6 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
 
 
 def _as_pdf(path: Path, target: Path) -> Path:
-    """Write an image as a PDF, one page per frame; return its path, `target` with the suffix `.pages.pdf`."""
     pages = target.with_suffix(".pages.pdf")
     with Image.open(path) as image:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]

@@ -45,7 +45,6 @@ Check = tuple[str, bool, str]  # the name of a check, whether it passed, and the
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names no kind."""
     match = _KIND.search(path.rpartition(" > ")[2])
     return (match.lastgroup if match else None) or ""
 
@@ -246,7 +245,6 @@ def _make_parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Run a subcommand of `exhibit index --inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
     parser = _make_parser()
     options = parser.parse_args(argv)
     action, category = options.action, options.category

@@ -68,8 +68,6 @@ class Counted(NamedTuple):
 
 
 class NameWords(NamedTuple):
-    """The words that can name a document: for each field their digests and the number of times that each occurs."""
-
     kind: str
     run: str  # the letters of the file's name, without the characters between them
     fields: dict[str, tuple[Array, Array]]
@@ -88,7 +86,6 @@ def count_digests(counts: Mapping[str, int]) -> tuple[Array, Array]:
 
 
 def count_words(text: str, *, chunks: Iterable[str], headings: Iterable[str]) -> tuple[Counted, Counted]:
-    """Return the word counts of a document's chunks and headings; parts of words count where it is not English."""
     foreign = language_of(text[:LANGUAGE_CHARS]) != "en"
     return count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign)
 
@@ -156,7 +153,6 @@ class Postings:
 
     @cached_property
     def entries(self) -> Sequence[Array]:
-        """The three columns, sorted by word and then by owner."""
         rows = self._database.read("SELECT terms, owners, counts FROM postings WHERE field = ?", self._field)
         with self._database.report_damage():
             blobs = zip(rows[0] if rows else (b"", b"", b""), self._dtypes, strict=True)

@@ -123,7 +123,6 @@ class Pipeline:
         return self
 
     def add(self, *paths: Location) -> Report:
-        """Add documents to the open index and save it."""
         with self.opened.change():
             return self._ingest(paths, self.opened)
 
@@ -152,7 +151,6 @@ class Pipeline:
         return self.opened.read_document_text(filename) if filename in self.opened else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
-        """Return the spans of a document's chunks in its text, in order; empty if it is not in the index."""
         if filename not in self.opened:
             return []
         return [self.opened.chunk(key).span for key in self.opened.chunk_keys([self.opened.entry(filename).number])]
@@ -183,7 +181,6 @@ class Pipeline:
         ]
 
     def _complete(self, retrieved: Retrieved) -> Retrieved:
-        """Return the passages with the text that completes the selected sentences, if the reader answers."""
         if not retrieved.selected or not self.config.reads:
             return retrieved
         best = self.opened.entry(retrieved.selected[0].document)
@@ -207,7 +204,6 @@ class Pipeline:
         return replace(retrieved, ranked=tuple(ranked), selected=tuple(selected))
 
     def _make_context(self, retrieved: Retrieved) -> AnswerContext:
-        """Return the numbered sources for the answer to a question, and what is known of the question."""
         hits = [*retrieved.selected, *retrieved.beside]
         summaries = {hit.document: self.opened.entry(hit.document).summary for hit in hits}
         context = assemble(hits, summaries=summaries, budget=self.config.budget_tokens)

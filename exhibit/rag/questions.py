@@ -125,7 +125,6 @@ class Query:
 
 
 def is_written_as_name(text: str) -> bool:
-    """Return whether a text has a word that is written like a name: with a capital, a figure or a possessive."""
     return any(NAMED.match(word) and word.strip(".,?").lower() not in STOP for word in text.split())
 
 
@@ -158,7 +157,6 @@ def _make_query(question: str, names: str, asks: str, *, apart: bool) -> Query:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without the document names at the given spans; empty if that leaves nothing."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(CONTENT.search(piece) for piece in pieces):

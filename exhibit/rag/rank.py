@@ -123,7 +123,6 @@ def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> li
 
 
 def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
-    """Return the rows of the best chunks by vectors, of the best by words, and of the adjacent chunks."""
     _, [near] = index.store("chunk").search(vector.reshape(1, -1), _CANDIDATES)
     _, worded = index.chunks.search(terms, _CANDIDATES)
     rows = index.find_rows(np.union1d(near[near >= 0], worded))
@@ -258,7 +257,6 @@ def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: 
 
 
 def make_weigher(terms: Sequence[str], rarity: Scores) -> Callable[[str], float]:
-    """Return a function that sums the weights of the question's terms that a text contains."""
     weights: dict[str, float] = dict(zip(terms, rarity.tolist(), strict=True))
     parted = any(term.startswith(PART) for term in terms)
 

@@ -101,7 +101,6 @@ def _choose_likely(choice: Choice) -> dict[int, float] | None:
 
 
 def _add_content(choice: Choice, query: Query, index: Index) -> Choice:
-    """Return the documents' probabilities, updated by the BM25 score of each document's best chunk."""
     scores, keys = index.chunks.search(list_asked_terms(query.asks), _WORDED_CHUNKS)
     if not len(keys):
         return choice

@@ -26,7 +26,6 @@ _known: set[str] = set()
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a variable, a header or a setting with this name holds a secret."""
     return _NAME.search(name) is not None
 
 
@@ -51,7 +50,6 @@ def scrub(text: str, *secrets: str | None) -> str:
 
 @contextmanager
 def scrub_logs() -> Iterator[None]:
-    """Remove secrets from every log record that is made within the `with` block."""
     ordinary = logging.getLogRecordFactory()
 
     def record(*args: object, **kwargs: object) -> logging.LogRecord:

@@ -63,7 +63,6 @@ def remove_below(root: Path, name: str) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise if a folder contains a link: writing through it would change the link's target."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
             raise BundleError(
@@ -209,7 +208,6 @@ def _flush_one(path: Path) -> None:
 
 
 def _rename_over(partial: Path, out: Path, old: Path) -> None:
-    """Rename `partial` to `out`, after a folder with content there has been renamed to `old`."""
     if out.exists() and any(out.iterdir()):
         out.replace(old)
     elif sys.platform == "win32" and out.exists():
@@ -248,7 +246,6 @@ _PREFIX = "exhibit-scratch-"
 
 @contextmanager
 def make_scratch_folder() -> Iterator[Path]:
-    """Yield an empty temporary folder; raise a ToolkitError if it cannot be created."""
     with ExitStack() as stack:
         try:
             place = Path(tempfile.gettempdir())
@@ -292,13 +289,11 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that are not read, each with the reason."""
     home = _find_home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 
 
 def _find_fault(path: Path, home: Path) -> str | None:
-    """Return the reason why a listing of a folder leaves out a file or subfolder; None if it is not left out."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK

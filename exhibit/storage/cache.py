@@ -18,7 +18,6 @@ _LOCK_SECONDS = 60.0  # timeout in seconds while another process holds the write
 
 
 def find_cache_folder() -> Path:
-    """Return the cache folder: `EXHIBIT_CACHE`, or `exhibit` in the user's cache folder."""
     chosen = os.environ.get("EXHIBIT_CACHE")
     if chosen:
         return Path(chosen)
@@ -26,7 +25,6 @@ def find_cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> bytes:
-    """Return the cache key of the parts that a value depends on; a part may contain a lone surrogate."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 

@@ -179,7 +179,6 @@ def guide_name(text: str) -> str:
 
 
 def name_guides(text: str) -> list[Named]:
-    """Return every court guide that a text names, in order of the text."""
     matches = _GUIDE_NAME.finditer(text)
     return [Named(*match.span(), name) for match in matches if (name := guide_name(match.group()))]
 
@@ -197,7 +196,6 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 
 def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the name of the court guide that a text names directly before or after a provision."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
@@ -206,7 +204,6 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
 
 
 def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
-    """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide."""
     last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
     if of_guide := _OF_GUIDE.match(text, unit.end):
         # a guide states its own name before the names of others

@@ -82,7 +82,6 @@ class Reference:
 
 
 def credit(expected: Reference, given: Reference) -> float:
-    """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0."""
     if expected.kind != given.kind or not is_same_source(expected.kind, expected.source, given.source):
         return 0.0
     if expected.kind == "case":
@@ -150,8 +149,6 @@ def blank_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 class Numbers(NamedTuple):
-    """The provision numbers in a list such as `3.4(1), 3.5`, and the offset at which the list ends."""
-
     paths: tuple[Path, ...]
     end: int
 

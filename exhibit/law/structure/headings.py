@@ -43,7 +43,6 @@ class Heading:
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
-    """Return the headings in order, without entries of a table of contents, running heads and page numbers."""
     lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
     lines = [line for line in lines if line.start not in outline.skipped]
     system = system_of(document.text)
@@ -83,8 +82,6 @@ HeadingMatch = tuple[Heading | None, int]  # the heading at a line, if there is 
 
 
 class _Finder:
-    """Finds the heading at each line: first by the known titles of the outline, then by the form of the line."""
-
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
         self._letters = [keep_letters(line.text) for line in lines] if outline.titles else []
@@ -213,7 +210,6 @@ class _Finder:
         return None if is_prose(title) else self._make_unnumbered(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
-        """Return the heading at a line if the line is a title without a number; also return its number of lines."""
         line, label = self._lines[index], self._label(index + 1)
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
         last = index + 1 == len(self._lines)
@@ -238,7 +234,6 @@ class _Finder:
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that is missing from the document's outline; None if the heading must be dropped."""
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
     return None if heading.style in BARE and heading.rank <= _UNNUMBERED_RANK else heading
@@ -251,7 +246,6 @@ def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
 
 
 def _find_fixed(line: Line) -> Heading | None:
-    """Return a heading if a line begins with a standard phrase of contracts, such as `NOW, THEREFORE`; else None."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
         (whole or _WHEREAS.match(line.text), "recitals", 6),
@@ -308,7 +302,6 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _begins_agreement(heading: Heading) -> bool:
-    """Return whether the main text of an agreement begins at a heading."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )

@@ -79,7 +79,6 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines in the first `characters` characters of a document."""
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -141,7 +140,6 @@ def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterat
 
 
 def find_full_width(lengths: Iterator[int]) -> int:
-    """Return the length of a full line, in characters, from the lengths of all lines of a text."""
     ordered = sorted(length for length in lengths if length)
     if not ordered:
         return 0
@@ -177,7 +175,6 @@ def find_contents(text: str) -> Span:
 
 
 def is_entry(text: str) -> bool:
-    """Return whether a line ends with a page number, like an entry of a table of contents."""
     last = text[-1:]
     if last == "." and text[-2:-1] not in _LEADING:
         return False  # a sentence: most lines end like this, or with a letter
@@ -188,8 +185,6 @@ def is_entry(text: str) -> bool:
 
 
 class Outline(NamedTuple):
-    """The headings that are known before lines are read: from the contents, bookmarks or fonts."""
-
     titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if its number or its position decides
     skipped: Collection[int] = ()  # the offsets of lines that do not belong to the text: running heads
     heights: Mapping[int, LineType] = {}

@@ -27,7 +27,6 @@ class Section:
     title: Span = _NOWHERE  # the span of the section's own heading; the section's span may begin with headings above it
 
     def walk(self) -> "Iterator[Section]":
-        """Yield this section and its subsections at every level, in reading order."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -61,7 +60,6 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
 
 def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
-    """Return the headings of the sections above a span, outermost first, joined by " > "."""
     headings, section = [], root
     while section.children:
         child = _find_holder(section.children, span)
@@ -106,7 +104,6 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Return the tree node for a heading, after removing from the stack the sections that end before it."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first belongs to the same recitals
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
@@ -176,7 +173,6 @@ def _goes_on(stack: list[Node], heading: Heading) -> bool:
 
 
 def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> Heading:
-    """Return a lettered heading as a Roman number if its neighbours are Roman numbers."""
     style = {"(a)": "(i)", "a.": "i.", "(A)": "(I)", "A.": "I."}.get(heading.style)
     number = re.sub(r"[^a-z]", "", heading.label.lower())
     value = parse_roman(number)

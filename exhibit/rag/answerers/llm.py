@@ -48,12 +48,10 @@ _QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
 
 
 def ask(question: str, context: AnswerContext) -> Prompt:
-    """Return the first prompt for a question: the numbered sources, then the question."""
     return Prompt(f"{context.text}\n\nQUESTION\n{question.strip()}", SYSTEM)
 
 
 def insist(question: str, context: AnswerContext, reply: str, unsupported: Sequence[str]) -> Prompt:
-    """Return the prompt for the retry: the sources, the question, the model's reply, and the faults of that reply."""
     faults = "\n".join([_UNSUPPORTED, *(f"- {claim}" for claim in unsupported)]) if unsupported else _NO_CITATION
     fence = "~~~"
     while fence in reply:

@@ -123,7 +123,6 @@ def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
 
 
 def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
-    """Return the passages in runs: the passages of a run follow one another in a document."""
     runs: list[list[Source]] = []
     for source in sorted(sources, key=lambda source: (source.document, source.span.start)):
         last = runs[-1][-1] if runs else None
@@ -162,7 +161,6 @@ class ReaderAnswerer:
         return [self.answer(question, context) for question, context in asked]
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return an answer of quoted spans, with citations and a confidence; refuse if the confidence is low."""
         if not can_read(question, context.kind):
             return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
@@ -192,7 +190,6 @@ class ReaderAnswerer:
 
 
 def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
-    """Return the cases of a question for which the confidence was fitted apart."""
     whole = 0 < context.characters <= _WHOLE_CHARS
     short = whole and len(asks.split()) <= _SHORT_WORDS
     cases: dict[Also, bool] = {

@@ -64,7 +64,6 @@ class LLMSummariser:
         self._extractive = ExtractiveSummariser(config)
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
-        """Return the summaries; all sections are sent to the model in one batch."""
         config = self._config
         fallback = self._extractive.summarise(document, root, profile)
         text = document.text[: config.summary_input_characters]
