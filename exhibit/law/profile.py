@@ -81,7 +81,8 @@ def read_profile(document: Document) -> Profile:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
     lines = read_opening(document, _PROFILE_CHARS)
     text = join_paragraphs(lines)
-    name = find_file_title(document.filename)
+    stem = without_ending(unquote(PurePath(document.filename).name).split("||")[0])
+    name = tidy(_EXHIBIT.sub("", stem).replace("_", " "))  # of the filing `…_EX-10.1_Reseller Agreement.pdf`
     kind = _find_kind(text, document, name)
     title = title_of(text, kind, name)
     # without roles: the Reseller of a Reseller Agreement is not a name
@@ -96,12 +97,6 @@ def join_paragraphs(lines: list[Line]) -> str:
         pieces.append("\n" if line.fresh or len(line.before) < _FULL_LINE_CHARS else " ")
         pieces.append(line.text)
     return "".join(pieces).strip("\ufeff\u200b \n")
-
-
-def find_file_title(filename: str) -> str:
-    """Return the title in a file's name: `Reseller Agreement` for the filing `…_EX-10.1_Reseller Agreement.pdf`."""
-    stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
-    return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
 
 
 # ---------------------------------------------------------------- the kind

@@ -114,26 +114,19 @@ class _Cited(NamedTuple):
 
 
 def _read_worded(text: str) -> Iterator[NamedProvision]:
-    def carry(last: str, named: str) -> str:
-        return named or last
-
     cited = list(_group_steps(text))
     ends = [*(citation.start for citation in cited[1:]), len(text)]
     after = [_find_source(text[citation.end : end]) for citation, end in zip(cited, ends, strict=False)]
     before = _find_source(text[: cited[0].start]) if cited else ""
     if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
-        sources = list(accumulate([before, *after[:-1]], carry))
+        sources = list(accumulate([before, *after[:-1]], lambda last, named: named or last))
     else:  # "§ 535 und § 536 BGB": the law is named after the last provision
-        sources = list(accumulate(reversed(after), carry))[::-1]
+        sources = list(accumulate(reversed(after), lambda last, named: named or last))[::-1]
     for citation, source in zip(cited, sources, strict=True):
         for path in citation.paths:
+            steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
             alone = len(cited) * len(citation.paths) == 1
-            yield NamedProvision(text if alone else _write_path(path, source), source, path)
-
-
-def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
-    steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
-    return " ".join(f"{''.join(steps)} {source}".split())
+            yield NamedProvision(text if alone else " ".join(f"{''.join(steps)} {source}".split()), source, path)
 
 
 def _find_source(gap: str) -> str:
@@ -307,11 +300,10 @@ class ProvisionIndex:
         if not step.sort:
             same = [entry for entry in found if entry.sort in ("unit", "article")]
         bare = [entry for entry in found if not entry.sort and step.sort in _BARE_SORTS]
-        if not same and sum(entry.sort == step.sort for entry in self._sections) >= _MIN_WORDED_HEADINGS:
-            # if articles have a heading with their word, a bare number is a point of a list
-            lined = self._find_begun(step)
-            if lined:
-                return lined
+        # if articles have a heading with their word, a bare number is a point of a list
+        worded = sum(entry.sort == step.sort for entry in self._sections) >= _MIN_WORDED_HEADINGS
+        if not same and worded and (lined := self._find_begun(step)):
+            return lined
         parts = [entry for entry in found if step.sort in ("paragraph", "point") and entry.sort in ("unit", "article")]
         for choice in (same, bare, parts):
             if choice:
@@ -331,12 +323,9 @@ class ProvisionIndex:
         """Return the sections whose unit word, such as `Art`, is the most common in the document."""
         if len(found) < 2:
             return found
-        often = max(self._words[entry.word] for entry in found)
-        return [entry for entry in found if self._words[entry.word] == often]
-
-    @cached_property
-    def _words(self) -> Counter[str]:
-        return Counter(entry.word for entry in self._sections)
+        words = Counter(entry.word for entry in self._sections)
+        often = max(words[entry.word] for entry in found)
+        return [entry for entry in found if words[entry.word] == often]
 
     def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
         """Return the ranges from a line that matches `begins` to the next that matches `ends` or is a heading."""
@@ -384,7 +373,7 @@ class ProvisionIndex:
         ]
         if inside:
             return _find_own_span(_keep_outermost(inside)[0].section)
-        return _find_bracketed(text, span, step.number) or _find_listed(text, span, step.number)
+        return _find_numbered_part(text, span, step.number)
 
 
 def _find_own_span(section: Section) -> Span:
@@ -401,32 +390,21 @@ def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
     by_heading: dict[str, _Labelled] = {}
     for entry in top:
         other = by_heading.setdefault(entry.section.heading, entry)
-        if _measure_length(entry) > _measure_length(other):
+        (start, end), (other_start, other_end) = entry.section.span, other.section.span
+        if end - start > other_end - other_start:
             by_heading[entry.section.heading] = entry
     return list(by_heading.values())
 
 
-def _measure_length(entry: _Labelled) -> int:
-    return entry.section.span.end - entry.section.span.start
-
-
-def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of a labelled part of a line, such as `(b) any breach;` before `(c)`; None if not found."""
-    kind = r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
-    begins = rf"(?i)(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)"
-    return _find_between(text, span, begins, rf"(?<=[\s;:,.])\({kind}\)")
-
-
-def _find_listed(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of the list item with a number, such as from the line `2. …` to the line `3. …`."""
-    kind = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
-    return _find_between(text, span, rf"(?m)^[ \t]*{re.escape(number)}[.)]\s", rf"(?m)^[ \t]*{kind}[.)]\s")
-
-
-def _find_between(text: str, span: Span, begins: str, ends: str) -> Span | None:
-    """Return the span from the first match of `begins` to the next match of `ends`, both within a span."""
-    start = re.compile(begins).search(text, *span)
-    if start is None:
-        return None
-    following = re.compile(ends).search(text, start.end(), span.end)
-    return Span(start.start(), following.start() if following else span.end)
+def _find_numbered_part(text: str, span: Span, number: str) -> Span | None:
+    """Return the span of `(b) any breach;` before `(c)`, else of the list item from the line `2. …` to `3. …`."""
+    escaped, bracketed = re.escape(number), r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
+    listed = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
+    for begins, ends in (
+        (rf"(?i)(?:^|(?<=[\s;:,.]))\({escaped}\)", rf"(?<=[\s;:,.])\({bracketed}\)"),
+        (rf"(?m)^[ \t]*{escaped}[.)]\s", rf"(?m)^[ \t]*{listed}[.)]\s"),
+    ):
+        if start := re.compile(begins).search(text, *span):
+            following = re.compile(ends).search(text, start.end(), span.end)
+            return Span(start.start(), following.start() if following else span.end)
+    return None

@@ -104,13 +104,9 @@ def _is_same_instrument(one: str, other: str) -> bool:
     if year and year2 and year != year2:
         return False
     short, long = sorted((name, name2), key=len)
-    return short == long or long.endswith(f" {short}") or short == _make_initials(long)
-
-
-def _make_initials(name: str) -> str:
-    """Return the initials of a name, `sca` for `senior courts act`, without words in brackets."""
-    words = re.sub(r"\([^()]*\)", " ", name).split()
-    return "".join(word[0] for word in words if word not in _SMALL)
+    words = re.sub(r"\([^()]*\)", " ", long).split()
+    initials = "".join(word[0] for word in words if word not in _SMALL)  # `sca` for `senior courts act`
+    return short in (long, initials) or long.endswith(f" {short}")
 
 
 # ---------------------------------------------------------------- the results of a finder

@@ -317,10 +317,11 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]
     first = kept[0] if kept else None
-    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names_part(first)):
+    if (
+        first
+        and first.style in BARE
+        and first.kind == "section"
+        and (first.start < 200 or (first.start < _FIRST_PAGE_CHARS and _DOCUMENT.search(first.title)))
+    ):
         kept[0] = replace(first, kind="title")
     return kept
-
-
-def _names_part(heading: Heading) -> bool:
-    return heading.start < _FIRST_PAGE_CHARS and _DOCUMENT.search(heading.title) is not None

@@ -175,11 +175,8 @@ def _read_number(line: Line, system: LegalSystem) -> Label | None:
         return Label(label, rest, "1.", value, 9, "clause", sure=False) if fits else None
     if not (line.gap or (marked and line.fresh)) or not starts or not (marked or rest):
         return None
-    return Label(label, rest, "1.", value, 6, "section", sure=marked and _is_titled(rest))
-
-
-def _is_titled(rest: str) -> bool:
-    return bool(run_in(rest)[0]) or is_shout(rest) or (len(rest) <= 60 and is_title_case(rest))
+    titled = bool(run_in(rest)[0]) or is_shout(rest) or (len(rest) <= 60 and is_title_case(rest))
+    return Label(label, rest, "1.", value, 6, "section", sure=marked and titled)
 
 
 def _bracket(line: Line) -> Label | None:
