@@ -24,9 +24,7 @@ _APART = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
-    """Return a name in lower case with single spaces, without accents and punctuation, and with abbreviations spelt
-    out.
-    """
+    """Return a name in lower case without accents and punctuation, with its abbreviations spelt out."""
     # the rules' own headings print "PRACTICE DIRECTION 34 A" for 34A
     text = unicodedata.normalize("NFKD", _LETTERED.sub(r"\1\2", name)).casefold()
     text = _APART.sub(" ", _DROPPED.sub("", text).replace("&", " and ")).strip()

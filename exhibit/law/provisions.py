@@ -136,10 +136,7 @@ def _find_source(gap: str) -> str:
 
 
 def _group_steps(text: str, system: LegalSystem | None = None) -> Iterator[_Cited]:
-    """Yield the provisions that a text cites; `§ 535 Abs. 1` and `para 3 of Schedule 2` are one provision each.
-
-    In a law of a given legal system only the first number of a list is read: `§§ 664 bis 670` begins at § 664.
-    """
+    """Yield the provisions that a text cites; with a system only the first of a list: § 664 of `§§ 664 bis 670`."""
     open_: _Cited | None = None
     for match in _make_unit_pattern(system).finditer(text):
         if open_ is not None and match.start() < open_.end:

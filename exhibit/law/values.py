@@ -470,9 +470,7 @@ _FIGURE = re.compile(
 
 
 def write_plain_numbers(text: str) -> str:
-    """Return a text in NFKC whose numbers have a decimal point and no spaces or apostrophes: `2500000` for
-    `2.500.000`.
-    """
+    """Return a text in NFKC whose numbers have only a decimal point: `2500000` for `2.500.000`."""
     text = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
     text = _SCANNED.sub(lambda match: match[0].replace("O", "0"), text)
     text = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), text)

@@ -132,19 +132,13 @@ OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)
 
 
 def open_lowrank(kind: str, file: Path, suffix: str = "") -> Network:
-    """Return the official network with the low-rank weights and the heads of a file of this package.
-
-    Its name contains the checksum of the file, since results are cached by name.
-    """
+    """Return the network with a file's low-rank weights; the name under which it is cached has the file's checksum."""
     name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
     return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)))
 
 
 def read_safetensors(path: Path) -> Weights:
-    """Return the tensors of a safetensors file by name, in single precision.
-
-    If the file has a tensor `NAME.scale`, the tensor NAME is multiplied by it: this restores 8-bit weights.
-    """
+    """Return a file's tensors in single precision; `NAME.scale` restores the 8-bit tensor NAME."""
     arrays = parse_safetensors(path.read_bytes())
     tensors = {
         name: array.astype(np.float32, copy=False)

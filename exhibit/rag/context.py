@@ -50,10 +50,7 @@ class Answer:
 
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
-    """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
-
-    If even the first hit is longer than the budget, it is cut.
-    """
+    """Return the best hits that fit the budget as numbered sources; if even the first is too long, it is cut."""
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
     distinct = _drop_repeats(hits)

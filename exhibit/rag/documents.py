@@ -77,10 +77,7 @@ class Choice:
     log_weights: Weights
 
     def choose_best(self, most: int, *, share: float = math.inf) -> dict[int, float]:
-        """Return the likeliest documents with their log-weights, the likeliest first.
-
-        The choice ends after `most` documents, or earlier, when the sum of their probabilities reaches `share`.
-        """
+        """Return the likeliest documents, at most `most`, until the sum of their probabilities reaches `share`."""
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         order = order[before < share]
@@ -158,10 +155,7 @@ class DocumentNames:
         return np.searchsorted(self._numbers, numbers)
 
     def _weigh_title(self, terms: set[str]) -> Weights:
-        """Return the weight that each document gains if the question contains most words of the document's title.
-
-        The weight is 0 up to half of the title, and lower if the question fits the titles of many documents.
-        """
+        """Return each document's weight if the question has over half of its title; lower if it fits many titles."""
         shared, titles = self._zeros, self._title_weights
         for term in sorted(terms):
             numbers, _ = self._fields["title"].find(term)
@@ -178,11 +172,7 @@ class DocumentNames:
         return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
     def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
-        """Return the weight that a word adds to each document.
-
-        If no document has the word, as with `AGProjects`, two adjacent words that give it when joined (`AG Projects`)
-        count, else the word's parts.
-        """
+        """Return a word's weights; if `AGProjects` is unknown, those of the pair `AG Projects`, else of its parts."""
         weights = self._weigh_term(word.term, capital=word.capital, lower=lower)
         if not weights.any() and len(word.term) >= _JOINED_LETTERS:
             weights = self._weigh_pair(word.term)
@@ -201,10 +191,7 @@ class DocumentNames:
         return _RARE_SHARE * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str) -> bool:
-        """Return whether a text has a word that only a few documents have in their names.
-
-        A capitalised word also counts if only a few documents have it as a proper noun in their text.
-        """
+        """Return whether few documents have a word of a text in their names or, with a capital, as a proper noun."""
         return any(self._is_rare_name(word) for word in name_words(text))
 
     def _is_rare_name(self, word: Word) -> bool:
@@ -217,10 +204,7 @@ class DocumentNames:
         return bool(weights.max(initial=0.0) > self._least_weight)
 
     def _weigh_term(self, term: str, *, capital: bool, lower: bool) -> Weights:
-        """Return, for each document, the rarity of a word in the title, the parties, the file name or the proper nouns.
-
-        The largest of these counts.
-        """
+        """Return, for each document, a word's greatest rarity in its title, parties, file name or proper nouns."""
         weights = self._zeros
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
@@ -237,11 +221,7 @@ class DocumentNames:
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise, in place, the weights of the documents that have a word in a field to the word's rarity there.
-
-        With `mentions`, a document that has the word once gets half, and one that has it twice two thirds: a contract
-        names a competitor once, but its own party often.
-        """
+        """Raise the weights of documents with a word; with `mentions` it counts half if once, two thirds if twice."""
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
         if most > 0:

@@ -76,10 +76,7 @@ class Index:
 
     @property
     def table(self) -> Keys:
-        """All chunks in the order of their keys: key, document, start, end, page, section.
-
-        Each column is contiguous in memory, so that a search copies neither keys nor documents.
-        """
+        """All chunks by key; each column is contiguous, so that a search copies neither keys nor documents."""
         if self._table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
             with self._database.report_damage():
@@ -203,11 +200,7 @@ class Index:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Lock the index for this process, and save it at the end of the block.
-
-        Raise an error if another process has locked the index, or has changed it since it was opened: two processes
-        would give the same keys to different chunks.
-        """
+        """Lock the index and save it at the end; two processes would give the same keys to different chunks."""
         busy = f"{self.folder}: another process is changing it now; wait until that process ends"
         with lock_folder(self.folder, busy=busy):
             if self.manifest_sha256 != sha256_of(self.folder / MANIFEST):
@@ -267,10 +260,7 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
 
 
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index; raise an error with advice if it is damaged or was built with other settings.
-
-    Without a config the settings stored in the index apply, except those that the user gives in `own`.
-    """
+    """Open an index with a config, or with its own settings and the user's in `own`; raise an error with advice."""
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     try:

@@ -152,10 +152,7 @@ def ingest(
     summarise: Summariser,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index; the report names each document that cannot be indexed.
-
-    If the checksum of a file differs from the one in `sha256`, an error is raised and nothing is indexed.
-    """
+    """Add documents to an index and report those that cannot be; raise an error if a file has not its `sha256`."""
     started, config = time.monotonic(), index.config
     set_aside: list[str] = []
     notes: list[str] = []
@@ -212,10 +209,7 @@ class _Vectors:
         self._waiting: dict[Layer, list[tuple[int, str]]] = {layer: [] for layer in index.layers}
 
     def add_document(self, entry: Entry, prepared: Prepared, keys: Keys, summary: Summary | None) -> None:
-        """Add the texts of a document; those of a language that the embedder does not support get a vector of zeros.
-
-        Without a lexicon every document is embedded, since it could be found by its vectors only.
-        """
+        """Add a document's texts; without a lexicon also those in a language that the embedder does not know."""
         config = self._index.config
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         known = languages is None or prepared.words is None
@@ -244,10 +238,7 @@ class _Vectors:
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file like `read_document`, but run OCR if a page has no text.
-
-    The document's notes name the pages that OCR has read. The PDF with the recognised text is cached.
-    """
+    """Read a file, by OCR if a page has no text; its notes name those pages, and the PDF with the text is cached."""
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):

@@ -42,10 +42,7 @@ Array = npt.NDArray[Any]
 
 
 def digest(term: str) -> int:
-    """Return the CRC-32 that replaces a word in the database, so that no list of all words is needed.
-
-    With 200,000 words, the probability that a query word shares its checksum is 1 in 20,000.
-    """
+    """Return a word's CRC-32; among 200,000 words, one of 20,000 query words shares its checksum with another."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
@@ -123,10 +120,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
 
 
 class Postings:
-    """The inverted lists of one field: columns of words' digests, owners (chunks, sections, documents) and counts.
-
-    An object shows what the database had when it was made; `save` and `remove` change what the next object shows.
-    """
+    """The inverted lists of a field, sorted; `save` and `remove` change what the next object shows."""
 
     def __init__(self, database: Database, field: str) -> None:
         self._database, self._field = database, FIELDS.index(field)
@@ -246,10 +240,7 @@ class Words:
         return sums
 
     def search(self, terms: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k texts that match the terms best, best first.
-
-        With the method `tfidf`, the score is the cosine of the TF-IDF vectors times the norm of the question's vector.
-        """
+        """Return the scores and keys of the k best texts; a score of `tfidf` is a cosine times the question's norm."""
         keys, lengths = self._columns
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):

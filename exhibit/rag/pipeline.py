@@ -158,10 +158,7 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return the retrieved passages of each question.
-
-        `depth` replaces the number of passages in the config; `documents` are the names of the files to search.
-        """
+        """Return the passages of each question; `depth` replaces the config's, `documents` are the files to search."""
         config = self.config if depth is None else self.config.model_copy(update={"depth": depth})
         only = None if documents is None else tuple(self.opened.entry(name).number for name in documents)
         return retrieve(questions, Parts(self.opened, self.embedder, config, self.reranker, only))
@@ -189,10 +186,7 @@ class Pipeline:
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
 
     def _rank_answer_first(self, retrieved: Retrieved, context: AnswerContext, answer: Answer) -> Retrieved:
-        """Return the passages with the best quote's sentences first, if the answer does not cite the first passage.
-
-        The reader compares the question with the words of each passage; the ranking before it compares vectors.
-        """
+        """Put the best quote first, unless the first passage is cited: the reader compares words, not vectors."""
         sources = {source.number: source for source in context.sources}
         if not answer.best or any(retrieved.ranked[0].contains(sources[cited]) for cited in answer.citations):
             return retrieved
@@ -263,10 +257,7 @@ def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
 
 
 def find_files(source: Location) -> list[Location]:
-    """Return every file of a folder in order, with the attachments of mails; or the one file that is given.
-
-    Unreadable files are included: reading them later raises an error that names them.
-    """
+    """Return the files of a folder and the attachments of mails in order; a reader names those it cannot read."""
     if isinstance(source, Remote):
         files: list[Location] = [Remote((source / name).url, bytes=size) for name, size in list_files(source).items()]
         if files or list_file(source) is not None:

@@ -71,10 +71,7 @@ class Ranking(NamedTuple):
 
 
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
-    """Return the best passages for a question, from the documents with the given log-weights; None searches all.
-
-    A reranker scores the first chunks before passages are formed from them, as it was trained on chunks.
-    """
+    """Return the best passages of the documents with these log-weights; a reranker scores the chunks first."""
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
@@ -204,10 +201,7 @@ def _make_section_keys(table: Keys) -> Keys:
 
 
 def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
-    """Return the similarity of each query vector to each chunk of `keys`, in order.
-
-    A chunk that an approximate search does not return gets the lowest similarity.
-    """
+    """Return each query's similarity to each chunk; one that an approximate search omits gets the lowest."""
     scores, near = index.store("chunk").search(vectors, len(keys), within=keys)
     similarity = np.zeros((len(vectors), len(keys)), np.float32)
     for row, row_scores, row_near in zip(similarity, scores, near, strict=True):
@@ -224,10 +218,7 @@ def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
 def rerank(
     asks: str, texts: Sequence[str], retrieved: Sequence[float], reranker: Reranker
 ) -> tuple[list[int], float | None]:
-    """Return the positions of the texts, best first, and the probability that one of them answers.
-
-    They are sorted by the reranker's score plus the weighted score of the retrieval.
-    """
+    """Return the texts' positions by the scores of reranker and retrieval, and the probability that one answers."""
     judged = reranker.score(asks, texts)
     scores: npt.NDArray[np.floating] = np.asarray(judged, np.float64)
     weight: float | None = getattr(reranker, "retrieval_weight", None)

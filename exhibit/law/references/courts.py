@@ -130,9 +130,7 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
 
 
 def find_directions(text: str) -> Iterator[Mention]:
-    """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` refers to the direction named
-    last.
-    """
+    """Yield practice directions; `paragraph 2.1 of the Practice Direction` is one of the direction named last."""
     heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _read_numbers(text, m))]
     units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}

@@ -96,11 +96,7 @@ class ReadingWindow:
 
 
 def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
-    """Return the texts for the reader model, best first, without overlaps: a better passage takes the text first.
-
-    A window is a passage with the rest of the sentences in which it begins and ends, and with the adjacent passages
-    that fit.
-    """
+    """Return passages, best first, with the rest of their sentences and the adjacent ones that fit; none overlap."""
     located = {
         source.number: (run, span)
         for run in _join_adjacent(sources)
