@@ -80,9 +80,6 @@ def name_item(item: object) -> str:
     return words if len(words) <= _MAX_NAME_CHARS else f"{words[:_MAX_NAME_CHARS]}…"
 
 
-# ---------------------------------------------------------------- progress on stderr
-
-
 Item = TypeVar("Item")
 _LOG_SECONDS = 5.0  # between two lines of progress in a log
 

@@ -135,9 +135,6 @@ def _strip_markup(raw: str) -> str:
     return _GAPS.sub("", _MARKS.sub("", _MARKUP.sub("", words))).strip()
 
 
-# ---------------------------------------------------------------- checking
-
-
 class NumberedSource(Protocol):
     @property
     def number(self) -> int: ...

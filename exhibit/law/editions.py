@@ -127,9 +127,6 @@ def _read_heading_below(text: str, at: int) -> str:
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _MAX_TITLE_CHARS else ""
 
 
-# ---------------------------------------------------------------- the names of laws
-
-
 _MIN_STEM_LETTERS, _MAX_ENDING_LETTERS = 4, 3
 """The least number of letters that the cases of a word share, and the most letters of its ending: `občanský`,
 `občanského`.

@@ -159,8 +159,6 @@ def _read_foreign() -> tuple[re.Pattern[str], list[_Silence]]:
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE), silences
 
 
-# ---------------------------------------------------------------- the answer in a reply
-
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL)
 _COURTESY = re.compile(

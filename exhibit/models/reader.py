@@ -160,9 +160,6 @@ def shared_kinds() -> Kinds:
     return Kinds()
 
 
-# ---------------------------------------------------------------- from tokens to answers
-
-
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     best: tuple[float, tuple[int, int]] | None = None
     for low, high in within:

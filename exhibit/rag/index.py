@@ -256,9 +256,6 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     return table
 
 
-# ---------------------------------------------------------------- files
-
-
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
     """Open an index with a config, or with its own settings and the user's in `own`; raise an error with advice."""
     if not (folder / MANIFEST).is_file():

@@ -184,9 +184,6 @@ class _Former:
         return _Offer(self._scores.get(row, float("-inf")), row, beside, pieces[beside])
 
 
-# ---------------------------------------------------------------- passages as hits
-
-
 def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
     """Return passages as hits; each hit has the headings and the page at its start and at each change inside it."""
     starts = {number: [start for _, start, _ in index.document(number).sections] for number, *_ in passages}

@@ -127,9 +127,6 @@ def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
     return around[(around >= 0) & (around < len(index.table))]
 
 
-# ---------------------------------------------------------------- evidence
-
-
 def _score_rows(
     terms: Sequence[str], vector: Vectors, table: Keys, groups: Keys, index: Index, weights: Weights, *, within: bool
 ) -> tuple[Scores, Scores]:
@@ -210,9 +207,6 @@ def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
             row[:] = row_scores[here].min()
             row[np.searchsorted(keys, row_near[here])] = row_scores[here]
     return similarity
-
-
-# ---------------------------------------------------------------- second looks
 
 
 def rerank(

@@ -112,9 +112,6 @@ def sha256_of(path: Location) -> str:
         return digest_of(local_path)
 
 
-# ---------------------------------------------------------------- remote bundles: small files in the cache
-
-
 def mirror_bundle(root: Location) -> Path:
     if isinstance(root, Path):
         return root

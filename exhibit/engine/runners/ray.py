@@ -92,9 +92,6 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     return answer
 
 
-# ---------------------------------------------------------------- the cluster
-
-
 def connect(address: str, jobs: int | None) -> None:
     """Start or join a cluster, unless this process is already in one; Ray disconnects when the process ends."""
     if ray.is_initialized():

@@ -89,8 +89,6 @@ def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
             yield from (Reference("statute", code, (label_key(unit.label)[1], *inside)) for code in codes)
 
 
-# ---------------------------------------------------------------- the provisions of a corpus
-
 _OPENING_CHARS = 1500  # characters of the first pages, on which a guide states its name
 
 

@@ -126,9 +126,6 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
     return "." in text[match.end() : numbers.end] or (first[0] == "11" and len(first) > 1)
 
 
-# ---------------------------------------------------------------- practice directions
-
-
 def find_directions(text: str) -> Iterator[Mention]:
     """Yield practice directions; `paragraph 2.1 of the Practice Direction` is one of the direction named last."""
     heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _read_numbers(text, m))]
@@ -161,9 +158,6 @@ def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int,
 def _read_numbers(text: str, head: re.Match[str]) -> Numbers | None:
     plural = head.group().strip().lower().endswith("s")
     return read_numbers(text, head.end(), plural=plural, single=not plural)
-
-
-# ---------------------------------------------------------------- court guides
 
 
 def guide_name(text: str) -> str:
@@ -233,8 +227,6 @@ def _find_units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
         if number and numbers:
             yield NumberedUnit(number.start(), number.start(), numbers.end, "", numbers.paths)
 
-
-# ---------------------------------------------------------------- decisions
 
 _COURTS = {court.upper(): court for court in _COURT_NAMES}
 _DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}

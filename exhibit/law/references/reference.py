@@ -109,9 +109,6 @@ def _is_same_instrument(one: str, other: str) -> bool:
     return short in (long, initials) or long.endswith(f" {short}")
 
 
-# ---------------------------------------------------------------- the results of a finder
-
-
 class Named(NamedTuple):
     start: int
     end: int
@@ -139,9 +136,6 @@ def blank_spans(text: str, spans: Sequence[Span]) -> str:
         parts += [text[end:start], "\0" * (span.end - start)]
         end = span.end
     return "".join([*parts, text[end:]])
-
-
-# ---------------------------------------------------------------- numbers: `3.4(2)(a)`, lists of them, and ranges
 
 
 class Numbers(NamedTuple):

@@ -182,9 +182,6 @@ def _normalise_name(name: str) -> str:
     return re.sub(r"^the ", "", re.sub(r"\((?:ni|n\.i\.)\)", "(northern ireland)", words)).strip()
 
 
-# ---------------------------------------------------------------- provisions of instruments
-
-
 def find_statutes(text: str) -> Iterator[Mention]:
     instruments = Instruments(text)
     heads = _find_provisions(text)
@@ -269,9 +266,6 @@ def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, Numbe
     for path in head.paths:
         plain = head.unit in {"section", "regulation", "article", "rule"} or (head.unit == "para" and prefix)
         yield (*prefix, *path) if plain else (*prefix, f"{head.unit} {path[0]}", *path[1:])
-
-
-# ---------------------------------------------------------------- by number
 
 
 def find_numbered(text: str) -> Iterator[Mention]:

@@ -111,8 +111,6 @@ class _Finder:
     def _label(self, index: int) -> Label | None:
         return self._labels[index] if index < len(self._labels) else None
 
-    # ---------------------------------------------------------------- by the outline
-
     def _find_listed(self, index: int) -> HeadingMatch:
         """Return the heading that begins at a line, and its number of lines; the heading is None if none is found."""
         for count in range(min(_MAX_HEADING_LINES, len(self._letters) - index), 0, -1):
@@ -159,8 +157,6 @@ class _Finder:
             return None
         over = self._make_unnumbered(index, last + 1, text, "listed")
         return replace(over, rank=rank or (over.rank if over.rank != _UNNUMBERED_RANK else _LISTED_RANK))
-
-    # ---------------------------------------------------------------- by the line itself
 
     def _find_heading(self, index: int, *, calm: bool) -> HeadingMatch:
         line, label = self._lines[index], self._labels[index]
@@ -257,8 +253,6 @@ def _find_fixed(line: Line) -> Heading | None:
             return Heading(line.start, line.start + match.end(), "", title, kind, (), rank, kind)
     return None
 
-
-# ---------------------------------------------------------------- all headings together
 
 COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})

@@ -72,8 +72,6 @@ def run_in(rest: str) -> tuple[str, int]:
     return match[1].strip(' “”"'), match.end()
 
 
-# ---------------------------------------------------------------- numbers and letters
-
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 

@@ -147,8 +147,6 @@ def find_full_width(lengths: Iterator[int]) -> int:
     return width if width <= _MAX_WRAPPED_CHARS else 0
 
 
-# ---------------------------------------------------------------- the table of contents
-
 _CONTENTS_CHARS = 60_000  # characters: a table of contents is at the start
 _MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
 _MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
@@ -179,9 +177,6 @@ def is_entry(text: str) -> bool:
     if last == "." and text[-2:-1] not in _LEADING:
         return False  # a sentence: most lines end like this, or with a letter
     return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
-
-
-# ---------------------------------------------------------------- headings known before lines are read
 
 
 class Outline(NamedTuple):

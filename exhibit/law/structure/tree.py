@@ -32,8 +32,6 @@ class Section:
             yield from child.walk()
 
 
-# ---------------------------------------------------------------- building the tree
-
 _MAX_LEVELS = 9  # levels: lists may be nested more deeply, headings are not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
 """Styles of lists; each document decides which of them is above which."""
@@ -90,9 +88,6 @@ def _find_holder(children: Sequence[Section], span: Span) -> Section | None:
     child = children[at]
     overlap = min(span.end, child.span.end) - max(span.start, child.span.start)
     return child if 2 * overlap > span.end - span.start or span.start == span.end else None
-
-
-# ---------------------------------------------------------------- nesting
 
 
 @dataclass
@@ -186,9 +181,6 @@ def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> 
             follows = ahead is not None and ahead.style == heading.style and re.sub(r"[^a-z]", "", ahead.label.lower())
             return counted if value == 1 and follows == "ii" else heading
     return counted if value == 1 or len(number) > 1 else heading
-
-
-# ---------------------------------------------------------------- the tree
 
 
 def to_section(node: Node, start: int, end: int, text: str) -> Section:

@@ -59,9 +59,6 @@ def can_read(question: str, kind: str) -> bool:
     return kind not in UNREAD and language_of(question) == "en"
 
 
-# ---------------------------------------------------------------- the texts that are read
-
-
 class _Run:
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources, self.text = sources, ""
@@ -127,9 +124,6 @@ def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
         else:
             runs.append([source])
     return list(map(_Run, runs))
-
-
-# ---------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True)
