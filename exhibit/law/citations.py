@@ -44,7 +44,6 @@ class Claim:
 
     text: str
     citations: tuple[int, ...] = ()
-    malformed: tuple[str, ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -113,19 +112,17 @@ def claims_of(text: str) -> list[Claim]:
         )
         cited = [*citations, *find_citations(inside)]
         numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
-        malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
         if not list_content_words(words) and not read_statement(words).numbers:
             # the citation belongs to the claim before it: "… two years.\n\n[1]", or "Yes. [1]" after a claim
             if claims and numbers:
                 last = claims[-1]
-                merged = tuple(dict.fromkeys(last.citations + numbers))
-                claims[-1] = Claim(last.text, merged, last.malformed + malformed)
+                claims[-1] = Claim(last.text, tuple(dict.fromkeys(last.citations + numbers)))
             elif words.strip(".") and numbers:  # "Yes [1]." alone is cited, but has no words to compare
-                claims.append(Claim(words, numbers, malformed))
+                claims.append(Claim(words, numbers))
             continue
         if not numbers and (words.endswith(":") or raw.startswith("#")):
             continue
-        claims.append(Claim(words, numbers, malformed))
+        claims.append(Claim(words, numbers))
     return claims
 
 

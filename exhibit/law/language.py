@@ -211,8 +211,8 @@ class LegalSystem:
 
 
 @cache
-def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
-    user_folder = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
+def load_systems() -> tuple[LegalSystem, ...]:
+    user_folder = os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(user_folder).glob("*.toml")) if user_folder else ())]
     return tuple({path.stem: read_system(path) for path in paths}.values())
 

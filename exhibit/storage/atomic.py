@@ -105,7 +105,10 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             old = partial.with_suffix(_OLD)
             before, new = identity_of(out), identity_of(partial)
             try:
-                _write_record(record, partial, [before, new])
+                with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
+                    record.parent.mkdir(parents=True, exist_ok=True)
+                    noted = {"name": partial.name, "identities": [before, new]}
+                    record.write_text(json.dumps(noted), encoding="utf-8")
                 yield partial
                 _flush(partial)
                 _rename_over(partial, out, old)
@@ -123,12 +126,6 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
     except OSError as error:
         reason = error.strerror or str(error)
         raise BundleError(f"{out}: cannot be written: {reason}; the existing files are unchanged") from error
-
-
-def _write_record(record: Path, partial: Path, identities: Collection[FolderIdentity | None]) -> None:
-    with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
-        record.parent.mkdir(parents=True, exist_ok=True)
-        record.write_text(json.dumps({"name": partial.name, "identities": identities}), encoding="utf-8")
 
 
 def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:

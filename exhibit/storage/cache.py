@@ -4,7 +4,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -38,7 +38,8 @@ class Cache:
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
         with self._connect() as database:
-            for part in _split_keys(wanted):
+            for at in range(0, len(wanted), _MAX_PARAMETERS):
+                part = wanted[at : at + _MAX_PARAMETERS]
                 marks = ",".join("?" * len(part))
                 values |= dict(database.execute(f"SELECT key, value FROM kept WHERE key IN ({marks})", part))
         return values
@@ -95,7 +96,3 @@ def _start_log(database: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-
-
-def _split_keys(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + _MAX_PARAMETERS] for at in range(0, len(keys), _MAX_PARAMETERS))

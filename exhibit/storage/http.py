@@ -157,7 +157,7 @@ class Retries:
         self._failed = 0
         self._resume = 0.0
 
-    def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
+    def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None) -> Result:
         """Call `step`, retry it after transient errors, and return its result; raise the HttpError of the last try."""
         ready, tries = 0.0, 0
         while True:
@@ -169,7 +169,7 @@ class Retries:
                 result = step()
             except HttpError as error:
                 error.tries = tries
-                pause = error.wait or min(_MAX_PAUSE_SECONDS, self._backoff * 2 ** (tries - 1)) * spread
+                pause = error.wait or min(_MAX_PAUSE_SECONDS, self._backoff * 2 ** (tries - 1))
                 hopeless = self._in_vain is not None and self._failed >= self._in_vain
                 in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
                 if not error.transient or tries > self._times or hopeless or not in_time or self._stopped.is_set():
