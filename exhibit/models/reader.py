@@ -15,15 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.network import (
-    SCORES,
-    TOKENS,
-    VERDICTS,
-    choose_variant,
-    open_lowrank,
-    read_lowrank,
-    read_record,
-)
+from exhibit.models.network import SCORES, TOKENS, VERDICTS, choose_variant, open_lowrank, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"

@@ -320,7 +320,5 @@ def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
 def index_kind(store: str) -> FolderKind:
     """Return how to recognise an index folder, and how to delete its data elsewhere."""
     return FolderKind(
-        "an index",
-        lambda folder: (folder / MANIFEST).is_file(),
-        let_go=lambda folder: drop_vectors(folder, store),
+        "an index", lambda folder: (folder / MANIFEST).is_file(), let_go=lambda folder: drop_vectors(folder, store)
     )

@@ -8,15 +8,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import (
-    PART,
-    is_content,
-    language_of,
-    list_numbers,
-    list_word_parts,
-    list_written_words,
-    stem,
-)
+from exhibit.law.language import PART, is_content, language_of, list_numbers, list_word_parts, list_written_words, stem
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.protocols import Keys, Scores

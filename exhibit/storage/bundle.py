@@ -21,14 +21,7 @@ from exhibit.schemas.validate import sha256_of as digest_of
 from exhibit.storage import locations
 from exhibit.storage.atomic import list_files, remove_below
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.locations import (
-    Location,
-    Remote,
-    fetch,
-    fetch_file,
-    origin_of,
-    parse_location,
-)
+from exhibit.storage.locations import Location, Remote, fetch, fetch_file, origin_of, parse_location
 
 
 @dataclass(frozen=True)

@@ -182,11 +182,7 @@ class ReaderAnswerer:
 def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
     whole = 0 < context.characters <= _WHOLE_CHARS
     short = whole and len(asks.split()) <= _SHORT_WORDS
-    cases: dict[Also, bool] = {
-        "short": short,
-        "whole": whole and not short,
-        "policy": context.kind == "privacy policy",
-    }
+    cases: dict[Also, bool] = {"short": short, "whole": whole and not short, "policy": context.kind == "privacy policy"}
     return [name for name, holds in cases.items() if holds]
 
 
