@@ -1,7 +1,6 @@
 """Laws as documents, and references to laws."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -82,16 +81,7 @@ def make_law_name(title: str) -> "LawName":
             codes.append(match[0])
             plain = title[match.end() :].strip(" ,") or plain
             break
-    return LawName(title, (*codes, *list_english_names(codes)), plain)
-
-
-def list_english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return a law's English names, such as `German Civil Code` and `Civil Code`."""
-    for system in load_systems():
-        for name in (system.data.get("english", {}).get(code) for code in codes):
-            if name:
-                return f"{system.data['adjective']} {name}", name
-    return ()
+    return LawName(title, tuple(codes), plain)
 
 
 @dataclass(frozen=True)
