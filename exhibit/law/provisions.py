@@ -114,14 +114,17 @@ class _Cited(NamedTuple):
 
 
 def _read_worded(text: str) -> Iterator[NamedProvision]:
+    def carry(last: str, named: str) -> str:
+        return named or last
+
     cited = list(_group_steps(text))
     ends = [*(citation.start for citation in cited[1:]), len(text)]
     after = [_find_source(text[citation.end : end]) for citation, end in zip(cited, ends, strict=False)]
     before = _find_source(text[: cited[0].start]) if cited else ""
     if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
-        sources = list(accumulate([before, *after[:-1]], lambda last, named: named or last))
+        sources = list(accumulate([before, *after[:-1]], carry))
     else:  # "§ 535 und § 536 BGB": the law is named after the last provision
-        sources = list(accumulate(reversed(after), lambda last, named: named or last))[::-1]
+        sources = list(accumulate(reversed(after), carry))[::-1]
     for citation, source in zip(cited, sources, strict=True):
         for path in citation.paths:
             steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
