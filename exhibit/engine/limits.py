@@ -20,8 +20,7 @@ _MIB = 1 << 20  # bytes
 SECONDS = 120.0  # for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s
 MEMORY = 2 << 30  # bytes for one document: the same 111 pages take 12 MB
 _MIN_SECONDS = 5.0  # processor seconds for every file: the first file of a kind also loads its library
-_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000
-"""The share of the time limit that any file may use as processor time, and the file size that may use all of it."""
+_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # for any file; the size that may use all of the limit
 
 
 class MemoryShare(NamedTuple):

@@ -83,10 +83,8 @@ _FAULTS = [
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
 ]  # exit codes of a process that a library aborts, and would abort again for the same file: PDFium without memory
-_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None
-"""The exit code of a process that spent too much processor time on a file."""
-_NO_THREAD_DATA = 127
-"""The exit code of a process that the C library ends because there is no memory for thread-local data."""
+_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None  # it spent too much processor time on a file
+_NO_THREAD_DATA = 127  # the C library ends it: no memory for thread-local data
 _START_SECONDS = 300.0  # for a worker's imports, on a machine that is busy with other work
 _CHECK_SECONDS = 0.25  # between two checks of the clock: an item exceeds its time limit by no more than this
 _MAX_IDLE = os.cpu_count() or 1

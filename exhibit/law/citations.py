@@ -34,8 +34,7 @@ _MAX_RANGE_PASSAGES = 30  # passages: an answer has fewer sources, so a longer r
 class Citation(NamedTuple):
     numbers: tuple[int, ...]
     span: Span
-    well_formed: bool
-    """True for `[1]`; False for `[1, 2]` and `[1-3]`, which are understood but which the prompt does not ask for."""
+    well_formed: bool  # False for `[1, 2]` and `[1-3]`, which the prompt does not ask for
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,8 @@ class Claim:
 class Verdict(NamedTuple):
     """The result of checking an answer's citations: the supported citations, and the unsupported claims."""
 
-    citations: tuple[int, ...]
-    """Sources that are cited, exist, and share words and figures with the claim; in ascending order."""
-    unsupported: tuple[str, ...]
-    """Claims without a citation, or with citations that name no source or a source that does not support the claim."""
+    citations: tuple[int, ...]  # cited, existing, with the claim's words and figures; ascending
+    unsupported: tuple[str, ...]  # claims without a citation, or with none that supports them
 
 
 def find_citations(text: str) -> list[Citation]:
@@ -147,8 +144,7 @@ class NumberedSource(Protocol):
 
 class _Evidence(NamedTuple):
     words: frozenset[str]
-    labels: frozenset[str]
-    """Words of the document's name, which all its passages share: they neither support nor contradict a claim."""
+    labels: frozenset[str]  # of the document's name, which neither support nor contradict a claim
     text: str
 
 

@@ -19,8 +19,7 @@ _VERSION = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING_LINES = 12  # lines at the start in which a law states its name
 _MAX_NAME_CHARS = 200  # characters of a law's name
-_OPENING_CHARS, _FIRST_UNITS = 60_000, 4
-"""Characters that contain a law's first paragraphs, and the number of paragraphs that are examined."""
+_OPENING_CHARS, _FIRST_UNITS = 60_000, 4  # contain a law's first paragraphs; how many of these are examined
 _MAX_TITLE_CHARS = 110  # characters of a paragraph's heading
 
 

@@ -45,8 +45,7 @@ als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)  # a word has at most one ending of each length
-_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
-"""Endings that may leave a stem of three letters; all others must leave four."""
+_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})  # may leave a stem of three letters, others four
 
 
 def make_word_pattern(words: Iterable[str]) -> str:
@@ -145,8 +144,7 @@ class LegalSystem:
     language: str
     levels: tuple[Level, ...]
     ordinals: Mapping[str, int]
-    refers: tuple[str, ...]
-    """Words before a number that show that it is a reference, including stop words of the language."""
+    refers: tuple[str, ...]  # before a number they show a reference; with stop words
     follows: tuple[str, ...]  # capitalised words after a number that show that it is a reference
     number: str = _PART_NUMBER
     country: str = ""

@@ -114,8 +114,7 @@ SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
 MIXED = tuple("GmbH ApS AB".split())
 BESIDE = tuple("Pte Pty SAS SpA".split())
 """Legal forms that alone do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa is a resort."""
-DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())
-"""Variant spellings of legal forms; the last full stop is optional in every form."""
+DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())  # the last full stop is optional in every form
 
 SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
 """Legal forms that stay in capitals when a name is converted to title case."""
@@ -161,8 +160,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FILE_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]")
-_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
-"""A word that may have its capital only because it begins a sentence or a line."""
+_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")  # its capital may only begin a sentence
 _NON = re.compile(r"non(?=[a-z]{5})")
 _MAX_GAP_CHARS = 2  # most characters between two words of one name: a full stop or a comma, and a space
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())  # words that an acronym leaves out
@@ -173,8 +171,7 @@ class Word(NamedTuple):
     capital: bool
     start: int
     end: int
-    parts: tuple[str, ...] = ()
-    """The parts of the word, ag and projects for `AGProjects`: they are searched if the whole word is unknown."""
+    parts: tuple[str, ...] = ()  # ag and projects for `AGProjects`, if the whole word is unknown
 
 
 def name_words(text: str) -> Iterator[Word]:

@@ -239,15 +239,12 @@ def list_number_forms(number: str) -> frozenset[str]:
 
 _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.\-–]*+|[A-Za-z])[\W_]*+")
 """Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
-_OPENING_SHARE = 0.1
-"""Share of a document, from its start, in which an exhibit's number names the document itself: `Exhibit 10.1`."""
+_OPENING_SHARE = 0.1  # of a document, where an exhibit's number names the document itself
 _RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
 
-_BARE_SORTS = ("unit", "article", "", "paragraph", "point")
-"""Kinds of units whose headings may be only numbers: `2.01 Rent`."""
-_MIN_WORDED_HEADINGS = 3
-"""Number of headings of a kind that show that a document writes the kind's word in its headings."""
+_BARE_SORTS = ("unit", "article", "", "paragraph", "point")  # headings may be only numbers: `2.01 Rent`
+_MIN_WORDED_HEADINGS = 3  # which show that a document writes the kind's word in its headings
 
 
 class ProvisionPlace(NamedTuple):

@@ -169,8 +169,7 @@ _COURTESY = re.compile(
 _OFFER = re.compile(
     r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
 )
-_ANSWERS = ("answer", "response", "result", "output", "text", "content")
-"""Names of the JSON field that contains the answer, the most likely first."""
+_ANSWERS = ("answer", "response", "result", "output", "text", "content")  # JSON fields, the likeliest first
 
 
 def strip_reply(text: str) -> str:

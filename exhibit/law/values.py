@@ -259,8 +259,7 @@ class Value:
     """A typed value in a text; two values are the same if `kind` and `key` are: `30 days` and `thirty (30) days`."""
 
     kind: ValueKind
-    key: str
-    """The value in one form for all spellings: `30 day`, `10 business day`, `USD 5000000`, `2016-03-14`, `Delaware`."""
+    key: str  # one form for all spellings: `30 day`, `10 business day`, `USD 5000000`
     span: Span
     text: str
     number: Decimal = Decimal(0)
@@ -538,10 +537,8 @@ class Statement:
 
     tokens: tuple[str, ...]  # every word and number outside dates, in order
     terms: frozenset[str]  # numbers, and the stems of content words; company names without their legal form
-    measures: frozenset[tuple[str, str]]
-    """Numbers with their unit of time or per cent; the unit of business days is another than that of days."""
-    dates: tuple[frozenset[Day], ...]
-    """Each date with its possible readings: 1/2/2020 has two; a date may be incomplete, such as `May 2020`."""
+    measures: frozenset[tuple[str, str]]  # numbers with a unit; `business day` is another than `day`
+    dates: tuple[frozenset[Day], ...]  # each date's readings: 1/2/2020 has two, `May 2020` has no day
     numbers: frozenset[str]  # every number, including those inside dates
     loose: frozenset[str]  # numbers outside dates; the word `one` is a pronoun, not a number
 

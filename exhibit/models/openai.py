@@ -52,8 +52,7 @@ class Endpoint:
         headers = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"} if key else {}
         secrets = Secrets([key])
         self._client = HttpClient(headers, connections=_CONCURRENCY, secrets=secrets)
-        self.scrub = secrets.strip
-        """Removes the API key from a text of the server, also if asterisks mask a part of the key."""
+        self.scrub = secrets.strip  # removes the key from a text, even one that is partly masked
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         url = f"{self.address}{path}"

@@ -51,8 +51,7 @@ class QuestionKind(NamedTuple):
     asks: str = ""
     usual: float = 0.0
     number: int = -1  # the kind's number among the known kinds; -1 = no known kind
-    clause: bool = False
-    """Whether the question asks for a kind of clause: then a document with such a clause answers yes."""
+    clause: bool = False  # whether a clause is asked for, whose existence answers yes
 
 
 class Kinds:

@@ -36,8 +36,7 @@ _OPENING_CHARS = 3000  # a first page, with the title, the parties and the recit
 _TITLE_CHARS = 6000  # at a document's start; a title that is not there is the file's name
 _KIND_WORDS = frozenset("agreement contract guide notice policy rules statement terms the".split())
 """Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
-_TITLE_BREAK = re.compile(r"\s[-–—]\s")
-"""The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
+_TITLE_BREAK = re.compile(r"\s[-–—]\s")  # a title up to this dash is cited: `Practice Direction 47 – Procedure`
 _MAX_CACHED_WEIGHTS = 200_000  # names times documents whose likelihoods are cached: 10 MB
 # a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
 _RARE_SHARE = 2 / 3
@@ -45,8 +44,7 @@ _RARE_SHARE = 2 / 3
 # `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document
 _NAME_WEIGHT = 1.5
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
-_OTHER_KIND_PENALTY = 2.3
-"""The log of ten: a document of another kind is ten times less likely; kinds are sometimes misread or misnamed."""
+_OTHER_KIND_PENALTY = 2.3  # the log of ten: kinds are sometimes misread or misnamed
 _JOINED_LETTERS = 4  # of a word that is searched inside longer words: `inc` is in `since`
 
 

@@ -48,8 +48,7 @@ class Entry:
     pages: int | None
     profile: Profile
     summary: str
-    sections: Sequence[tuple[str, int, int]] = ()
-    """The path of headings, start and end of each section; a chunk's section number is the position here."""
+    sections: Sequence[tuple[str, int, int]] = ()  # headings, start and end; a chunk's section is the position here
 
 
 class Index:
@@ -70,8 +69,7 @@ class Index:
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
         self.cache: dict[Any, Any] = {}  # what retrieval derives from the content, such as the sentences of chunks
         self.chunks = Words(self._database, "words")
-        self.headings = Words(self._database, "headings")
-        """The words of the headings above each section, under the section's key."""
+        self.headings = Words(self._database, "headings")  # above each section, under the section's key
         self.names = DocumentNames(self._database)
 
     @property

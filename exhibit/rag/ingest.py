@@ -45,12 +45,10 @@ class Prepared:
     text: str
     notes: tuple[str, ...]
     chunks: Keys  # one row for each chunk: start, end, page, section
-    texts: tuple[str, ...]
-    """Each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
+    texts: tuple[str, ...]  # each chunk's, without headers, footers and page numbers
     words: DocumentWords | None
     summary: Summary | None
-    whole: tuple[Document, Section] | None
-    """The document and its section tree, for a summary that a language model has still to write."""
+    whole: tuple[Document, Section] | None  # for a summary that a language model has still to write
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,10 @@ _EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 
 class Route(NamedTuple):
-    documents: tuple[int, ...] = ()
-    """The versions of the days that the question names; the last version if it names none."""
+    documents: tuple[int, ...] = ()  # the versions of the days in the question, else the last version
     passages: tuple[RankedPassage, ...] = ()  # the paragraphs that the question names; they rank first
     note: str = ""  # the name of that version, in the document's own words
-    nothing: bool = False
-    """Whether no version contains the answer: the law is newer than the day, or the § was repealed by that day."""
+    nothing: bool = False  # the law is newer than the day, or the § was repealed by that day
 
 
 class _Law(NamedTuple):

@@ -19,8 +19,7 @@ FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs"
 """The fields that have words; a field's number on disk is its position in this list."""
 SATURATION = 1.2
 """BM25's k1: the larger it is, the more do further occurrences of a word count. The textbook's value."""
-LENGTH = 0.5
-"""BM25's b, the weight of the text's length. Lower than the textbook's 0.75, since all chunks have about one size."""
+LENGTH = 0.5  # BM25's b, below the textbook's 0.75, since all chunks have about one size
 LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
 _PART_WEIGHT = 1 / 3
 """The weight of a part of a compound word. Between a half and a quarter the right decision of LegalQuAD is first for 82
@@ -121,8 +120,7 @@ class Postings:
         counts = np.uint8 if field in ("words", "headings") else np.uint16
         self._dtypes = (np.dtype(np.uint32), np.dtype(owners), np.dtype(counts))
         self._pending: list[list[Array]] = []
-        self.find = lru_cache(_MAX_FOUND)(self._find)
-        """Returns the owners that contain a word, in order, and its count in each."""
+        self.find = lru_cache(_MAX_FOUND)(self._find)  # the owners of a word, in order, and its counts
 
     def add(self, terms: Array, owners: Array, counts: Array) -> None:
         self._pending.append([np.asarray(*pair) for pair in zip((terms, owners, counts), self._dtypes, strict=True)])

@@ -20,10 +20,8 @@ from exhibit.rag.protocols import Hit
 
 MIN_PIECE_CHARS = 40  # of an independent piece: a shorter one is a number, a label, or the end of a line
 MIN_REST_CHARS = 16  # of the text between two passages; a shorter one is dropped: "ARTICLE IV", a page number
-TRIM_SHARE = 0.7
-"""The least share of the best sentence's evidence that the first and last sentence of the first passage have."""
-MAX_COMPLETED_CHARS = 900
-"""Of a passage with the rest of its sentences: with a question of usual length, the reader would truncate more."""
+TRIM_SHARE = 0.7  # of the best sentence's evidence, that the ends of the first passage have
+MAX_COMPLETED_CHARS = 900  # with the rest of its sentences; the reader would truncate more
 _STRAY = string.whitespace + "\xa0.,;:!?"  # at the start of a chunk: the mark that closed the sentence before it
 _MAX_TILES = 8192  # rows whose pieces are cached: 4 MB, the chunks of some fifty contracts
 

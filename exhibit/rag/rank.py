@@ -32,15 +32,12 @@ _CANDIDATES = 256  # chunks that each kind of evidence proposes, where any docum
 class Weights(NamedTuple):
     """The weight of each signal relative to the dense (vector) score; all are in standard deviations."""
 
-    lexical: float = 0.55
-    """The question's words in a chunk, rare words more; it counts less where no chunk contains most of them."""
+    lexical: float = 0.55  # rare words count more, and all less where no chunk contains most of them
     heading: float = 0.15  # the question's words in the headings above the chunk
     neighbours: float = 0.2  # the scores of the chunks before and after: an answer often continues in the next chunk
     section: float = 0.6  # the score of the best chunk of the section: the rest of a clause follows its best part
-    likeness: float = 1.5
-    """For chunks after the first ones: the similarity to the first chunks; an answer often has similar clauses."""
-    document: float = 3.0
-    """The document's log-likelihood: a passage of one half as likely must score two standard deviations higher."""
+    likeness: float = 1.5  # to the first chunks, for later ones: an answer has similar clauses
+    document: float = 3.0  # half the likelihood needs a score two standard deviations higher
 
 
 WEIGHTS = Weights()
@@ -66,8 +63,7 @@ class Ranking(NamedTuple):
 
     passages: list[RankedPassage]
     confidence: float | None = None  # the probability that a passage answers; None if no model computes it
-    before: list[RankedPassage] | None = None
-    """The chunks in their order before the reranker; None if there is no reranker."""
+    before: list[RankedPassage] | None = None  # the chunks before a reranker sorted them
 
 
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:

@@ -18,8 +18,7 @@ from exhibit.runtime.plugins import find_failed_plugin
 from exhibit.runtime.secrets import scrub, scrub_logs
 from exhibit.schemas.errors import ToolkitError, describe_disk_error
 
-FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
-"""Exit codes, as in shells: an error; a usage error; Ctrl-C; a pipe whose reader closed it."""
+FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141  # an error, wrong usage, Ctrl-C, a closed pipe
 
 Arguments = ParamSpec("Arguments")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 HIDDEN = "***"
-_MIN_SECRET_CHARS = 8
-"""Fewest characters of a secret in an environment variable: a shorter value would match ordinary words."""
+_MIN_SECRET_CHARS = 8  # of an environment variable: a shorter value would match ordinary words
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")

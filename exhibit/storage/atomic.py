@@ -79,8 +79,7 @@ _PARTIAL, _OLD = ".partial", ".old"
 class FolderKind(NamedTuple):
     name: str
     is_one: Callable[[Path], bool]
-    let_go: Callable[[Path], None] = lambda _: None
-    """Called before a folder is removed, to remove related data outside it."""
+    let_go: Callable[[Path], None] = lambda _: None  # removes data outside the folder before it
 
 
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())

@@ -12,8 +12,7 @@ from threading import Lock
 from exhibit.schemas.errors import ToolkitError
 
 _MAX_PARAMETERS = 500  # the most parameters in one statement: every build of SQLite accepts this number
-_PAGE_BYTES = 16384
-"""Page size in bytes: with SQLite's default, vectors of 1.5 kB would leave a quarter of each page empty."""
+_PAGE_BYTES = 16384  # with SQLite's default, vectors of 1.5 kB leave a quarter of a page empty
 _LOCK_SECONDS = 60.0  # timeout in seconds while another process holds the write lock
 
 

@@ -265,8 +265,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 # ---------------------------------------------------------------- requests and replies
 
 
-TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
-"""Status codes for which a retry may help; after 501 and 505 it never does."""
+TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})  # a retry may help, but never after these two
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LARGEST = 16 << 20  # bytes of a reply, where no other limit is set
 
@@ -437,8 +436,7 @@ class Response:
 
 # ---------------------------------------------------------------- a deadline for the whole exchange
 
-AddressPolicy = Callable[[str, int], Sequence[str]]
-"""Returns the addresses to connect to for a host and a port; raises HttpError for a forbidden host."""
+AddressPolicy = Callable[[str, int], Sequence[str]]  # addresses of a host; HttpError if it is forbidden
 
 
 class BoundedBackend(httpcore.SyncBackend):

@@ -35,8 +35,7 @@ _ENTRY = re.compile(
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _LINE = re.compile(r"(?m)^.*$")
-_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")
-"""Words without a wide space between them: some text files separate paragraphs only by three or more spaces."""
+_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")  # without a wide space, which may separate paragraphs
 _MAX_WRAPPED_CHARS = 160
 """If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
 _MAX_LINE_CHARS = 800  # a longer line contains whole sections: some text files have lost the ends of their paragraphs
@@ -182,12 +181,10 @@ def is_entry(text: str) -> bool:
 class Outline(NamedTuple):
     titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if its number or its position decides
     skipped: Collection[int] = ()  # the offsets of lines that do not belong to the text: running heads
-    heights: Mapping[int, LineType] = {}
-    """The font of each line that is larger or bolder than the text, by the line's offset."""
+    heights: Mapping[int, LineType] = {}  # the larger or bolder fonts, by the line's offset
 
     least: float = 0.0  # the least font height of a heading without a number
-    rules: bool = False
-    """Whether the text is a set of rules: each decimal number at the start of a paragraph is a label."""
+    rules: bool = False  # each decimal number at the start of a paragraph is a label
 
     @property
     def known(self) -> bool:

@@ -39,8 +39,7 @@ class Pair(NamedTuple):
 
     ids: Ids
     types: Ids  # marks the passage's tokens
-    offsets: Sequence[tuple[int, int]]
-    """The character range of each token of the passage, without the last special token."""
+    offsets: Sequence[tuple[int, int]]  # of each token of the passage, without the last special one
 
 
 class PairModel:

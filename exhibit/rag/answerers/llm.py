@@ -43,8 +43,7 @@ exactly: {refusal}"""
 _NO_CITATION = "It cites no source."
 _UNSUPPORTED = "These statements have no citation, or their citation does not bear them out:"
 
-_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
-"""A quotation of several words; shorter ones are defined terms in quotation marks."""
+_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")  # shorter quotations are defined terms
 
 
 def ask(question: str, context: AnswerContext) -> Prompt:

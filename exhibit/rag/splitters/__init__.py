@@ -10,14 +10,12 @@ from typing import Literal
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 
-Splitter = Callable[..., list[Span]]
-"""A function called as `split(text, size=500, overlap=0, sections=())`; returns spans in order that cover the text."""
+Splitter = Callable[..., list[Span]]  # split(text, size=500, overlap=0, sections=()): spans that cover the text
 SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ", "")
 """The separators of LegalBench-RAG; each stays at the start of a piece. They split its sample into 34,180 chunks of 254
 characters on average.
 """
-SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
-"""Separators with punctuation only before a space, so that `3.4(2)` and `10,000` stay whole."""
+SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")  # so that `3.4(2)` and `10,000` stay whole
 
 
 def open_variant(name: str, argument: str | None, *, within_sections: bool = True) -> Splitter:
