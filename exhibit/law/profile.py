@@ -59,8 +59,6 @@ _KINDS: dict[str, re.Pattern[str]] = {
 }
 
 
-# ---------------------------------------------------------------- the profile
-
 _PROFILE_CHARS = 6000  # characters: two pages, which state the kind of the document and its parties
 _MAX_TITLE_CHARS = 120  # characters: a longer line is a sentence
 _FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new paragraph begins
@@ -99,8 +97,6 @@ def join_paragraphs(lines: list[Line]) -> str:
     return "".join(pieces).strip("\ufeff\u200b \n")
 
 
-# ---------------------------------------------------------------- the kind
-
 AGREED = frozenset({"contract", "nda", "merger agreement"})
 
 
@@ -120,9 +116,6 @@ def _find_kind(text: str, document: Document, name: str) -> str:
     if _TERMS.search(text[:500]):
         return "terms"
     return ""
-
-
-# ---------------------------------------------------------------- the title
 
 
 def title_of(text: str, kind: str, name: str) -> str:
@@ -162,9 +155,6 @@ def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
     calm = _DIRECTION.sub(lambda match: match[0].upper(), calm_heading(line))
     return calm if len(calm) <= _MAX_TITLE_CHARS else calm[: calm.rfind(" ", 0, _MAX_TITLE_CHARS)].rstrip(" ,;:-–—")
-
-
-# ---------------------------------------------------------------- the date
 
 
 def find_own_date(text: str, kind: str) -> str:
@@ -243,9 +233,6 @@ _TITLE_LINES = 40  # lines of a first page that contain the title
 _OPENING_CHARS = 3000  # characters at the start of the text that are examined
 
 
-# ---------------------------------------------------------------- the kind of document
-
-
 def kind_of(text: str) -> str:
     """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
     text = _normalise_start(text)
@@ -269,9 +256,6 @@ def kind_of(text: str) -> str:
 
 def _normalise_start(text: str) -> str:
     return unicodedata.normalize("NFKC", text[:_OPENING_CHARS])
-
-
-# ---------------------------------------------------------------- the parties
 
 
 def parties_of(text: str) -> list[str]:
@@ -320,9 +304,6 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
         return ""
     name = name.removeprefix("The ").removeprefix("the ").rstrip(" ," if forms else " ,.")
     return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG keep their capitals
-
-
-# ---------------------------------------------------------------- the date
 
 
 def date_of(text: str) -> str:

@@ -81,9 +81,6 @@ def origin_of(folder: Path) -> Remote | None:
         return None
 
 
-# ---------------------------------------------------------------- files in a store
-
-
 @contextmanager
 def _open_store(remote: Remote, *, afresh: bool = False) -> Iterator[Any]:
     """Yield the fsspec client for a URL; `afresh` forgets the listings that the client has cached."""
@@ -129,9 +126,6 @@ def expand(pattern: Remote) -> list[Remote]:
         matches = client.glob(pattern.key, detail=True)
     folders = sorted(path.strip("/") for path, details in matches.items() if details.get("type") == "directory")
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
-
-
-# ---------------------------------------------------------------- downloads
 
 
 def fetch(file: Remote, path: Path) -> str:
@@ -212,9 +206,6 @@ class _Held:
 _lock = RLock()
 _downloaded: weakref.WeakValueDictionary[Remote, _Held] = weakref.WeakValueDictionary()
 _kept: deque[_Held] = deque(maxlen=0)
-
-
-# ---------------------------------------------------------------- the clients of stores
 
 
 class StorageError(ServiceError):
