@@ -162,7 +162,7 @@ def _describe_fields() -> Iterator[str]:
 
 
 PUBLIC = (
-    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.locate",
+    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.viewer.compare", "exhibit.evidence.locate",
     "exhibit.evidence.read", "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config",
     "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.targets",
     "exhibit.evaluation.cases", "exhibit.evaluation.metrics",

@@ -65,8 +65,6 @@ VERBS = {
     "demo": Verb("exhibit.demo", "convert the samples that come with it, test the pipeline on them, and show"),
     "doctor": Verb("exhibit.doctor", "report what is installed and what is missing; --fix installs browser and model"),
 }
-_FORMER = {"check": "validate --documents"}
-"""The present commands for verbs of earlier versions."""
 EXIT_CODES = {
     0: "success",
     1: "an error, which stderr explains; or a check that failed",
@@ -96,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return 0
     if name not in VERBS:
-        near = [_FORMER[name]] if name in _FORMER else difflib.get_close_matches(name, VERBS, n=1)
+        # `check` was the name of this verb in version 1.0
+        near = ["validate --documents"] if name == "check" else difflib.get_close_matches(name, VERBS, n=1)
         meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
         return print_usage_error(f"no verb {name!r}", meant, PROGRAM)
     if "--verbose" in verbosity:

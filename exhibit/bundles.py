@@ -13,7 +13,6 @@ from PIL import Image
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.hub.tables import make_gold_table
-from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import BundleFolder as Contents
 from exhibit.storage.bundle import mirror_bundle, open_bundle
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     import datasets
     import pandas
 
-DEFAULT_OUT = Path("datasets_out")
-"""The default folder of conversions."""
+DEFAULT_OUT = Path("datasets_out")  # the default folder of conversions
 What = Literal["questions", "gold", "documents"]
 Records = list[dict[str, Any]]
 
@@ -37,10 +35,8 @@ _DOCUMENT = ("filename", "title", "pages", "characters", "source", "ocr")
 class Bundle:
     """A bundle; its files are read, and its tables made, at their first use."""
 
-    root: Path
-    """The folder of the bundle, or of the small files of a remote one."""
-    address: str
-    """The address of the bundle, as the user gave it."""
+    root: Path  # the folder of the bundle, or of the small files of a remote one
+    address: str  # the address of the bundle, as the user gave it
 
     @cached_property
     def bundle(self) -> Contents:
@@ -112,25 +108,22 @@ class Bundle:
 
 
 def load(place: Path | str) -> Bundle:
-    """Open a bundle: a folder, a benchmark's name, the Hub (`hf://OWNER/NAME@REVISION`) or a store (`s3://`, `gs://`).
+    """Open a bundle: a folder, the Hub (`hf://OWNER/NAME@REVISION`), a store (`s3://`, `gs://`), or a name.
 
-    A benchmark's name, such as "cuad", means the bundle that its converter writes by default, in `datasets_out/`.
+    A name, such as "cuad", means the bundle in `datasets_out/`, where conversions are by default.
     """
     address = str(place)
     if is_repository(address):
         repo_id, revision = parse_address(address)
         fetched = fetch(repo_id, revision=revision)
         return Bundle(fetched.folder, fetched.address)
-    converted = DEFAULT_OUT / address
-    if address in list_plugins("exhibit.converters") and not Path(address).exists():
-        if not converted.is_dir():
-            raise ToolkitError(f"{converted}: no such folder; convert the benchmark with exhibit.convert({address!r})")
-        return Bundle(converted, str(converted))
+    if Path(address).name == address and not Path(address).exists() and (DEFAULT_OUT / address).is_dir():
+        address = str(DEFAULT_OUT / address)
     root = mirror_bundle(parse_location(address))
     if not root.is_dir():
-        converted_names = sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
-        known = ", ".join(converted_names) or "none"
-        raise ToolkitError(f"{root}: no such folder; name a bundle's folder, or one of {known}")
+        known = ", ".join(sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())) or "none"
+        advice = f"name a bundle's folder, or one of {known}; exhibit.convert makes one of a benchmark"
+        raise ToolkitError(f"{root}: no such folder; {advice}")
     return Bundle(root, address)
 
 

@@ -22,10 +22,8 @@ from exhibit.storage.bundle import main as validate
 from exhibit.viewer.report import main as evaluate
 
 SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
-_PRINTED = "contractnli"
-"""The sample with an HTML page; the other samples are printed without a browser."""
-_SHOWN = 33
-"""The question of the CUAD sample whose gold is drawn on its page."""
+_PRINTED = "contractnli"  # the sample with an HTML page; the other samples are printed without a browser
+_SHOWN = 33  # the question of the CUAD sample whose gold is drawn on its page
 
 
 def samples_folder() -> Path:
@@ -39,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo, and return the exit code of the first command that fails, or 0."""
     parser = build_parser("exhibit demo", __doc__)
     parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help=("the folder for datasets_out and results")
+        "--out", type=Path, default=Path(), metavar="DIR", help="the folder for datasets_out and results"
     )
     parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
@@ -60,9 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     results = options.out / "results"
     if (results / options.run_name).exists():
-        raise ToolkitError(
-            f"{results / options.run_name}: this run exists already; remove it, or choose another --run-name"
-        )
+        advice = "remove it, or choose another --run-name"
+        raise ToolkitError(f"{results / options.run_name}: this run exists already; {advice}")
     words = [*bundles, "--file-type", "pdf", "--output-dir", str(results), "--run-name", options.run_name]
     code = evaluate([*words, "--json"] if options.json else words)
     print_note(f"open {results / options.run_name / 'report.html'} in a browser")

@@ -38,8 +38,7 @@ EXTRAS = {
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
     "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
-}
-"""The purpose of each extra that adds a feature; the other extras are for work on this project."""
+}  # the purpose of each extra that adds a feature; the other extras are for work on this project
 FIXES: dict[str, Callable[[], int]] = {
     "browser": lambda: import_module("exhibit.converters.pages.chromium").main(),
     "model": lambda: import_module("exhibit.models.embedders.legal").main(),

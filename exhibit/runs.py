@@ -26,10 +26,7 @@ class Run(RunResults):
     """A finished run: its figures and questions as pandas tables, and its report."""
 
     def __init__(self, folder: Path | str, *, asked: Sequence[str] = ()) -> None:
-        """Open the results folder of a run.
-
-        `asked` are the metrics to show; by default a short selection is shown.
-        """
+        """Open the results folder of a run; `asked` are the metrics to show, by default a short selection."""
         super().__init__(folder)
         self.asked = tuple(asked)
 

@@ -30,7 +30,6 @@ _LABEL = re.compile(
     r"^\W*(?:(?:section|clause|article|part)\s+)?(?:[\divxlc]{1,6}(?:\.\d+)*[.):]*|\(?[a-z]\)|[a-z]\.)\s+",
     re.IGNORECASE,
 )
-_ASKED_VALUES = ("date", "amount", "period")
 _NO_TERMS = frozenset({"recitals", "signature", "document", "title", "agreement"})
 """Headings about which no question is made."""
 
@@ -138,7 +137,7 @@ def _draft_values(filename: str, text: str, spans: list[Span]) -> Iterator[Draft
     """Yield a question for each date, amount and period that only one sentence states."""
     for value in find_values(text):
         span = _find_sentence(spans, value.span.start)
-        if span and _has_good_length(span) and value.kind in _ASKED_VALUES and text.count(value.text) == 1:
+        if span and _has_good_length(span) and value.kind != "place" and text.count(value.text) == 1:
             yield _draft(filename, "value", " ".join(value.text.split()), (span,))
 
 

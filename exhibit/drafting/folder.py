@@ -25,7 +25,7 @@ from exhibit.converters.core.benchmark import (
     Tally,
     format_points,
 )
-from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.core.titles import join_names
 from exhibit.converters.pages.chromium import NEEDED
 from exhibit.converters.pages.fetch import Policy
 from exhibit.converters.pages.print import needs_missing_browser
@@ -144,13 +144,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     named = [replace(raw, title=titles.get(raw.filename, raw.title)) for raw in documents]
     sha256 = {file.name: sha256_of(file.path) for file in shelf.files}
     about = source.resolve().name
-    info = replace(
-        INFO,
-        name=options.out.name,
-        title=f"Drafted questions: {options.out.name}",
-        benchmark=about,
-        command=f"exhibit draft {shlex.quote(about)}",
-    )
+    info = replace(INFO, name=options.out.name, title=f"Drafted questions: {options.out.name}", benchmark=about)
+    info = replace(info, command=f"exhibit draft {shlex.quote(about)}")
     return Benchmark(named, rows, sha256, info=info, draft=draft)
 
 
@@ -297,11 +292,10 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
         called = [plain, parties, dated, f"{plain} ({Path(document.filename).stem})"]
         candidates[document.filename] = list(dict.fromkeys(name for name in called if not _GENERIC.fullmatch(name)))
     counts = Counter(name.casefold() for names in candidates.values() for name in names)
-    unique = {
-        filename: [name for name in names if counts[name.casefold()] == 1] or names[-1:]
+    return {
+        filename: next((name for name in names if counts[name.casefold()] == 1), f"{names[-1]} ({filename})")
         for filename, names in candidates.items()
     }
-    return choose_unique_titles(unique)
 
 
 def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:

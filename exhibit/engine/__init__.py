@@ -31,7 +31,6 @@ _DEFAULT = Limits()
 def open_engine(
     wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _DEFAULT
 ) -> Engine:
-    """Return the engine that `NAME[:ADDRESS]` names, with `jobs` workers; by default with one per processor."""
     runner, address = _open_runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
         runner, address = _open_runner("serial")

@@ -20,13 +20,10 @@ _MIB = 1 << 20  # bytes
 SECONDS = 120.0  # for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s
 MEMORY = 2 << 30  # bytes for one document: the same 111 pages take 12 MB
 _MIN_SECONDS = 5.0  # processor seconds for every file: the first file of a kind also loads its library
-_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000
-"""The share of the time limit that any file may use as processor time, and the file size that may use all of it."""
+_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # for any file; the size that may use all of the limit
 
 
 class MemoryShare(NamedTuple):
-    """The share of the memory limit for any file of a kind, and the file size that adds the whole limit."""
-
     least: float
     whole: int
 
@@ -38,8 +35,6 @@ PACKED = MemoryShare(1 / 48, 2_000_000)  # archives of XML: 43 MiB, plus 1 KiB f
 
 @dataclass(frozen=True)
 class Limits:
-    """The time limit and the memory limit for processing one item, such as a document; None means unlimited."""
-
     seconds: float | None = SECONDS
     memory: int | None = MEMORY
 
@@ -98,7 +93,6 @@ def read_limits(options: Any) -> Limits:
 
 
 def make_limits(seconds: float, mebibytes: int) -> Limits:
-    """Return limits from seconds and mebibytes, where 0 means unlimited."""
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
@@ -113,7 +107,6 @@ def serve_within(limits: Limits) -> None:
 
 
 def is_worker() -> bool:
-    """Return whether this process is a worker, which already has limits and cannot start workers."""
     return bool(_serving)
 
 
@@ -159,7 +152,6 @@ def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
 
 
 def limit_memory(most: int | None) -> AbstractContextManager[None]:
-    """Allow this process to allocate at most `most` more bytes within the block; Linux only."""
     if most is None:
         return nullcontext()
     return _set_data_limit(lambda usual, hard: min(_read_memory_pages("self", 5) + most, usual, hard))

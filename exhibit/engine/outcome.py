@@ -71,18 +71,13 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
 
 
 def report_death(item: object, how: str) -> Outcome[Out]:
-    """Return the failed outcome of an item whose worker process ended, such as `ended with SIGSEGV`."""
     why = "out of memory, or a fault in a library"
     return Outcome(None, DocumentError(f"{name_item(item)}: its worker process {how} ({why}); left out"))
 
 
 def name_item(item: object) -> str:
-    """Return an item as text for error messages, shortened if it is long."""
     words = str(item)
     return words if len(words) <= _MAX_NAME_CHARS else f"{words[:_MAX_NAME_CHARS]}…"
-
-
-# ---------------------------------------------------------------- progress on stderr
 
 
 Item = TypeVar("Item")

@@ -24,8 +24,6 @@ dump = pickle.dumps  # of what is sent to a worker and back; the engines of this
 
 
 class MapWork(NamedTuple):
-    """The data that a worker receives once, before the first of many items to which it applies a function."""
-
     function: bytes
     limits: Limits
     folder: str
@@ -39,8 +37,6 @@ class MapWork(NamedTuple):
 
 
 class _Bug(NamedTuple):
-    """An error in the program, not in an item, with the traceback from the worker."""
-
     error: Exception
     trace: str
 
@@ -87,10 +83,8 @@ _FAULTS = [
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
 ]  # exit codes of a process that a library aborts, and would abort again for the same file: PDFium without memory
-_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None
-"""The exit code of a process that spent too much processor time on a file."""
-_NO_THREAD_DATA = 127
-"""The exit code of a process that the C library ends because there is no memory for thread-local data."""
+_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None  # it spent too much processor time on a file
+_NO_THREAD_DATA = 127  # the C library ends it: no memory for thread-local data
 _START_SECONDS = 300.0  # for a worker's imports, on a machine that is busy with other work
 _CHECK_SECONDS = 0.25  # between two checks of the clock: an item exceeds its time limit by no more than this
 _MAX_IDLE = os.cpu_count() or 1
@@ -109,7 +103,6 @@ class Worker(Generic[In, Out]):
 
     @classmethod
     def of(cls, function: Callable[[In], Out], *, limits: Limits) -> "Worker[In, Out]":
-        """Return a worker for a function; one of the user's script is sent with the script, which the worker runs."""
         modules = getattr(function, "__module__", ""), type(function).__module__
         script = sys.modules["__main__"].__spec__ is None and "__main__" in modules
         return cls(MapWork.of(dump(function), limits), script=script)
@@ -168,7 +161,6 @@ class Worker(Generic[In, Out]):
             return True, None
 
     def _explain_death(self, name: str) -> Outcome[Any] | None:
-        """Return the failed outcome of an item that killed the process; None if another process may succeed with it."""
         if self.process is None:
             return None
         self.process.join(1)
@@ -180,7 +172,6 @@ class Worker(Generic[In, Out]):
         return report_death(name, f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
 
     def close(self) -> None:
-        """Stop the process and the programs that it started."""
         process, self.process = self.process, None
         if process is not None:
             _stop_process(process, self._pipe)
@@ -239,7 +230,6 @@ def shutdown_idle() -> None:
 
 
 def _serve(pipe: Connection) -> None:
-    """Serve requests until the pipe is closed: first the work (function and limits), then its items."""
     if hasattr(os, "setpgrp"):
         # a process group of its own: Ctrl-C reaches only the parent, and the worker's programs end with the worker
         os.setpgrp()
@@ -288,7 +278,6 @@ def _pickle_answer(answer: Outcome[Any] | _Bug) -> bytes:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent ends, even if the parent is killed."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

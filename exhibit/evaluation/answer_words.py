@@ -4,15 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from exhibit.evaluation.cases import Case
-from exhibit.law.citations import BRACKETED, find_citations, rewrite_citations, without_places
+from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
 from exhibit.law.language import list_word_runs
 
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text, lower-cased, in order."""
     return list_word_runs(text.lower())
 
 
@@ -46,14 +44,6 @@ def find_cited_names(text: str) -> list[str]:
     """Return the sources that a text cites by name, each once, as written: `Part 36#page=Offers to Settle`."""
     names = (" ".join(match.split()) for match in BRACKETED.findall(text))
     return list(dict.fromkeys(name for name in names if name and not _NO_NAME.fullmatch(name)))
-
-
-def find_cited_files(case: Case) -> list[str]:
-    """Return the files of the passages that an answer cites by number, in the order of the citations."""
-    passages = case.reply.passages
-    numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
-    files = [passages[n - 1].filename for n in numbers if 1 <= n <= len(passages)]
-    return list(dict.fromkeys(file for file in files if file))
 
 
 def without_named(text: str) -> str:

@@ -27,7 +27,6 @@ RESULTS = "direct_evaluation_results.json"
 
 
 def with_answers(target: Target, options: TargetOptions) -> Target:
-    """Return a target whose replies contain answers."""
     if not options.answers or options.config.llm == "none" or not isinstance(target, Server):
         return target
     return AnsweringTarget(target, options) if target.paths.answer == ("",) else target
@@ -48,8 +47,6 @@ class AnsweringTarget:
         return self._search.ingest(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield one reply for each case: the server's passages with the language model's answer."""
-
         def answer(searched: NumberedReply) -> NumberedReply:
             return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
 
@@ -64,15 +61,10 @@ class AnsweringTarget:
         began, config = time.monotonic(), self._config
         starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
         hits = [
-            Hit(
-                passage.filename or passage.told_filename or "",
-                Span(at, at + len(passage.text)),
-                passage.text,
-                passage.score or 0.0,
-                page=passage.told_page,
-            )
-            for at, passage in zip(starts, reply.passages, strict=False)
-        ]
+            Hit(one.filename or one.told_filename or "", Span(at, at + len(one.text)), one.text, one.score or 0.0,
+                page=one.told_page)
+            for at, one in zip(starts, reply.passages, strict=False)
+        ]  # fmt: skip
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, self._llm)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began

@@ -36,7 +36,6 @@ class Bound(NamedTuple):
         return cls(match[1], float(match[2]))
 
     def holds(self, value: float) -> bool:
-        """Return whether a value satisfies the bound."""
         return _SIGNS[self.sign](value, self.value)
 
     def __str__(self) -> str:

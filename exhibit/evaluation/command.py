@@ -83,7 +83,6 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    """Yield the terminal output of a finished run: the table of means, and what else the settings request."""
     means, width = run.compute_means_by_dataset(), command.measure_text_width()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     yield from describe_account(run.folder)
@@ -145,20 +144,13 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
     """Return the flags of a command line by name; `--chunk-size 300` is another form of `--set chunk_size=300`."""
     parser = _make_parser()
     known = {flag for action in parser._actions for flag in action.option_strings}
-    others = [f"--{name.replace('_', '-')}" for name in list_settings()]
-    parser.words = tuple(flag for flag in others if flag not in known)
-    plain: list[str] = []
-    waiting = list(words)
-    while waiting:
-        word = waiting.pop(0)
-        flag, sign, value = word.partition("=")
-        if flag in parser.words:
-            if not sign:  # a switch has no value
-                value = waiting.pop(0) if waiting and not waiting[0].startswith("--") else "true"
-            plain += ["--set", f"{flag[2:]}={value}"]
-        else:
-            plain.append(word)
-    return vars(parser.parse_intermixed_args(plain))
+    parser.words = tuple(flag for name in list_settings() if (flag := f"--{name.replace('_', '-')}") not in known)
+    for flag in parser.words:
+        pair = f"{flag[2:]}={{}}".format  # a switch has no value
+        parser.add_argument(
+            flag, dest="set", action="append", nargs="?", type=pair, const="true", help=argparse.SUPPRESS
+        )
+    return vars(parser.parse_intermixed_args(words))
 
 
 def _make_parser() -> command.Parser:

@@ -50,7 +50,6 @@ def _must_stay(name: str) -> bool:
 
 
 def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
-    """Return the number of questions with each outcome."""
     return Counter(str(outcome) for table in tables for outcome in table.outcomes)
 
 
@@ -103,7 +102,6 @@ def _apply_holm(values: Mapping[str, float]) -> set[str]:
 def describe_regressions(
     differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL
 ) -> list[str]:
-    """Return lines that name the worse metrics, with the rule by which they count as worse."""
     few = f"worse by more than {max_fall:g}, with too few documents for an interval"
     rules: dict[str, list[str]] = {"worse beyond chance": [], few: [], "no longer measured for most questions": []}
     beyond, fallen, lost = rules.values()

@@ -11,47 +11,31 @@ import numpy as np
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import describe_metric
+from exhibit.evaluation.score_table import Values
 from exhibit.schemas.run import Confidence
 
 _WEIGHTED = ("answered_rightly", "recall@10")
 """The metrics whose weighted means are printed; confidence.json has all of them."""
 
-ConfidencePair = tuple[float, bool]
-"""The confidence of a reply, and whether the question has an answer."""
 
+def describe(cases: Sequence[Case], sure: Sequence[float | None], values: Mapping[str, Values]) -> dict[str, Any]:
+    """Return statistics on the confidences of the replies to cases; empty if no reply has a confidence.
 
-def confidence_of(case: Case) -> float | None:
-    """Return the confidence of a reply; None where the reply has none or is an error."""
-    return None if case.reply.error else case.reply.confidence
-
-
-def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
-    """Return statistics on the confidence of replies; None if no reply has a confidence."""
+    `weighted` has the mean of each metric in `values`, each question weighted by the confidence of its reply.
+    """
+    pairs = [(weight, not case.is_impossible) for weight, case in zip(sure, cases, strict=True) if weight is not None]
     if not pairs:
-        return None
-    return {
-        "questions": len(pairs),
-        "answerable": sum(exists for _, exists in pairs),
-        "auroc": compute_auroc(pairs),
-        "weighted": dict(weighted or {}),
-    }
-
-
-def compute_weighted_means(
-    values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]
-) -> dict[str, float]:
-    """Return the mean of each metric, each question weighted by the confidence of its reply."""
-    means = {}
+        return {}
+    weighted = {}
     for name, column in values.items():
-        pairs = [(value, weight) for value, weight in zip(column, sure, strict=True) if None not in (value, weight)]
-        total = math.fsum(weight for _, weight in pairs if weight)
-        if total:
-            means[name] = math.fsum((value or 0.0) * (weight or 0.0) for value, weight in pairs) / total
-    return means
+        known = [(a, b) for a, b in zip(column, sure, strict=True) if a is not None and b is not None]
+        if total := math.fsum(weight for _, weight in known):
+            weighted[name] = math.fsum(value * weight for value, weight in known) / total
+    answerable = sum(exists for _, exists in pairs)
+    return {"questions": len(pairs), "answerable": answerable, "auroc": compute_auroc(pairs), "weighted": weighted}
 
 
 def describe_confidence(name: str, sure: Confidence) -> str:
-    """Return one line that says how reliable the confidence of a dataset's replies is."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     weighted = {name: sure.weighted[name] for name in _WEIGHTED if name in sure.weighted}
     shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
@@ -59,8 +43,11 @@ def describe_confidence(name: str, sure: Confidence) -> str:
     return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
 
 
-def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
-    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one."""
+def compute_auroc(pairs: Sequence[tuple[float, bool]]) -> float | None:
+    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
+
+    Each pair is the confidence of a reply and whether its question is answerable.
+    """
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None

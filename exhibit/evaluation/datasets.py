@@ -155,16 +155,16 @@ def load_datasets(
     """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings."""
     warnings: list[str] = []
     problems: list[str] = []
-    bundles: dict[str, BundleFolder] = {}
-    folders = find_datasets(patterns, warnings, problems)
-    for name, folder in folders.items():
-        try:
-            bundles[name] = _open(folder.path)
-        except BundleError as error:
-            problems.append(str(error))
+    bundles: list[BundleFolder] = []
     left_out: list[str] = []  # `datasets_out/*` may include such datasets: the others are still tested
     sources: dict[str, _Source] = {}
-    for name, bundle in bundles.items():
+    for name, folder in find_datasets(patterns, warnings, problems).items():
+        try:
+            bundle = _open(folder.path)
+        except BundleError as error:
+            problems.append(str(error))
+            continue
+        bundles.append(bundle)
         files, questions = choose_files(bundle, selection), choose_questions(bundle, selection)
         if not files and (bundle.files or selection.needs_documents):
             wanted = " or ".join(selection.file_types) or "readable"
@@ -178,10 +178,10 @@ def load_datasets(
             what = f"{others} files that are not PDFs are left out; use --file-type all to include them"
             warnings += [f"{bundle.address}: {what}"] if others else []
             digests, changed = _check_files(bundle, files, selection, warnings, problems)
-            sources[name] = _Source(bundle, questions, files, digests, changed, folders[name].origin)
+            sources[name] = _Source(bundle, questions, files, digests, changed, folder.origin)
     if not sources:
-        selected = any(choose_questions(bundle, selection) for bundle in bundles.values())
-        problems += left_out if selected or not selection.where else [_explain_labels(bundles.values(), selection)]
+        selected = any(choose_questions(bundle, selection) for bundle in bundles)
+        problems += left_out if selected or not selection.where else [_explain_labels(bundles, selection)]
     if problems:
         raise BundleError("\n".join(problems))
     warnings += [f"{reason}; left out" for reason in left_out]
@@ -228,7 +228,6 @@ def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Locati
 
 
 def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Question]:
-    """Return the selected questions, in the order of train.json."""
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
     questions = [
         question
@@ -378,8 +377,6 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
 
 
 class _Source(NamedTuple):
-    """A bundle with the questions and the files that are used."""
-
     bundle: BundleFolder
     questions: list[Question]
     files: dict[str, Location]
@@ -403,7 +400,7 @@ def _check_files(
     recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: own for name, own in recorded.items()}
     stray = [name for name in files if recorded and f"{CORPUS}/{name}" not in recorded]
     if stray and not selection.allow_changed_corpus:
-        warnings.append(f"{bundle.address}: {len(stray)} files that {INFO} lacks ({_list_names(stray)}) are left out")
+        warnings.append(f"{bundle.address}: {len(stray)} files that {INFO} lacks ({list_names(stray)}) are left out")
         for name in stray:
             del files[name]
     paths: dict[str, Location] = {name: bundle.root / name for name in (INFO, TRAIN, GOLD)}
@@ -412,7 +409,7 @@ def _check_files(
     digests = {name: sha256_of(path) for name, path in paths.items()}
     changed = [name for name in digests if digests[name] != recorded.get(name, digests[name])]
     if changed:
-        what = f"{len(changed)} files differ from {INFO} ({_list_names(changed)})"
+        what = f"{len(changed)} files differ from {INFO} ({list_names(changed)})"
         if selection.allow_changed_corpus:
             warnings.append(f"{bundle.address}: {what}")
         else:
@@ -443,13 +440,15 @@ def _refuse_questions(
         refused |= {case.id: first} if (first := next(faults, None)) else {}
     for fault, count in sorted(Counter(fault for _, fault in refused.values()).items()):
         names = sorted({name for name, other in refused.values() if other == fault})
-        where = f"the gold is in {len(names)} files that are {fault}: {_list_names(names)}"
+        where = f"the gold is in {len(names)} files that are {fault}: {list_names(names)}"
         warnings.append(f"{bundle.address}: {count} of {len(cases)} questions fail: {where}")
     return {id: f"{name}: {fault}" for id, (name, fault) in refused.items()}
 
 
-def _list_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+def list_names(names: Sequence[str]) -> str:
+    """Return the first three names, and the number of the others."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 # ---------------------------------------------------------------- labels to choose from

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
-from exhibit.evaluation.datasets import Dataset, load_datasets
+from exhibit.evaluation.datasets import Dataset, list_names, load_datasets
 from exhibit.evaluation.journal import Journal, text_of, to_probe
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
 from exhibit.evaluation.provenance import describe_run, find_changed_data, hash_inputs
 from exhibit.evaluation.records import make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.scoring import Scored, score_rounds
+from exhibit.evaluation.scoring import Scored
 from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import PreparedDocuments
 from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
@@ -124,8 +124,6 @@ def evaluate(
 
 
 class _Evaluation:
-    """The checked inputs of a run, and its steps."""
-
     def __init__(self, settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> None:
         """Open datasets, target and metrics; raise one error that lists every problem."""
         self.settings, self._say = settings, say
@@ -140,8 +138,6 @@ class _Evaluation:
             options = settings.make_target_options(**parts)
             target = open_target(settings.target_name, options, settings.target_settings)
             self.target: Target = with_answers(target, options)
-            if settings.delete_collection and not hasattr(self.target, "forget"):
-                problems.append(f"delete_collection: the target {target.name} keeps no documents; remove this setting")
         with _collect(problems):
             self.datasets, warnings = load_datasets(settings.dataset_paths, settings.selection, limits=settings.limits)
             parsed, chunks = settings.parsed, settings.chunks
@@ -160,7 +156,6 @@ class _Evaluation:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The content of config.json."""
         settings, options = self.settings, self.options
         measured: dict[str, Any] = {"metrics": list(self.names), "ks": list(options.ks), "k": options.k}
         measured |= {"parity": settings.parity, "prompts": {}}
@@ -202,8 +197,7 @@ class _Evaluation:
         elif not self.settings.resume:
             fault = "exists already; continue it with --resume, or"
         elif stale := find_changed_data(RunFolder(folder).provenance, self.datasets, self.inputs):
-            listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
-            fault = f"was started with other files ({listed}), so its replies are out of date;"
+            fault = f"was started with other files ({list_names(stale)}), so its replies are out of date;"
         elif differing := self._list_other_settings(folder / CONFIG):
             fault = f"was started with other settings ({', '.join(differing)});"
         if fault:
@@ -227,23 +221,21 @@ class _Evaluation:
         return (Journal(folder / dataset.name, dataset, self.target, n) for n in range(self.settings.repeat))
 
     def evaluate_dataset(self, folder: Path, dataset: Dataset) -> Scored:
-        """Ask and score the questions of a dataset."""
         place, target = folder / dataset.name, self.target
         ingestion = target.ingest(dataset)
         write_json(place / INGESTION, ingestion.model_dump())
         for note in [*(f"{dataset.name}: set aside: {reason}" for reason in ingestion.set_aside), *ingestion.notes]:
             self._say(note)
         rounds = [journal.ask() for journal in self._open_journals(folder, dataset)]
-        if self.settings.delete_collection:
-            target.forget(dataset)  # type: ignore[attr-defined]  # checked when the target was opened
         prepared: PreparedDocuments | None = self._files.get(dataset.name)
         text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
         if prepared is None and target.exact and text and chunks:
             prepared = TargetDocuments(text, chunks)
-        return score_rounds(
-            place, dataset, rounds, replace(self.options, corpus=CitedLaw(dataset, target)), names=self.names,
-            tag=folder.name, answers=any(one.has_answers() for one in rounds), prepared=prepared,
-        )  # fmt: skip
+        options = replace(self.options, corpus=CitedLaw(dataset, target))
+        answers = any(one.has_answers() for one in rounds)
+        return Scored(
+            place, dataset, rounds, options, names=self.names, tag=folder.name, answers=answers, prepared=prepared
+        )
 
     def write_extras(self, folder: Path) -> None:
         """Write the files for other tools, and those of special targets and metrics."""
@@ -259,7 +251,6 @@ class _Evaluation:
 
 @contextmanager
 def _collect(problems: list[str]) -> Iterator[None]:
-    """Add the message of an error to the problems."""
     try:
         yield
     except ToolkitError as error:
@@ -286,7 +277,6 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
         ks=tuple(k for k in KS if k <= depth) or (depth,),
         parity=settings.parity,
         judge=judge,
-        votes=settings.judge_votes,
         prices=None if prices == (None, None) else (prices[0] or 0.0, prices[1] or 0.0),
         officials=register,
         flag_below=settings.flag_below,
@@ -332,5 +322,4 @@ class CitedLaw:
         return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a legal reference, such as `section 5`, occurs in any document of the dataset."""
         return self._known.contains(reference)

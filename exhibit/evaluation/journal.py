@@ -73,7 +73,6 @@ class Journal:
         return any(self._read(at).answer is not None for at in self._offsets.values()) or all(self.failed.values())
 
     def __iter__(self) -> Iterator[Case]:
-        """Yield the cases with their replies, in order, reading one at a time."""
         for case in self._dataset.cases:
             if case.id in self._dataset.refused:
                 reply = Reply(error=self._dataset.refused[case.id])

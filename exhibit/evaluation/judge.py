@@ -18,10 +18,10 @@ _ALONE = re.compile(r"[^\w-]*([1-4](?:\.\d+)?|5(?:\.0+)?)(?:\s*(?:/|out of)\s*5)
 _PROMPTS = read_beside(__file__)
 
 
-def make_prompt(metric: str, behind: str = "", **texts: str) -> Prompt:
+def make_prompt(metric: str, **texts: str) -> Prompt:
     """Return the judge's prompt for a metric: its instruction in judge.toml, and texts between delimiters."""
     fenced = "\n\n".join(_fence_text(title, text) for title, text in texts.items())
-    return Prompt(fenced + behind, system=f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}")
+    return Prompt(fenced, system=f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}")
 
 
 def _fence_text(title: str, text: str) -> str:
@@ -30,11 +30,10 @@ def _fence_text(title: str, text: str) -> str:
     return f"{title}\n{fence}\n{text.strip()}\n{fence}"
 
 
-def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float = 0.0) -> Values:
-    """Return the judge's marks; None where a reply has no readable mark."""
+def ask_marks(prompts: Sequence[Prompt], options: Options) -> Values:
     if not prompts or options.judge is None:
         return [None] * len(prompts)
-    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=temperature)
+    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=0.0)
     marks = [None if reply.error else read_mark(reply.text) for reply in replies]
     for reply, mark in zip(replies, marks, strict=True):
         if mark is None:

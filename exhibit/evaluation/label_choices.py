@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from exhibit.evaluation.cases import Case, without_choices
@@ -54,6 +54,23 @@ def _normalise_label(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))).lower()
 
 
+_ABOUT = ("hypothesis", "deal_point")
+"""The labels by which confusion tables are separated, where questions have one of them."""
+
+
+def list_choices(cases: Iterable[Case]) -> list[Chosen]:
+    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label."""
+    return [
+        (
+            str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
+            str(case.label),
+            find_chosen_label(case.reply.answer, case.choices) or "",
+        )
+        for case in cases
+        if case.choices and case.reply.answer is not None and not case.reply.error
+    ]
+
+
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
     """Compare the labels that a system chose with the right labels; return the metrics by name."""
     right, chosen, hits = Counter[str](), Counter[str](), Counter[str]()
@@ -73,7 +90,6 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
-    """Return a line with the accuracy and macro F1 of the labels that a system chose for a dataset's questions."""
     return (
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
         f"always the commonest label: accuracy {rates['majority']:.3f}"

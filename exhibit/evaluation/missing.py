@@ -5,7 +5,6 @@ Metrics are None where data is missing; this module says what is missing.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
@@ -92,54 +91,49 @@ def notes_on(case: Case) -> list[str]:
     return [*(QUESTIONS[kind] for kind in question_lacks(case)), *passages]
 
 
-@dataclass
 class Evidence:
     """The number of questions and of passages that lack data, by the kind of data."""
 
-    questions: int = 0
-    lacking: Counter[str] = field(default_factory=Counter)
-    """The questions by the keys of `QUESTIONS`."""
-    passages: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)
-    """The passages by the keys of `PASSAGES`."""
-    examples: list[str] = field(default_factory=list)
-    """Some file names that the bundle does not have."""
+    def __init__(self) -> None:
+        self.questions = self.passages = 0
+        self._lacking, self._kinds = Counter[str](), Counter[str]()
+        """The questions by the keys of `QUESTIONS`, and the passages by those of `PASSAGES`."""
+        self._examples = dict[str, None]()
+        """Some file names that the bundle does not have."""
 
     def add(self, cases: Iterable[Case]) -> None:
         """Count what questions and replies lack; questions whose reply failed are not counted."""
         for case in (case for case in cases if not case.reply.error):
             self.questions += 1
-            self.lacking.update(question_lacks(case))
+            self._lacking.update(question_lacks(case))
             for passage in case.reply.passages:
                 kinds = list(passage_lacks(passage))
                 self.passages += 1
-                self.kinds.update(kinds)
-                if "foreign" in kinds and len(self.examples) < _EXAMPLES:
-                    self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
+                self._kinds.update(kinds)
+                if "foreign" in kinds and len(self._examples) < _EXAMPLES:
+                    self._examples[str(passage.told_filename)] = None
 
     def lines(self, name: str) -> list[str]:
         """Return a line for each kind of data that passages lack, and one for what over 10% of the questions lack."""
-        kinds = [kind for kind in PASSAGES if self.kinds[kind] and kind not in ("added", "wordless")]
-        notes = [f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
-        if self.kinds["foreign"]:
-            notes[0] += f": {', '.join(self.examples)}"
+        kinds = [kind for kind in PASSAGES if self._kinds[kind] and kind not in ("added", "wordless")]
+        notes = [f"{name}: {self._kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
+        if self._kinds["foreign"]:
+            notes[0] += f": {', '.join(self._examples)}"
         much = [
-            f"{words} ({self.lacking[kind]:,} of {self.questions:,} questions)"
+            f"{words} ({self._lacking[kind]:,} of {self.questions:,} questions)"
             for kind, words in QUESTIONS.items()
-            if self.lacking[kind] > _MUCH * self.questions
+            if self._lacking[kind] > _MUCH * self.questions
         ]
-        return [
-            *notes,
-            *([f"{name}: questions with missing data are excluded from every mean: {'; '.join(much)}"] if much else []),
-        ]
+        if much:
+            notes.append(f"{name}: questions with missing data are excluded from every mean: {'; '.join(much)}")
+        return notes
 
     def as_json(self, name: str) -> dict[str, Any]:
-        """Return the content of a dataset's `evidence.json`: the counts, and lines that explain them."""
         return {
             "questions": self.questions,
-            "lacking": dict(self.lacking),
+            "lacking": dict(self._lacking),
             "passages": self.passages,
-            "passages_lacking": dict(self.kinds),
-            "examples": self.examples,
+            "passages_lacking": dict(self._kinds),
+            "examples": list(self._examples),
             "lines": self.lines(name),
         }

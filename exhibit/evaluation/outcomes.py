@@ -29,8 +29,6 @@ BAD = frozenset({Outcome.INVENTED, Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outco
 
 
 class Finding(NamedTuple):
-    """The outcome of a question, and the reason for it."""
-
     outcome: Outcome
     reason: str
 

@@ -51,7 +51,6 @@ class Documents:
         self._holders = lru_cache(_MAX_CACHED_TEXTS)(self._find_all_holders)
 
     def get(self, filename: str | None) -> Document | None:
-        """Return a document; None when the name is unknown or the file cannot be read."""
         if filename is None or filename not in self.files:
             return None
         if filename not in self._read:
@@ -69,7 +68,6 @@ class Documents:
         return other
 
     def all(self) -> Iterator[Document]:
-        """Yield every readable document, in the order of the names."""
         for name in sorted(self.files):
             document = self.get(name)
             if document is not None:
@@ -126,7 +124,8 @@ class Documents:
             return self._find_holders(words, _UNNAMED_SHARE)
         placement = self._placement(words, named)
         document = self.get(named)
-        if placement.share < _ACCEPTED_SHARE and (document is None or not _has_text(words, document)):
+        whole = document is not None and letters_of(words).text in document.letters.text
+        if placement.share < _ACCEPTED_SHARE and not whole:
             return self._find_holders(words, max(_ACCEPTED_SHARE, 2 * placement.share)) or [named]
         if placement.share < _WHOLE_SHARE and _has_gaps(placement):
             return [file.filename for file in self._find_likely(words)[0] if file.filename != named] or [named]
@@ -212,11 +211,6 @@ class Documents:
         return whole, part
 
 
-def _has_text(words: str, document: Document) -> bool:
-    """Return whether a document contains the whole text, comparing letters and digits only."""
-    return letters_of(words).text in document.letters.text
-
-
 def _has_gaps(placement: Placement) -> bool:
     """Return whether some words of the passage are not in the file, although the text before and after them is."""
     if not placement.pieces:
@@ -240,7 +234,6 @@ def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Mat
 
 
 def touches(span: Span, gold: GoldPassage) -> bool:
-    """Return whether a span overlaps a gold passage at any location of the gold passage."""
     return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
 
 
@@ -276,7 +269,6 @@ def _measure_gap(place: Place, other: Place) -> int:
 
 
 def _find_sentence(place: Place, text: str) -> Span:
-    """Return the span of the sentence that contains a place (one or more spans) in a text."""
     start, end = place[0].start, place[-1].end
     low = max(0, start - _SENTENCE_CHARS)
     low = max([low, *(match.end() for match in _SENTENCE_END.finditer(text, low, start))])
@@ -306,7 +298,6 @@ def golds_of(case: Case) -> list[GoldPassage]:
 
 
 def find_gold_ranks(case: Case) -> list[int | None]:
-    """Return the rank, from 1, at which each gold passage of a case is found; None for one that is not found."""
     return [rank_found(gold, case.reply.passages) for gold in golds_of(case)]
 
 

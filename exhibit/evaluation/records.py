@@ -1,19 +1,20 @@
-"""Write the files of a run (rows, means, breakdowns), and read them back as tables of values."""
+"""Write the files of a run (rows, means, breakdowns, TREC files), and read them back as tables of values."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.metrics import Options, describe_metric, limit_gold
+from exhibit.evaluation.metrics.retrieval import ranking_of
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.outcomes import Finding, find_cited, find_support
 from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.stages import GoldStages, find_first_loss, list_followed_golds
-from exhibit.evaluation.statistics import compute_macro_mean, summarise_by
-from exhibit.evaluation.trec import QRELS, RUN, format_trec
+from exhibit.evaluation.stages import GoldStages, find_first_loss
+from exhibit.evaluation.statistics import summarise_by
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import COUNTS_FAILED, QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder
@@ -22,6 +23,8 @@ from exhibit.storage.atomic import replace_file, write_whole
 PREDICTIONS = "predictions.json"
 """The first ten passages of each question, in the format that score.py reads."""
 PARAMETERS = "evaluate_parameters.json"
+RUN, QRELS = "run.trec", "qrels.trec"
+"""The rankings for `ir_measures`, `ranx` and `trec_eval`."""
 _OURS = ("format", "version", "datasets", "measured", "target")
 _QUOTED = 10
 """The number of passages that are written with their text."""
@@ -31,7 +34,6 @@ _QUOTED = 10
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a value as a JSON file, atomically."""
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
@@ -56,10 +58,7 @@ def format_row(
         "reason": findings[at].reason,
         "supported": find_support(case),
         "lost_at": find_first_loss(followed),
-        "gold_stages": [
-            {"gold": case.gold.index(gold), **one.as_row()}
-            for gold, one in zip(list_followed_golds(case) if followed else (), followed, strict=True)
-        ],
+        "gold_stages": followed,
         "notes": notes_on(case),
     }
     if len(times) > 1:
@@ -69,6 +68,21 @@ def format_row(
         ]
     # a lone surrogate, as in damaged PDFs, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
+
+
+def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
+    """Return a question's lines for TREC's run and qrels files; names are percent-encoded, because they have no spaces.
+
+    A score is derived from the rank, because the system's own scores may have ties.
+    """
+    known = limit_gold(case, describe_metric("ndcg").needs, Options())
+    ranking = ranking_of(known) if known else None
+    if ranking is None:
+        return "", ""
+    query, name, order = quote(str(case.id), safe=""), quote(tag, safe=""), list(enumerate(ranking.order, 1))
+    run = (f"{query} Q0 {quote(unit, safe='')} {rank} {len(order) - rank + 1} {name}\n" for rank, unit in order)
+    judged = (f"{query} 0 {quote(unit, safe='')} {grade}\n" for unit, grade in ranking.grades.items())
+    return "".join(run), "".join(judged)
 
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
@@ -104,7 +118,6 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
 
 @contextmanager
 def _open_whole(path: Path) -> Iterator[IO[bytes]]:
-    """Yield an open file that appears atomically when the block ends."""
     with replace_file(path) as partial, partial.open("wb") as file:
         yield file
 
@@ -185,18 +198,7 @@ def list_passages_read(row: RunQuestion) -> list[RunPassage]:
 
 
 def make_summary_json(means: Means) -> dict[str, Any]:
-    """Return means in the format of `summary.json`."""
     return {name: estimate.as_json() for name, estimate in means.items()}
-
-
-def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
-    """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`."""
-    return {
-        name: replace(mean, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
-        if name in pooled
-        else mean
-        for name, mean in means.items()
-    }
 
 
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
@@ -207,60 +209,43 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
-    """Return the mean of each metric for groups of questions, as `{label: {value of the label: means}}`."""
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
     return {name: dict(summarise_by(table, name)) for name in names}
-
-
-def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
-    """Return the mean of each metric for groups of questions, in the format of `breakdown.json`."""
-    by_label = compute_breakdown(table)
-    return {name: {value: make_summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
 
 # ---------------------------------------------------------------- tables
 
 
 def read_tables(run: RunFolder | Path) -> list[Table]:
-    """Return the scores of a run, one table per dataset."""
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
-    readings = {name: _Reading() for name in folder.rows.names}
+    rows: dict[str, list[RunQuestion]] = {name: [] for name in folder.rows.names}
+    contents: dict[str, list[str]] = {name: [] for name in rows}
     for row in folder.rows:
-        readings[row.dataset].add(row, folder.content_of(row))
-    return [reading.table(name, folder.config.datasets[name].groups) for name, reading in readings.items()]
-
-
-class _Reading:
-    """The rows of a dataset without their texts, which may not fit into memory."""
-
-    def __init__(self) -> None:
-        self._rows: list[RunQuestion] = []
-        self._contents: list[str] = []
-
-    def add(self, row: RunQuestion, content: str) -> None:
-        bad = bool(row.reply.error)
+        contents[row.dataset].append(folder.content_of(row))
+        failed = bool(row.reply.error)
         # a failed question has no other score, even where a score of −1 was requested
-        scores = {name: None if bad and name not in COUNTS_FAILED else value for name, value in row.scores.items()}
+        scores = {name: None if failed and name not in COUNTS_FAILED else value for name, value in row.scores.items()}
+        # the texts of all rows may not fit into memory
         left_out = {"gold": [], "gold_stages": [], "reply": RunReply(error=row.reply.error), "scores": scores}
-        self._rows.append(row.model_copy(update=left_out))
-        self._contents.append(content)
+        rows[row.dataset].append(row.model_copy(update=left_out))
+    return [_make_table(name, rows[name], contents[name], folder.config.datasets[name].groups) for name in rows]
 
-    def table(self, name: str, groups: str | None) -> Table:
-        rows = self._rows
-        rounds = min((len(row.repeats) for row in rows), default=0)
-        return Table(
-            name,
-            [row.id for row in rows],
-            [row.document for row in rows],
-            _make_columns([row.scores for row in rows]),
-            [sum(bool(repeat.error) for repeat in row.repeats) or int(bool(row.reply.error)) for row in rows],
-            [dict(row.labels) for row in rows],
-            groups,
-            [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
-            self._contents,
-            [row.outcome for row in rows],
-        )
+
+def _make_table(name: str, rows: Sequence[RunQuestion], contents: Sequence[str], groups: str | None) -> Table:
+    rounds = min((len(row.repeats) for row in rows), default=0)
+    return Table(
+        name,
+        [row.id for row in rows],
+        [row.document for row in rows],
+        _make_columns([row.scores for row in rows]),
+        [sum(bool(repeat.error) for repeat in row.repeats) or int(bool(row.reply.error)) for row in rows],
+        [dict(row.labels) for row in rows],
+        groups,
+        [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
+        contents,
+        [row.outcome for row in rows],
+    )
 
 
 def _make_columns(rows: Sequence[Mapping[str, float | None]]) -> dict[str, list[float | None]]:

@@ -9,7 +9,8 @@ that exist are cached.
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
@@ -59,7 +60,6 @@ class _Page(NamedTuple):
     text: str = ""
 
     def list_elements(self, name: str) -> list[Any]:
-        """Return the XML elements with a name, in any namespace; none if the page is not XML."""
         from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
         parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -148,15 +148,11 @@ class Register:
     """The official registers, or a mirror with the pages of both; each reference is looked up only once."""
 
     def __init__(
-        self,
-        cache: Path,
-        mirror: str = "",
-        *,
-        pause: Callable[[float], None] = time.sleep,
+        self, folder: Path, mirror: str = "", *, pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._legislation, self._case_law = (mirror.rstrip("/") or address for address in (LEGISLATION, CASE_LAW))
-        self._cache = Cache(cache / "pages.sqlite")
+        self._cache = Cache(folder / "pages.sqlite")
         self._pause, self._clock = pause, clock
         self._http = HttpClient({"User-Agent": f"{ROBOT}/{__version__}"}, connections=1)
         self._retries = Retries(_RETRIES, 1.0, sleep=pause)
@@ -165,16 +161,11 @@ class Register:
         """By host, the time of the last request."""
         self._gone: dict[str, _UndecidedError] = {}
         """The hosts that did not answer, and are not asked again."""
-        self._instruments: dict[str, str | None] = {}
+        self._find_instrument = cache(self._search_instrument)
         self.checked: dict[Reference, Lookup] = {}
         """The results of all references checked so far."""
 
-    def outcome(self, reference: Reference) -> Outcome:
-        """Return whether a register has a reference."""
-        return self.check(reference).outcome
-
     def check(self, reference: Reference) -> Lookup:
-        """Check whether the official registers have a reference."""
         if reference not in self.checked:
             look_up = {"case": self._look_up_case, "statute": self._look_up_statute}.get(reference.kind)
             try:
@@ -190,24 +181,21 @@ class Register:
         if path is None:
             return Lookup("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
         url = f"{self._case_law}/{path}"
-        if self._ask(f"{url}/data.xml").status == 200 or self._is_in_feed(reference):
+        if self._ask(f"{url}/data.xml").status == 200:
+            return Lookup("found", url)
+        # a judgment may be at another path, where only the search by citation finds it
+        feed = self._ask(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
+        if any(reference in find_references(element.text or "") for element in feed.list_elements("identifier")):
             return Lookup("found", url)
         if int(reference.path[0]) < _COMPLETE_FROM:
             return Lookup("uncovered", url, f"not found, but Find Case Law is complete only from {_COMPLETE_FROM} on")
         return Lookup("absent", url)
 
-    def _is_in_feed(self, reference: Reference) -> bool:
-        """Return whether Find Case Law's search by citation finds a judgment that is not at the expected path."""
-        feed = self._ask(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
-        return any(reference in find_references(element.text or "") for element in feed.list_elements("identifier"))
-
     def _look_up_statute(self, reference: Reference) -> Lookup:
         source = reference.source
         if find_instrument_path(source) is None:
             return Lookup("uncovered", detail=f"legislation.gov.uk does not have {source!r} by that name")
-        if source not in self._instruments:
-            self._instruments[source] = self._find_instrument(source)
-        instrument = self._instruments[source]
+        instrument = self._find_instrument(source)
         if instrument is None:
             return Lookup("absent", f"{self._legislation}/id?title={quote(source)}", "no such instrument")
         whole = f"{self._legislation}/{instrument}"
@@ -217,7 +205,7 @@ class Register:
                 return Lookup("found", f"{whole}/{path}")
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision") if paths else Lookup("found", whole)
 
-    def _find_instrument(self, source: str) -> str | None:
+    def _search_instrument(self, source: str) -> str | None:
         """Return the path of an instrument, `uksi/2002/618`, by number or title; None if it is absent."""
         if path := find_instrument_path(source):
             page = self._ask(f"{self._legislation}/id/{path}")
@@ -312,18 +300,15 @@ def _parse_path(address: str) -> str | None:
 def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
     """Write each reference of each answer to `references.jsonl` beside its results; report those not checked."""
     for path in results:
-        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _list_references(path, register)]
+        lines = []
+        for _, text in numbered_lines(path):
+            row = parse_json(text, where=path)
+            answer = "" if row["reply"]["error"] else row["reply"]["answer"] or ""
+            for reference in dict.fromkeys(find_references(answer, context=row["question"])):
+                named = {"id": row["id"], "reference": str(reference), "kind": reference.kind}
+                line = named | register.check(reference)._asdict()
+                lines.append(json.dumps(line, ensure_ascii=False) + "\n")
         write_whole(path.with_name(REFERENCES), "".join(lines))
     away = [lookup.detail for lookup in register.checked.values() if lookup.outcome == "unreachable"]
     if away:
         say(f"{len(away)} of {len(register.checked)} references not checked: {'; '.join(dict.fromkeys(away))}")
-
-
-def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]:
-    for _, text in numbered_lines(path):
-        row = parse_json(text, where=path)
-        if row["reply"]["error"]:
-            continue
-        for reference in dict.fromkeys(find_references(row["reply"]["answer"] or "", context=row["question"])):
-            looked_up = register.check(reference)._asdict()
-            yield {"id": row["id"], "reference": str(reference), "kind": reference.kind, **looked_up}

@@ -180,7 +180,6 @@ def describe(value: Any, *, depth: int = 4) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a finite number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -207,15 +206,8 @@ def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
 
 
 def _read_usage(reply: Any) -> dict[str, float]:
-    """Return the token counts and the cost of a reply: `tokens_in`, `tokens_out` and `cost`, without zeros."""
     numbers = {name: _find_number(reply, name) for name in ("tokens_in", "tokens_out", "cost")}
     return {name: number for name, number in numbers.items() if number and number > 0}
-
-
-def _read_confidence(reply: Any) -> float | None:
-    """Return the confidence of a reply; None if it is missing or not between 0 and 1."""
-    number = _find_number(reply, "confidence")
-    return number if number is not None and 0 <= number <= 1 else None
 
 
 # ---------------------------------------------------------------- passages
@@ -334,7 +326,6 @@ class Parts:
 
 
 def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
-    """Return the parts of a reply."""
     fields = unwrap(reply)
     answer = find_text(ANSWERS, fields) if paths.answer is None else find_text(paths.answer, reply)
     if isinstance(reply, str) and paths.answer is None:
@@ -351,12 +342,12 @@ def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
             stages[name] = _rename(value, paths)
     numbers = {name: read_number(search(path, reply)) for name, path in paths.usage.items()}
     usage = {name: number for name, number in numbers.items() if number} or _read_usage(fields) or _read_usage(reply)
-    confidence = _read_confidence(fields)
+    confidence = _find_number(fields, "confidence")
+    confidence = confidence if confidence is not None and 0 <= confidence <= 1 else None
     return Parts(reply, answer, _rename(passages, paths), stages, usage, confidence)
 
 
 def _rename(items: Any, paths: ReplyPaths) -> Any:
-    """Return passages whose fields have known names."""
     if not isinstance(items, list) or not paths.fields:
         return items
     renamed = []
@@ -368,7 +359,6 @@ def _rename(items: Any, paths: ReplyPaths) -> Any:
 
 
 def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
-    """Return the parts of a reply as a `Reply`; raise ReplyError where the passages have another form."""
     passages = read_passages(parts.passages, names=names, pages_from=pages_from)
     before = parts.stages.get("retrieved")
     return Reply(

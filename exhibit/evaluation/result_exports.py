@@ -10,18 +10,17 @@ from typing import Any
 import yaml
 
 from exhibit.evaluation.metrics import describe_metric
-from exhibit.evaluation.outcomes import describe_result
+from exhibit.evaluation.outcomes import GOOD, describe_result
 from exhibit.evaluation.records import list_passages_read
 from exhibit.evaluation.runs import RunResults
 from exhibit.hub.shelves import QUESTIONS_TASK
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import ANSWERED_RIGHTLY, Estimate, Outcome, RunQuestion
+from exhibit.schemas.run import ANSWERED_RIGHTLY, Estimate, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
 SCHEMA_VERSION = "0.2.2"
 """The version of Every Eval Ever's schema whose fields are written."""
 _ORGANIZATION = "Exhibit"
-_RIGHT = {Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND}
 FORMS = ("eval-results", "every-eval-ever")
 
 
@@ -132,7 +131,7 @@ def _describe_metric(dataset: str, name: str, estimate: Estimate, source: dict[s
 
 
 def _describe_sample(row: RunQuestion) -> dict[str, Any]:
-    answer, right = row.reply.answer or "", row.outcome in _RIGHT
+    answer, right = row.reply.answer or "", row.outcome in GOOD
     extracted = {"turn_idx": 0, "source": "output.raw", "extracted_value": answer, "extraction_method": "custom"}
     return {
         "schema_version": f"instance_level_eval_{SCHEMA_VERSION}",

@@ -23,8 +23,6 @@ _CHANGED = "the file was changed after the run: evaluate again"
 
 
 class RunResults(RunFolder):
-    """A run with its scores in memory."""
-
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
@@ -46,7 +44,6 @@ class RunResults(RunFolder):
         return self._means[""]
 
     def means_of(self, dataset: str) -> Means:
-        """Return the mean of each metric over the questions of a dataset."""
         self.tables  # noqa: B018  (computes the means)
         return self._means[dataset]
 
@@ -62,12 +59,10 @@ class RunResults(RunFolder):
         return {metric: replace(estimate, ci95=stored[metric].ci95) for metric, estimate in means.items()}
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
-        """Return the means of all metrics for each group of a dataset's questions: label → value → means."""
         return compute_breakdown(self.tables[dataset])
 
     @property
     def system_settings(self) -> dict[str, str]:
-        """The settings of the system, as names and values."""
         return {name: value for name, value in self.settings.items() if not name.startswith(_OTHER_SETTINGS)}
 
     @property

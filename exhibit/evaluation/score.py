@@ -54,7 +54,6 @@ _GOLD = TypeAdapter(_Gold)
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the means of exact match, span F1, recall@K and nDCG@K over the predictions."""
     parser = build_parser("python score.py", __doc__)
     add = parser.add_argument
     add("predictions", type=Path, metavar="predictions.json", help="the retrieved passages, best first")

@@ -49,15 +49,12 @@ class Table:
 
     @property
     def errors(self) -> int:
-        """The number of questions with a failed reply."""
         return sum(map(bool, self.failed))
 
     def has_failed(self, row: int) -> bool:
         return bool(self.failed) and bool(self.failed[row])
 
     def only(self, rows: Sequence[int]) -> "Table":
-        """Return a table with only these rows."""
-
         def pick(column: Sequence[Any]) -> list[Any]:
             return [column[row] for row in rows] if column else []
 
@@ -67,7 +64,6 @@ class Table:
         return replace(self, values=values, repeats=repeats, **columns)
 
     def with_metrics(self, names: Container[str]) -> "Table":
-        """Return a table with only these metrics."""
         every = (self.values, *self.repeats)
         values, *repeats = ({name: each[name] for name in each if name in names} for each in every)
         return replace(self, values=values, repeats=repeats)

@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -11,16 +11,16 @@ from typing import IO, Any
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.confidence import compute_weighted_means, confidence_of, describe
+from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, find_chosen_label
+from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, list_choices
 from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
 from exhibit.evaluation.metrics.retrieval import count_wrong_files
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.outcomes import MARK, Finding, find_outcome, make_outcome_columns
 from exhibit.evaluation.score_table import Table, Values
-from exhibit.evaluation.stages import GoldStages, PreparedDocuments, StageName, ceilings_of, stages_of
-from exhibit.evaluation.statistics import summarise
+from exhibit.evaluation.stages import GoldStages, PreparedDocuments, ceilings_of, stages_of
+from exhibit.evaluation.statistics import compute_macro_mean, summarise
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcome
 
 BATCH = 64
@@ -31,8 +31,6 @@ JUDGED = 256
 
 @dataclass
 class _RoundScores:
-    """The scores of one round, one value per case."""
-
     values: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
     outcomes: list[Outcome] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
@@ -42,18 +40,10 @@ class Scored:
     """The scores of a dataset's replies; the replies are not kept in memory."""
 
     def __init__(
-        self,
-        place: Path,
-        dataset: Dataset,
-        options: Options,
-        *,
-        names: Sequence[str] = (),
-        tag: str = "",
-        times: int = 1,
-        answers: bool = True,
-        prepared: PreparedDocuments | None = None,
-    ) -> None:
-        """Prepare to score replies of `times` rounds with the metrics `names`; all if there are none.
+        self, place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], options: Options, *,
+        names: Sequence[str] = (), tag: str = "", answers: bool = True, prepared: PreparedDocuments | None = None,
+    ) -> None:  # fmt: skip
+        """Score the replies of each round with the metrics `names`; with all if there are none.
 
         `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and `prepared`
         has the system's texts and chunks of the documents, where they are known.
@@ -61,24 +51,30 @@ class Scored:
         self.name, self.evidence, self.first_error = dataset.name, Evidence(), ""
         self._place, self._dataset, self._options, self._names, self._tag = place, dataset, options, names, tag
         self._answers, self._prepared = answers, prepared
-        self._rounds = [_RoundScores() for _ in range(times)]
+        self._rounds = [_RoundScores() for _ in rounds]
         self._choices: list[Chosen] = []
-        self._known_stages: set[StageName] = set()
+        self._known_stages = set[str]()
         self._confidences: list[float | None] = []
         self._drm = {f"drm@{k}": Counter[str]() for k in options.ks}
         """The numbers of passages from wrong files, and of all passages whose file is known."""
         place.mkdir(parents=True, exist_ok=True)
         # an unnamed temporary file of rows, which the system deletes with the process
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
+        size = BATCH if options.judge is None else JUDGED
+        together = zip(*rounds, strict=True)
+        batches = iter(lambda: list(islice(together, size)), [])
+        total = -(-len(dataset.cases) // size)
+        for batch in track(batches, total=total, label=f"{dataset.name}: score", unit="part"):
+            self._add(list(zip(*batch, strict=True)))
 
-    def add(self, times: Sequence[Sequence[Case]]) -> None:
+    def _add(self, times: Sequence[Sequence[Case]]) -> None:
         """Score the next cases, once for each round with its replies, and write their rows."""
         judged = [self._score(scores, cases) for scores, cases in zip(self._rounds, times, strict=True)]
         for question in zip(*judged, strict=True):
             self._rows.write(records.format_row(*zip(*question, strict=True), tag=self._tag))
         self.evidence.add(times[0])
         self._choices += list_choices(times[0])
-        self._confidences += map(confidence_of, times[0])
+        self._confidences += [None if case.reply.error else case.reply.confidence for case in times[0]]
         needs = describe_metric("drm").needs
         for case in filter(None, (limit_gold(case, needs, self._options) for case in times[0])):
             for k in self._options.ks:
@@ -98,7 +94,7 @@ class Scored:
             scores.outcomes.append(finding.outcome)
             scores.failed.append(int(bool(case.reply.error)))
             self.first_error = self.first_error or case.reply.error
-            self._known_stages |= {stage for gold in stages for stage in gold.known}
+            self._known_stages |= {key for gold in stages for key in gold}
             for name, left in ceilings_of(stages).items() if not self._names else ():
                 scores.values[name].append(left)
         return judged
@@ -128,23 +124,24 @@ class Scored:
         return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        """Write the dataset's result files; `failed` is the score of a failed question."""
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
-        records.write_json(self._place / BREAKDOWN, records.make_breakdown_json(table))
-        pooled = {
-            name: counts["wrong"] / counts["known"] if counts["known"] else None
-            for name, counts in self._drm.items()
-            if counts
+        breakdown = {
+            label: {value: records.make_summary_json(means) for value, means in groups.items()}
+            for label, groups in records.compute_breakdown(table).items()
         }
-        means = records.with_drm_means(summarise(table), pooled, table)
+        records.write_json(self._place / BREAKDOWN, breakdown)
+        means = summarise(table)
+        for name, counts in self._drm.items():
+            if counts and name in means:  # the share over all passages, and the mean over documents
+                pooled = counts["wrong"] / counts["known"] if counts["known"] else None
+                macro = compute_macro_mean(table.values[name], table.documents)
+                means[name] = replace(means[name], pooled=pooled, macro=macro)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self.name))
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
-        pairs = zip(self._confidences, self._dataset.cases, strict=True)
-        answered = [(value, not case.is_impossible) for value, case in pairs if value is not None]
-        if confidence := describe(answered, compute_weighted_means(table.values, self._confidences)):
+        if confidence := describe(self._dataset.cases, self._confidences, table.values):
             records.write_json(self._place / CONFIDENCE, confidence)
         records.write_json(self._place / SUMMARY, records.make_summary_json(means))
 
@@ -159,34 +156,3 @@ def table_of(cases: Sequence[Case], values: Mapping[str, Values], **fields: Any)
         values=values,
         **{"name": "", "failed": failed, **fields},
     )
-
-
-def score_rounds(
-    place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], options: Options, **how: Any
-) -> Scored:
-    """Score the replies to a dataset's questions; `how` are further arguments of `Scored`."""
-    scored = Scored(place, dataset, options, times=len(rounds), **how)
-    size = BATCH if options.judge is None else JUDGED
-    together = zip(*rounds, strict=True)
-    batches = iter(lambda: list(islice(together, size)), [])
-    total = -(-len(dataset.cases) // size)
-    for batch in track(batches, total=total, label=f"{dataset.name}: score", unit="part"):
-        scored.add(list(zip(*batch, strict=True)))
-    return scored
-
-
-_ABOUT = ("hypothesis", "deal_point")
-"""The labels by which confusion tables are separated, where questions have one of them."""
-
-
-def list_choices(cases: Iterable[Case]) -> list[Chosen]:
-    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label."""
-    return [
-        (
-            str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
-            str(case.label),
-            find_chosen_label(case.reply.answer, case.choices) or "",
-        )
-        for case in cases
-        if case.choices and case.reply.answer is not None and not case.reply.error
-    ]

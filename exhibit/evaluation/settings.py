@@ -41,8 +41,6 @@ OTHER_SETTINGS = {
 
 
 class Settings(BaseModel):
-    """The settings of a run: the system, the datasets, and the folder for the results."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     dataset_paths: tuple[str, ...] = ()
@@ -87,16 +85,12 @@ class Settings(BaseModel):
     """the share of failed questions above which the run ends with exit code 3"""
     ingest: Literal["auto", "never", "fresh"] | None = None
     """auto: upload the documents that the system lacks; never: use those that it has; fresh: delete and upload all"""
-    delete_collection: bool = False
-    """delete a server's documents after the run"""
     metrics: tuple[str, ...] = ()
-    """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
+    """the metrics, as NAME or NAME@K; none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed"] = ""
     """use the published definition of another project where it differs from ours"""
     judge: str | None = None
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
-    judge_votes: Positive = 1
-    """the number of votes on the correctness of an answer"""
     parsed: Path | None = None
     """a folder with the system's text of each document: shows the gold that its parser lost"""
     chunks: Path | None = None
@@ -120,16 +114,11 @@ class Settings(BaseModel):
     report_cases: Annotated[int, Field(ge=0)] | None = None
     """the number of questions shown with page images; none = all, up to 2,000 pages"""
 
-    @field_validator("dataset_paths", mode="before")
-    @classmethod
-    def _accept_one_path(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    @field_validator("file_type", "metrics", mode="before")
+    @field_validator("dataset_paths", "file_type", "metrics", mode="before")
     @classmethod
     def _split_commas(cls, value: Any, info: ValidationInfo) -> Any:
         parts = [value] if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple):
+        if info.field_name == "dataset_paths" or not isinstance(parts, list | tuple):
             return parts
         names = [name for part in parts if isinstance(part, str) for name in split_requests(part)]
         if info.field_name == "metrics":
@@ -166,7 +155,6 @@ class Settings(BaseModel):
 
     @property
     def config(self) -> Config:
-        """The configuration of the built-in pipeline: the preset, with the run's own settings and language model."""
         model = {"llm": self.llm} if self.writes_answers else {}
         return Config.preset(self.preset, **self.pipeline, **model)
 
@@ -189,7 +177,7 @@ class Settings(BaseModel):
 
     def make_target_options(self, **parts: Any) -> TargetOptions:
         """Return the options for the target; `parts` are ready-made objects such as the cache or the embedder."""
-        same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
+        same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest")
         shared = {name: getattr(self, name) for name in same}
         return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
 
@@ -327,7 +315,6 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print all settings, or those that match a word, as text or JSON."""
     parser = build_parser("exhibit evaluate --settings", __doc__)
     what = "list only settings with this word in their name or meaning"
     parser.add_argument("word", nargs="?", default="", metavar="WORD", help=what)

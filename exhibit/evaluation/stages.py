@@ -43,9 +43,8 @@ def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InT
     parts = [_place_in_text(place, document, parsed) for place in gold.places[:MAX_PLACES]]
     known = [part for part in parts if part is not None]
     share = max((part.share for part in known), default=0.0)
-    return (
-        InText(share, tuple(place for part in known if part.share == share for place in part.places)) if known else None
-    )
+    places = tuple(place for part in known if part.share == share for place in part.places)
+    return InText(share, places) if known else None
 
 
 def _place_in_text(place: Place, document: Document, parsed: Document) -> InText | None:
@@ -132,72 +131,44 @@ _REASONS: dict[str, str] = {
 }
 """The reason for a loss, by the stage, the outcome or the limit of the context."""
 
+GoldStages = dict[str, Any]
+"""The stages of a gold passage, as the results file has them.
 
-class Stage(NamedTuple):
-    """What a stage did with a gold passage."""
-
-    kept: bool
-    shown: Any
-    """The gold passage's value in the results file: the share of its letters, its ranks, or whether it was kept."""
-    reason: str
-    """The reason for the loss, if it was lost."""
-
-
-@dataclass(frozen=True)
-class GoldStages:
-    """What the known stages of a system did with one gold passage, in the order of the stages."""
-
-    known: Mapping[StageName, Stage]
-
-    @property
-    def lost_at(self) -> StageName | None:
-        """The first stage that loses the passage; None if no known stage loses it.
-
-        If a later stage has the passage, no earlier stage lost it: for example, two neighbouring chunks may
-        together contain text that the chunker cut. This does not hold for the stage `answered`, because a right
-        answer may come from another passage.
-        """
-        lost: StageName | None = None
-        for name, stage in self.known.items():
-            if not stage.kept:
-                lost = lost or name
-            elif name != "answered":
-                lost = None
-        return lost
-
-    def as_row(self) -> dict[str, Any]:
-        """Return a dict for the results file: `lost_at`, the reason, and each known stage by its name."""
-        reason = self.known[self.lost_at].reason if self.lost_at else ""
-        return {"lost_at": self.lost_at, "reason": reason} | {name: stage.shown for name, stage in self.known.items()}
-
-
+`lost_at` is the first stage that loses the passage and `reason` says why; each known stage has its value: the share of
+the letters, the ranks, or whether the passage was kept.
+"""
 PassageLists = Mapping[StageName, Sequence[Passage] | None]
 """The passages of one question at each stage with a list; None if the system does not report it."""
 
 
 def follow_gold(
-    gold: GoldPassage,
-    lists: PassageLists,
-    *,
-    in_text: float | None = None,
-    in_chunks: float | None = None,
-    outcome: Outcome | None = None,
-    cut_by: str = "",
-) -> GoldStages:
+    gold: GoldPassage, lists: PassageLists, *, in_text: float | None = None, in_chunks: float | None = None,
+    outcome: Outcome | None = None, cut_by: str = "",
+) -> GoldStages:  # fmt: skip
     """Return what happens to one gold passage at each stage of a system.
 
     In a list of passages, the gold passage is found at the rank where the passages so far contain at least half
     of it, as in recall. `in_text` and `in_chunks` are the shares of it that the system's text and its best chunk
     contain. `cut_by` names the limit that shortened the context.
     """
-    known: dict[StageName, Stage] = {}
+    stages: GoldStages = {"lost_at": None, "reason": ""}
+
+    def add(stage: StageName, kept: bool, value: Any, reason: str) -> None:
+        stages[stage] = value
+        if not kept and stages["lost_at"] is None:
+            stages.update(lost_at=stage, reason=reason)
+        # a later stage that has the passage shows that no earlier one lost it: two neighbouring chunks may together
+        # contain what the chunker cut; but a right answer may come from another passage
+        if kept and stage != "answered":
+            stages.update(lost_at=None, reason="")
+
     if gold.located or gold.absent:  # else its words were not searched for
-        known["page"] = Stage(gold.located, gold.located, _REASONS["page"])
+        add("page", gold.located, gold.located, _REASONS["page"])
     if in_text is not None:
         reason = "most of its words are missing" if in_text else "absent from the text"
-        known["text"] = Stage(2 * in_text >= 1, {"share": in_text}, reason)
+        add("text", 2 * in_text >= 1, {"share": in_text}, reason)
     if in_chunks is not None:
-        known["chunks"] = Stage(in_chunks == 1, {"share": in_chunks}, "cut" if in_chunks else "in no chunk")
+        add("chunks", in_chunks == 1, {"share": in_chunks}, "cut" if in_chunks else "in no chunk")
     before: int | None = None
     for name, passages in lists.items():
         # a passage without any known place is unknown, not wrong
@@ -207,12 +178,12 @@ def follow_gold(
         reason = _REASONS[cut_by if name == "context" and cut_by in _REASONS else name]
         if name == "retrieved" and not any(passage.source == gold.filename for passage in passages):
             reason = "no passage of its document"
-        known[name] = Stage(rank is not None, {"rank": rank} | ({} if before is None else {"before": before}), reason)
+        add(name, rank is not None, {"rank": rank} | ({} if before is None else {"before": before}), reason)
         before = rank
     if outcome in (Outcome.RIGHT, Outcome.WRONG, Outcome.WRONGLY_REFUSED):
         right = outcome is Outcome.RIGHT
-        known["answered"] = Stage(right, "right" if right else "wrong", _REASONS[outcome])
-    return GoldStages(known)
+        add("answered", right, "right" if right else "wrong", _REASONS[outcome])
+    return stages
 
 
 class PreparedDocuments(Protocol):
@@ -226,10 +197,9 @@ def stages_of(
     case: Case, prepared: PreparedDocuments | None = None, outcome: Outcome | None = None
 ) -> list[GoldStages]:
     """Return what happened to each gold passage at each stage; empty if the question is impossible or failed."""
-    reply = case.reply
+    reply, passages = case.reply, case.reply.passages
     if case.is_impossible or reply.error:
         return []
-    passages = reply.passages
 
     def choose_numbered(numbers: Iterable[int]) -> list[Passage]:
         return [passages[number - 1] for number in numbers if 1 <= number <= len(passages)]
@@ -243,22 +213,17 @@ def stages_of(
         "cited": choose_numbered(find_cited(case)) or None,
     }
     followed = []
-    for gold in list_followed_golds(case):
+    absent = [gold for gold in case.gold if gold.absent]
+    for gold in absent + [gold for gold in golds_of(case) if not gold.absent]:
         in_text, in_chunks = prepared.find(gold) if prepared is not None else (None, None)
-        followed.append(
-            follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, outcome=outcome, cut_by=reply.cut_by)
-        )
+        stages = follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, outcome=outcome, cut_by=reply.cut_by)
+        followed.append({"gold": case.gold.index(gold), **stages})
     return followed
-
-
-def list_followed_golds(case: Case) -> list[GoldPassage]:
-    """Return the gold passages not found in their own document, then the distinct ones that can be compared."""
-    return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
 
 def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
     """Return the earliest stage that loses a gold passage; None where no stage does."""
-    lost = {passage.lost_at for passage in stages}
+    lost = {passage["lost_at"] for passage in stages}
     return next((stage for stage in GOLD_STAGES if stage in lost), None)
 
 
@@ -275,8 +240,8 @@ def _compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float 
     metric uses it.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
-    counted = [passage for passage in stages if stage == "page" or passage.lost_at != "page"]
-    lost = [passage.lost_at in upto for passage in counted if stage in passage.known or passage.lost_at in upto]
+    counted = [passage for passage in stages if stage == "page" or passage["lost_at"] != "page"]
+    lost = [passage["lost_at"] in upto for passage in counted if stage in passage or passage["lost_at"] in upto]
     return 1 - sum(lost) / len(lost) if lost else None
 
 
@@ -317,7 +282,6 @@ class StageCounts:
 
 
 def count_losses(run: RunFolder) -> Counter[str]:
-    """Count the questions of a run by the first stage that loses some of their gold."""
     return Counter(row.lost_at for row in run.rows if row.lost_at)
 
 

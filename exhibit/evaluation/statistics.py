@@ -35,7 +35,6 @@ Interval = tuple[float, float]
 
 
 def summarise(table: Table) -> dict[str, Estimate]:
-    """Return the mean of each metric over a dataset."""
     return summarise_run([table])
 
 
@@ -116,7 +115,6 @@ class Difference:
 
 
 def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return, for each metric that both runs have, how the second run differs over their common questions."""
     pairs = [_keep_common(one, other) for one, other in _pair_by_name(first, second)]
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
     return {name: _subtract([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}

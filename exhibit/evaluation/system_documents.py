@@ -1,35 +1,31 @@
 """A system's own texts and chunks of a dataset's documents, and how much of each gold passage they contain.
 
 A target has them itself, or they are read from files: parsed texts (`--parsed`), one file per document, as plain text,
-Markdown, HTML, or the JSON of MinerU, Unstructured, Marker or LlamaParse; and chunks (`--chunks`), one per row.
+Markdown or HTML; and chunks (`--chunks`), one per row.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from exhibit.converters.core.benchmark import Tally
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import track
 from exhibit.evaluation.cases import GoldPassage, Passage
-from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.datasets import Dataset, list_names
 from exhibit.evaluation.placement import Documents, golds_of
 from exhibit.evaluation.replies import FileNamer, ReplyError, read_passages
 from exhibit.evaluation.stages import InText, find_in_chunks, find_in_text
-from exhibit.evidence import Document, Page, Span
+from exhibit.evidence import Document, Span
 from exhibit.evidence.place import Place, blank_markup
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.parsing import LARGEST_FILE, parse_json, read_regular, read_text
+from exhibit.schemas.parsing import LARGEST_FILE, read_regular, read_text
 from exhibit.storage.atomic import list_files
 
 Found = tuple[float | None, float | None]
 _CACHED = 1024
 """The number of cached results: questions that are repeated, or share a passage, follow each other closely."""
-_MAX_LISTED = 3
-"""The number of files that a note names; the others are counted."""
 
 
 class TargetDocuments:
@@ -55,37 +51,31 @@ class FileDocuments:
 
     def __init__(self, dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]) -> None:
         cases = [case for case in dataset.cases if not case.is_impossible]
-        golds = dict.fromkeys(gold for case in cases for gold in golds_of(case) if gold.located)
+        golds = list(dict.fromkeys(gold for case in cases for gold in golds_of(case) if gold.located))
         texts: dict[str, Document] = {}
-        in_text: dict[GoldPassage, InText | None] = dict.fromkeys(golds)
+        in_text: dict[GoldPassage, InText | None] = {}
         if folder:
             texts, left_out = read_parsed_folder(folder, dataset.documents.named)
             if missing := sorted({gold.filename for gold in golds if gold.filename} - set(texts)):
-                named = _list_names(missing)
+                named = list_names(missing)
                 say(f"{dataset.name}: {folder} has no text of {named}: the loss of their gold is unknown")
             if left_out:
-                say(f"{dataset.name}: not read in {folder}: {_list_names(left_out)}")
-            for gold in track(list(golds), total=len(golds), label="gold in the text", unit="gold"):
+                say(f"{dataset.name}: not read in {folder}: {list_names(left_out)}")
+            for gold in track(golds, total=len(golds), label="gold in the text", unit="gold"):
                 document, parsed = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
                 if document is not None and parsed is not None:
                     in_text[gold] = find_in_text(gold, document, parsed)
-        self._found: dict[GoldPassage, Found] = {
-            gold: (text.share if text else None, None) for gold, text in in_text.items()
-        }
-        if not file:
-            return
         documents = dataset.documents.with_texts(texts)
-        chunks = _place_chunks(file, dataset, documents, say)
-        for gold, text in in_text.items():
-            filename = gold.filename or ""
-            document = documents.get(filename)
-            if document is not None:
-                places = gold.places if filename not in texts else text.places if text else ()
-                share = text.share if text else None
-                self._found[gold] = share, find_in_chunks(places, chunks.get(filename, []), document.text)
+        chunks = _place_chunks(file, dataset, documents, say) if file else None
+        self._found: dict[GoldPassage, Found] = {}
+        for gold in golds:
+            text, cut, document = in_text.get(gold), None, documents.get(gold.filename)
+            if chunks is not None and document is not None:
+                places = gold.places if gold.filename not in texts else text.places if text else ()
+                cut = find_in_chunks(places, chunks.get(gold.filename or "", []), document.text)
+            self._found[gold] = text.share if text else None, cut
 
     def find(self, gold: GoldPassage) -> Found:
-        """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain."""
         return self._found.get(gold, (None, None))
 
 
@@ -114,20 +104,9 @@ def _place_chunks(
     return by_file
 
 
-def _list_names(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_LISTED
-    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
-
-
 # ---------------------------------------------------------------- parsed texts
 
-_ENDINGS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm", ".json")
-_PARTS = ("pages", "elements", "content_list", "children", "items", "documents", "result", "data")
-"""The JSON fields that contain the elements of a file or of an element."""
-_WORDS = ("table_body", "text_as_html", "md", "markdown", "md_content", "text", "content", "html", "page_content")
-"""The JSON fields that contain the text of an element, in order of preference."""
-_PAGES = {"page_idx": 1, "page_index": 1, "page_number": 0, "page_no": 0, "page": 0}
-"""The JSON fields with the page of an element, and what is added so that pages count from 1."""
+_ENDINGS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm")
 
 
 def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Document], list[str]]:
@@ -141,9 +120,8 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
         if path.suffix.lower() not in _ENDINGS or filename is None:
             left_out.append(path.relative_to(folder).as_posix())
         elif filename in paths:
-            raise SourceError(
-                f"{folder}: {paths[filename].name} and {path.name} both match {filename}; remove one of them"
-            )
+            both = f"{paths[filename].name} and {path.name}"
+            raise SourceError(f"{folder}: {both} both match {filename}; remove one of them")
         else:
             paths[filename] = path
     if not paths:
@@ -151,48 +129,9 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
             f"{folder}: none of its {len(left_out)} files has the name of a document of the bundle and one of the "
             f"endings {', '.join(_ENDINGS)}; name each file after its document"
         )
-    return {name: read_parsed(path, name) for name, path in paths.items()}, sorted(left_out)
-
-
-def read_parsed(path: Path, filename: str) -> Document:
-    """Return a parsed text as a document, with blanks in place of the markup, and with pages if the file has them."""
-    text = read_text(path, error=SourceError, most=LARGEST_FILE)
-    if path.suffix.lower() == ".json":
-        try:
-            elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None))
-        except RecursionError:
-            raise SourceError(f"{path}: its elements are nested too deeply") from None
-        if not elements:
-            raise SourceError(f"{path}: contains no text; the fields {', '.join(_WORDS)} were searched")
-    else:
-        elements = list(enumerate(text.split("\f"), 1)) if "\f" in text else [(None, text)]
-    parts, pages, start = [], [], 0
-    for number, group in groupby(elements, key=lambda element: element[0]):
-        parts.append("\n\n".join(words for _, words in group))
-        pages += [Page(number, Span(start, start + len(parts[-1])), 0, 0)] if number is not None else []
-        start += len(parts[-1]) + 2
-    whole = len(pages) == len(parts)
-    return Document(filename, blank_markup("\n\n".join(parts)), tuple(pages) if whole else ())
-
-
-def _list_elements(given: Any, page: int | None) -> Iterator[tuple[int | None, str]]:
-    """Yield the page and the text of each element of a parser's JSON, in reading order; inner elements go first."""
-    if isinstance(given, str) and given.strip():
-        yield page, given
-    elif isinstance(given, list):
-        for item in given:
-            yield from _list_elements(item, page)
-    elif isinstance(given, Mapping):
-        metadata = given.get("metadata")
-        fields = {**(metadata if isinstance(metadata, Mapping) else {}), **given}
-        page = next((fields[name] + first for name, first in _PAGES.items() if type(fields.get(name)) is int), page)
-        parts = [given[name] for name in _PARTS if isinstance(given.get(name), list | Mapping) and given[name]]
-        words = [fields[name] for name in _WORDS if isinstance(fields.get(name), str) and fields[name].strip()]
-        if words and not any(isinstance(part, list) for part in parts):
-            around = [fields.get("table_caption"), words[:1], fields.get("table_footnote")]  # MinerU
-            yield page, "\n".join(str(line) for lines in around if isinstance(lines, list) for line in lines)
-        else:
-            yield from _list_elements(parts, page)
+    texts = {name: read_text(path, error=SourceError, most=LARGEST_FILE) for name, path in paths.items()}
+    # markup becomes blanks
+    return {name: Document(name, blank_markup(text)) for name, text in texts.items()}, sorted(left_out)
 
 
 # ---------------------------------------------------------------- chunks

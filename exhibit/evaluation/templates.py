@@ -1,11 +1,11 @@
 """Request templates: placeholders such as `{question}`, and the body that a server wants.
 
-The body comes from the server's `openapi.json`; a server without one is tried with three common bodies.
+The body comes from the server's `openapi.json`.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -101,23 +101,13 @@ def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
 
 # ---------------------------------------------------------------- the body that a server wants
 
-_MESSAGES = ["{history}", {"role": "user", "content": "{question}"}]
+MESSAGES = ["{history}", {"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
 _HISTORY_FIELDS = ("history", "chat_history", "messages", "conversation")
 _MAX_REFERENCES = 8
 """The number of nested references that are followed: a description may refer to itself."""
-
-
-def list_common_bodies(parameters: Mapping[str, Any], *, conversation: bool = False) -> list[Any]:
-    """Return the bodies to try on a server that has no description.
-
-    With parameters the first is the one that evaltools sends; in a conversation it is the one that has the history.
-    """
-    chat = {"messages": _MESSAGES, "context": "{parameters}"}
-    plain = [{"question": "{question}", "...": "{parameters}"}, {"query": "{question}", "...": "{parameters}"}]
-    return [chat, *plain] if parameters or conversation else [*plain, chat]
 
 
 def make_body(openapi: Any, path: str) -> Any:
@@ -139,7 +129,7 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
     for name in sorted(fields, key=lambda name: ranks.get(name, len(ranks))):
         inner = _resolve(fields[name], root, depth)
         if name in _HISTORY_FIELDS and inner.get("type") == "array":
-            template[name] = _MESSAGES if name == "messages" and not asked else ["{history}"]
+            template[name] = MESSAGES if name == "messages" and not asked else ["{history}"]
             asked = asked or name == "messages"
         elif name in ranks and not asked and (body := _make_template(inner, root, depth - 1)) is not None:
             template[name], asked = body, True
@@ -150,20 +140,15 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:
     """Return a value for a required field: its default, constant, first listed value or example, else an empty one."""
-    stated = _search_first(("default", "const", "enum[0]", "examples[0]", "example"), schema)
+    stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
     empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
     return empty.get(schema.get("type")) if stated is None else stated
-
-
-def _search_first(paths: Sequence[str], value: Any) -> Any:
-    """Return the first value that is not null at one of the JMESPaths."""
-    return next((found for path in paths if (found := jmespath.search(path, value)) is not None), None)
 
 
 def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
     """Return a schema with its references resolved; of several alternatives, the first that is not null."""
     for _ in range(depth):
-        several = _search_first(("anyOf", "oneOf", "allOf"), schema)
+        several = jmespath.search("not_null(anyOf, oneOf, allOf)", schema)
         if reference := jmespath.search('"$ref"', schema):
             steps = reference.removeprefix("#/").split("/")
             schema = jmespath.search(".".join(map(json.dumps, steps)), root)

@@ -55,7 +55,6 @@ def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -
 
 
 def make_mean_rows(columns: Columns, metrics: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a table of means, each as a list of cells; the first row is the header."""
     head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
     return [head] + [
         [_format_title(name), *(format_cell(name, means.get(name), scale.of(c, name)) for c, means in columns.items())]
@@ -64,7 +63,6 @@ def make_mean_rows(columns: Columns, metrics: Sequence[str]) -> list[list[str]]:
 
 
 def make_mean_notes(columns: Columns) -> list[str]:
-    """Return the notes below a table of means: how a mean over datasets is computed, and how many questions failed."""
     lines = []
     if any(_count_datasets(means) > 1 for means in columns.values()):
         lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
@@ -130,7 +128,6 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return lines with the number of questions for each value of each label that groups questions."""
     lines = [f"questions: {len(labels)}"]
     for label in find_question_kinds(labels):
         counts = Counter(_format_value(row, label) for row in labels)
@@ -169,7 +166,6 @@ def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def format_flags(tables: Sequence[Table], below: float) -> list[str]:
-    """Return lines with the number and the ids of the answers that are flagged for review."""
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
         return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
@@ -242,7 +238,6 @@ def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -
 
 
 def describe_not_compared(overlap: Overlap) -> list[str]:
-    """Return notes on what is not compared: questions that differ, are in one run only, or failed in one run."""
     lines = [f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable]
     if overlap.changed:
         differ = "have the same id in both runs but differ in their words, expected answer, gold or documents"

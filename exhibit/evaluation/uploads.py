@@ -2,8 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,12 +22,10 @@ from exhibit.storage.locations import fetch_file
 
 _UPLOAD_SECONDS = 600.0
 """For one file: systems that parse it before they answer take minutes for a long one."""
-_REFUSED = (401, 403, 407)  # HTTP: not authorised
+REFUSED = (401, 403, 407)  # HTTP: not authorised
 
 
 class Step(BaseModel):
-    """One request to a server's interface for documents; the JMESPaths find values in its reply."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: UrlPath
@@ -65,7 +62,6 @@ class Collection:
     def __init__(
         self, fetch: Callable[..., Any], interface: DocumentInterface, values: Mapping[str, Any], options: TargetOptions
     ) -> None:
-        """Store the function that returns a reply's JSON, and the values that fill the interface's placeholders."""
         self._fetch, self._interface, self._values, self._options = fetch, interface, values, options
 
     def _call(self, step: Step | None, deadline: Deadline, *, file: Path | None = None, name: str = "") -> Any:
@@ -82,7 +78,6 @@ class Collection:
         return self._fetch(path, deadline=deadline, content=form.read(), headers=headers)
 
     def _retry(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
-        """Run a step with retries within `seconds`, or within the time that `--timeout` sets."""
         deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
         return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
 
@@ -92,43 +87,40 @@ class Collection:
             raise HttpError(f"{step.items} in the reply is not a list: {describe(items)}")
         return {PurePosixPath(str(search(step.name, item))).name for item in items}
 
-    def listed(self, deadline: Deadline) -> set[str] | None:
+    def _list_files(self, deadline: Deadline) -> set[str] | None:
         """Return the files of the collection; None if it does not exist, or if the server cannot list files."""
         step, find = self._interface.list, self._interface.find
         if step is None or (find and self._values["collection"] not in self._list_names(find, deadline)):
             return None
         return self._list_names(step, deadline)
 
-    def _delete(self, names: Sequence[str], deadline: Deadline) -> None:
+    def _delete(self, names: Iterable[str], deadline: Deadline) -> None:
         delete, delete_each = self._interface.delete, self._interface.delete_each
         if delete is None and delete_each is None:
-            raise HttpError("the system cannot delete documents; remove --ingest fresh and delete_collection")
-        if (files := self.listed(deadline)) is not None:
+            raise HttpError("the system cannot delete documents; remove --ingest fresh")
+        if (files := self._list_files(deadline)) is not None:
             for name in names if delete_each else ():
                 if name in files:
                     self._call(delete_each, deadline, name=name)
             self._call(delete, deadline)
 
-    # ---------------------------------------------------------------- a dataset's documents
-
     def bring_in(self, dataset: Dataset) -> Ingestion:
         """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
-        with _name_dataset(dataset):
-            if self._options.ingest == "fresh":
-                self._retry(lambda deadline: self._delete(list(names), deadline))
-            files = self._retry(self.listed)
-            if self._options.ingest != "never":
-                if files is None:
-                    self._retry(lambda deadline: self._call(self._interface.create, deadline))
-                missing = [name for name in names if name not in (files or ())]
-                for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
-                    with fetch_file(dataset.files[names[name]]) as path:
-                        if fault := self._upload(path, name):
-                            refused[name] = fault
-                if (files := self._retry(self.listed)) is None:  # without a list, uploaded files count as ready
-                    files = set(names) - refused.keys()
+        if self._options.ingest == "fresh":
+            self._retry(lambda deadline: self._delete(names, deadline))
+        files = self._retry(self._list_files)
+        if self._options.ingest != "never":
+            if files is None:
+                self._retry(lambda deadline: self._call(self._interface.create, deadline))
+            missing = [name for name in names if name not in (files or ())]
+            for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
+                with fetch_file(dataset.files[names[name]]) as path:
+                    if fault := self._upload(path, name):
+                        refused[name] = fault
+            if (files := self._retry(self._list_files)) is None:  # without a list, uploaded files count as ready
+                files = set(names) - refused.keys()
         absent = "not among the system's documents"
         aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
         if aside and len(aside) == len(names):
@@ -141,12 +133,6 @@ class Collection:
         count = len(names) - len(aside)
         return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
-    def remove(self, dataset: Dataset) -> None:
-        """Delete a dataset's documents from the server's collection."""
-        names = [PurePosixPath(name).name for name in dataset.files]
-        with _name_dataset(dataset):
-            self._retry(lambda deadline: self._delete(names, deadline))
-
     def _upload(self, path: Path, name: str) -> str:
         """Upload a file; return why the server refused it, empty if it did not.
 
@@ -156,16 +142,7 @@ class Collection:
         try:
             reply = self._retry(partial(self._call, step, file=path, name=name), _UPLOAD_SECONDS)
         except HttpError as error:
-            if isinstance(error, UnreachableError) or error.status in _REFUSED:
+            if isinstance(error, UnreachableError) or error.status in REFUSED:
                 raise
             return str(error)
         return str(search(step.error, reply) or "") if step.error else ""
-
-
-@contextmanager
-def _name_dataset(dataset: Dataset) -> Iterator[None]:
-    """Turn an HTTP error inside the block into an error that names the dataset."""
-    try:
-        yield
-    except HttpError as error:
-        raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error

@@ -34,8 +34,7 @@ _MAX_RANGE_PASSAGES = 30  # passages: an answer has fewer sources, so a longer r
 class Citation(NamedTuple):
     numbers: tuple[int, ...]
     span: Span
-    well_formed: bool
-    """True for `[1]`; False for `[1, 2]` and `[1-3]`, which are understood but which the prompt does not ask for."""
+    well_formed: bool  # False for `[1, 2]` and `[1-3]`, which the prompt does not ask for
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,13 @@ class Claim:
 
     text: str
     citations: tuple[int, ...] = ()
-    malformed: tuple[str, ...] = ()
 
 
 class Verdict(NamedTuple):
     """The result of checking an answer's citations: the supported citations, and the unsupported claims."""
 
-    citations: tuple[int, ...]
-    """Sources that are cited, exist, and share words and figures with the claim; in ascending order."""
-    unsupported: tuple[str, ...]
-    """Claims without a citation, or with citations that name no source or a source that does not support the claim."""
+    citations: tuple[int, ...]  # cited, existing, with the claim's words and figures; ascending
+    unsupported: tuple[str, ...]  # claims without a citation, or with none that supports them
 
 
 def find_citations(text: str) -> list[Citation]:
@@ -71,7 +67,6 @@ def normalise(text: str) -> str:
 
 
 def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> str:
-    """Return a text with each citation replaced by the result of `write(citation, numbers)`."""
     pieces, last = [], 0
     for citation in find_citations(text):
         start, end = citation.span
@@ -92,7 +87,6 @@ def _list_numbers(citation: str) -> tuple[int, ...]:
 
 
 def without_places(text: str) -> str:
-    """Return an answer without the list of sources below it."""
     listed = _LISTED.search(whole := text.rstrip())
     return whole[: listed.start()].rstrip() if listed else text
 
@@ -103,7 +97,6 @@ _QUOTATION = re.compile(
 
 
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences, each with its citations."""
     text = without_version(without_places(text))
     claims: list[Claim] = []
     quotations = list(_QUOTATION.finditer(text))
@@ -116,19 +109,17 @@ def claims_of(text: str) -> list[Claim]:
         )
         cited = [*citations, *find_citations(inside)]
         numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
-        malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
         if not list_content_words(words) and not read_statement(words).numbers:
             # the citation belongs to the claim before it: "… two years.\n\n[1]", or "Yes. [1]" after a claim
             if claims and numbers:
                 last = claims[-1]
-                merged = tuple(dict.fromkeys(last.citations + numbers))
-                claims[-1] = Claim(last.text, merged, last.malformed + malformed)
+                claims[-1] = Claim(last.text, tuple(dict.fromkeys(last.citations + numbers)))
             elif words.strip(".") and numbers:  # "Yes [1]." alone is cited, but has no words to compare
-                claims.append(Claim(words, numbers, malformed))
+                claims.append(Claim(words, numbers))
             continue
         if not numbers and (words.endswith(":") or raw.startswith("#")):
             continue
-        claims.append(Claim(words, numbers, malformed))
+        claims.append(Claim(words, numbers))
     return claims
 
 
@@ -138,12 +129,7 @@ def _strip_markup(raw: str) -> str:
     return _GAPS.sub("", _MARKS.sub("", _MARKUP.sub("", words))).strip()
 
 
-# ---------------------------------------------------------------- checking
-
-
 class NumberedSource(Protocol):
-    """A passage that an answer may cite by its number, with the headings above it, its file and its first page."""
-
     @property
     def number(self) -> int: ...
     @property
@@ -158,8 +144,7 @@ class NumberedSource(Protocol):
 
 class _Evidence(NamedTuple):
     words: frozenset[str]
-    labels: frozenset[str]
-    """Words of the document's name, which all its passages share: they neither support nor contradict a claim."""
+    labels: frozenset[str]  # of the document's name, which neither support nor contradict a claim
     text: str
 
 
@@ -196,7 +181,6 @@ def _find_supporting(
 
 
 def _has_own_part(number: int, cited: Sequence[int], evidence: dict[int, _Evidence], claim: str) -> bool:
-    """Return whether a cited source has content words or numbers of a claim that no other cited source has."""
     others = frozenset[str]().union(*(_list_terms(evidence[other].text) for other in cited if other != number))
     return not _list_terms(claim).isdisjoint(_list_terms(evidence[number].text) - others)
 
@@ -210,7 +194,6 @@ def _compute_share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _read_evidence(source: NumberedSource) -> _Evidence:
-    """Return the three parts of a source with which a claim is compared."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = list_content_words(f"{source.text}\n\n{source.section}")

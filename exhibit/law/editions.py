@@ -1,7 +1,6 @@
 """Laws as documents, and references to laws."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -20,8 +19,7 @@ _VERSION = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING_LINES = 12  # lines at the start in which a law states its name
 _MAX_NAME_CHARS = 200  # characters of a law's name
-_OPENING_CHARS, _FIRST_UNITS = 60_000, 4
-"""Characters that contain a law's first paragraphs, and the number of paragraphs that are examined."""
+_OPENING_CHARS, _FIRST_UNITS = 60_000, 4  # contain a law's first paragraphs; how many of these are examined
 _MAX_TITLE_CHARS = 110  # characters of a paragraph's heading
 
 
@@ -42,7 +40,6 @@ class Edition:
 
 
 def read_edition(text: str) -> Edition | None:
-    """Return the title and dates of the law in a text; None if the text is not a law of a known legal system."""
     system = system_of(text)
     if not system.units or not _counts_up(find_units(text[:_OPENING_CHARS], system)):
         return None
@@ -70,7 +67,6 @@ def _compile_dated() -> re.Pattern[str]:
 
 
 def without_version(text: str) -> str:
-    """Return an answer without the note on the version of the law: `(Text in force from 1 July 2018)`."""
     return _VERSION.sub(" ", text)
 
 
@@ -84,16 +80,7 @@ def make_law_name(title: str) -> "LawName":
             codes.append(match[0])
             plain = title[match.end() :].strip(" ,") or plain
             break
-    return LawName(title, (*codes, *list_english_names(codes)), plain)
-
-
-def list_english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return a law's English names, such as `German Civil Code` and `Civil Code`."""
-    for system in load_systems():
-        for name in (system.data.get("english", {}).get(code) for code in codes):
-            if name:
-                return f"{system.data['adjective']} {name}", name
-    return ()
+    return LawName(title, tuple(codes), plain)
 
 
 @dataclass(frozen=True)
@@ -129,9 +116,6 @@ def _read_heading_below(text: str, at: int) -> str:
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _MAX_TITLE_CHARS else ""
 
 
-# ---------------------------------------------------------------- the names of laws
-
-
 _MIN_STEM_LETTERS, _MAX_ENDING_LETTERS = 4, 3
 """The least number of letters that the cases of a word share, and the most letters of its ending: `občanský`,
 `občanského`.
@@ -141,14 +125,11 @@ _MAX_WORDS_TO_LAW = 4  # words between a provision and the title of its law, suc
 
 @dataclass(frozen=True)
 class LawName:
-    """A law, with the names by which references cite it: its codes, such as `BGB`, and its title."""
-
     key: str
     codes: tuple[str, ...]  # names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`
     title: str = ""
 
     def find_end(self, text: str, *, near: int = _MAX_WORDS_TO_LAW) -> int:
-        """Return the end of this law's name in a text; 0 if the text does not name the law."""
         for code in self.codes:
             at = text.find(code)
             while at >= 0:

@@ -45,8 +45,7 @@ als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)  # a word has at most one ending of each length
-_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
-"""Endings that may leave a stem of three letters; all others must leave four."""
+_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})  # may leave a stem of three letters, others four
 
 
 def make_word_pattern(words: Iterable[str]) -> str:
@@ -67,7 +66,6 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)  # many questions on one document are compared with the same sentences
 def list_content_words(text: str) -> tuple[str, ...]:
-    """Return the stems of the content words in order, with repetitions; numbers are left out."""
     return tuple(stem(word) for word in list_written_words(text) if is_content(word))
 
 
@@ -98,7 +96,6 @@ def list_numbers(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> list[str]:
-    """Return the terms of a text for lexical search: the stems of its content words, then its numbers."""
     return [*list_content_words(text), *list_numbers(text)]
 
 
@@ -131,8 +128,6 @@ _PART_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
 
 @dataclass(frozen=True)
 class Level:
-    """A level in the structure of laws, such as chapter or article: its names and its rank."""
-
     kind: str
     rank: float
     words: tuple[str, ...]
@@ -145,14 +140,11 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class LegalSystem:
-    """The structure and the wording of the laws of a country or a language."""
-
     name: str
     language: str
     levels: tuple[Level, ...]
     ordinals: Mapping[str, int]
-    refers: tuple[str, ...]
-    """Words before a number that show that it is a reference, including stop words of the language."""
+    refers: tuple[str, ...]  # before a number they show a reference; with stop words
     follows: tuple[str, ...]  # capitalised words after a number that show that it is a reference
     number: str = _PART_NUMBER
     country: str = ""
@@ -217,15 +209,13 @@ class LegalSystem:
 
 
 @cache
-def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
-    """Return all legal systems: the built-in ones, and those in the user's folder."""
-    user_folder = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
+def load_systems() -> tuple[LegalSystem, ...]:
+    user_folder = os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(user_folder).glob("*.toml")) if user_folder else ())]
     return tuple({path.stem: read_system(path) for path in paths}.values())
 
 
 def read_system(path: Path) -> LegalSystem:
-    """Return the legal system (language, levels of a law, number words) that a TOML file describes."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         levels = tuple(
@@ -270,7 +260,6 @@ _MIN_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
-    """Return the language code of a text, such as `de`; only languages of the known legal systems are possible."""
     words = re.findall(r"[^\W\d_]{2,}", text.lower())
     if len(words) < _MIN_WORDS:
         return "en"
@@ -294,7 +283,6 @@ _MIN_HEADINGS = 2  # fewest such lines that make a text a law
 
 
 def system_of(text: str) -> LegalSystem:
-    """Return the legal system of a law; the English system if the text is not a law of another system."""
     words = Counter(re.findall(r"[^\W\d_]+", text[:_MAX_CHARS].lower()))
     glue = {system.name: sum(words[word] for word in system.glue) for system in load_systems()}
     best = max(load_systems(), key=lambda system: (glue[system.name], system.language == "en"))

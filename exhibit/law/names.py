@@ -24,9 +24,7 @@ _APART = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
-    """Return a name in lower case with single spaces, without accents and punctuation, and with abbreviations spelt
-    out.
-    """
+    """Return a name in lower case without accents and punctuation, with its abbreviations spelt out."""
     # the rules' own headings print "PRACTICE DIRECTION 34 A" for 34A
     text = unicodedata.normalize("NFKD", _LETTERED.sub(r"\1\2", name)).casefold()
     text = _APART.sub(" ", _DROPPED.sub("", text).replace("&", " and ")).strip()
@@ -36,7 +34,6 @@ def normalise_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def keep_letters(text: str) -> str:
-    """Return a text in lower case with only its letters `a` to `z` and its digits; accents are removed."""
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
 
@@ -45,7 +42,6 @@ def without_ending(name: str) -> str:
 
 
 def make_file_key(name: str) -> str:
-    """Return a key that stays the same if a file is renamed only slightly."""
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: compare it unchanged
@@ -66,8 +62,6 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 
 class FileNames:
-    """Finds files by other forms of their names: a URL, a path, another case, or a name without extension."""
-
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
         self._levels: list[dict[str, list[str]]] = []
         for file in files:
@@ -80,7 +74,6 @@ class FileNames:
                         same.append(file)
 
     def find(self, name: str) -> str | None:
-        """Return the file that a name refers to; None if there is no such file, or several equally good ones."""
         meant = self.find_all(name)
         return meant[0] if len(meant) == 1 else None
 
@@ -121,8 +114,7 @@ SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
 MIXED = tuple("GmbH ApS AB".split())
 BESIDE = tuple("Pte Pty SAS SpA".split())
 """Legal forms that alone do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa is a resort."""
-DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())
-"""Variant spellings of legal forms; the last full stop is optional in every form."""
+DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())  # the last full stop is optional in every form
 
 SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
 """Legal forms that stay in capitals when a name is converted to title case."""
@@ -168,26 +160,21 @@ _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FILE_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]")
-_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
-"""A word that may have its capital only because it begins a sentence or a line."""
+_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")  # its capital may only begin a sentence
 _NON = re.compile(r"non(?=[a-z]{5})")
 _MAX_GAP_CHARS = 2  # most characters between two words of one name: a full stop or a comma, and a space
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())  # words that an acronym leaves out
 
 
 class Word(NamedTuple):
-    """A word of a name: its form for comparison, and its position."""
-
     term: str
     capital: bool
     start: int
     end: int
-    parts: tuple[str, ...] = ()
-    """The parts of the word, ag and projects for `AGProjects`: they are searched if the whole word is unknown."""
+    parts: tuple[str, ...] = ()  # ag and projects for `AGProjects`, if the whole word is unknown
 
 
 def name_words(text: str) -> Iterator[Word]:
-    """Yield the words of a text in order, without possessive endings."""
     for match in _WORD.finditer(text):
         start, end = match.span()
         shapes = _list_shapes(match[0])
@@ -249,13 +236,11 @@ def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Wo
 
 
 def list_acronyms(name: str) -> set[str]:
-    """Return the initials of a name, and the initials without the last letter."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
-    """Return a file's name without folder and extension, as one string and as separate words."""
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []
     for word in name_words(stem.replace("||", " ")):

@@ -59,8 +59,6 @@ _KINDS: dict[str, re.Pattern[str]] = {
 }
 
 
-# ---------------------------------------------------------------- the profile
-
 _PROFILE_CHARS = 6000  # characters: two pages, which state the kind of the document and its parties
 _MAX_TITLE_CHARS = 120  # characters: a longer line is a sentence
 _FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new paragraph begins
@@ -81,7 +79,8 @@ def read_profile(document: Document) -> Profile:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
     lines = read_opening(document, _PROFILE_CHARS)
     text = join_paragraphs(lines)
-    name = find_file_title(document.filename)
+    stem = without_ending(unquote(PurePath(document.filename).name).split("||")[0])
+    name = tidy(_EXHIBIT.sub("", stem).replace("_", " "))  # of the filing `…_EX-10.1_Reseller Agreement.pdf`
     kind = _find_kind(text, document, name)
     title = title_of(text, kind, name)
     # without roles: the Reseller of a Reseller Agreement is not a name
@@ -97,14 +96,6 @@ def join_paragraphs(lines: list[Line]) -> str:
         pieces.append(line.text)
     return "".join(pieces).strip("\ufeff\u200b \n")
 
-
-def find_file_title(filename: str) -> str:
-    """Return the title in a file's name: `Reseller Agreement` for the filing `…_EX-10.1_Reseller Agreement.pdf`."""
-    stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
-    return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
-
-
-# ---------------------------------------------------------------- the kind
 
 AGREED = frozenset({"contract", "nda", "merger agreement"})
 
@@ -127,11 +118,7 @@ def _find_kind(text: str, document: Document, name: str) -> str:
     return ""
 
 
-# ---------------------------------------------------------------- the title
-
-
 def title_of(text: str, kind: str, name: str) -> str:
-    """Return the title that a document's text states, by the rules for its kind; `name` if the text states none."""
     if kind == "court guide":
         guide = _GUIDE.search(" ".join(text[:800].split()))
         return guide[0] if guide else name
@@ -170,11 +157,7 @@ def _shorten_line(line: str) -> str:
     return calm if len(calm) <= _MAX_TITLE_CHARS else calm[: calm.rfind(" ", 0, _MAX_TITLE_CHARS)].rstrip(" ,;:-–—")
 
 
-# ---------------------------------------------------------------- the date
-
-
 def find_own_date(text: str, kind: str) -> str:
-    """Return the date of the document itself as it is written; empty if there is none."""
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in these documents are dates of other laws
     if kind in {"court guide", "judgment"}:
@@ -250,9 +233,6 @@ _TITLE_LINES = 40  # lines of a first page that contain the title
 _OPENING_CHARS = 3000  # characters at the start of the text that are examined
 
 
-# ---------------------------------------------------------------- the kind of document
-
-
 def kind_of(text: str) -> str:
     """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
     text = _normalise_start(text)
@@ -275,11 +255,7 @@ def kind_of(text: str) -> str:
 
 
 def _normalise_start(text: str) -> str:
-    """Return the start of a text with plain spaces and without ligatures."""
     return unicodedata.normalize("NFKC", text[:_OPENING_CHARS])
-
-
-# ---------------------------------------------------------------- the parties
 
 
 def parties_of(text: str) -> list[str]:
@@ -330,11 +306,7 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
     return name if len(words) < 3 and len(words[0]) < 5 else tidy(name)  # JEA and SAP AG keep their capitals
 
 
-# ---------------------------------------------------------------- the date
-
-
 def date_of(text: str) -> str:
-    """Return the first full date near the start with its month as a word; empty if there is none."""
     dates = (date.text for date in _find_english_dates(_normalise_start(text)[: _OPENING_CHARS // 3]))
     return next((tidy(date.replace(" ,", ",")) for date in dates if not _DAY_OF.search(date)), "")
 

@@ -63,7 +63,6 @@ class NamedProvision(NamedTuple):
 
 @cache
 def list_unit_sorts() -> dict[str, str]:
-    """Return a dictionary from each word or sign for a unit to the kind of unit: `absatz` to `paragraph`."""
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
     for system in load_systems():
         for level in system.levels:
@@ -128,13 +127,9 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
         sources = list(accumulate(reversed(after), carry))[::-1]
     for citation, source in zip(cited, sources, strict=True):
         for path in citation.paths:
+            steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
             alone = len(cited) * len(citation.paths) == 1
-            yield NamedProvision(text if alone else _write_path(path, source), source, path)
-
-
-def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
-    steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
-    return " ".join(f"{''.join(steps)} {source}".split())
+            yield NamedProvision(text if alone else " ".join(f"{''.join(steps)} {source}".split()), source, path)
 
 
 def _find_source(gap: str) -> str:
@@ -144,10 +139,7 @@ def _find_source(gap: str) -> str:
 
 
 def _group_steps(text: str, system: LegalSystem | None = None) -> Iterator[_Cited]:
-    """Yield the provisions that a text cites; `§ 535 Abs. 1` and `para 3 of Schedule 2` are one provision each.
-
-    In a law of a given legal system only the first number of a list is read: `§§ 664 bis 670` begins at § 664.
-    """
+    """Yield the provisions that a text cites; with a system only the first of a list: § 664 of `§§ 664 bis 670`."""
     open_: _Cited | None = None
     for match in _make_unit_pattern(system).finditer(text):
         if open_ is not None and match.start() < open_.end:
@@ -218,8 +210,6 @@ def _read_brackets(brackets: str) -> _Path:
 
 @dataclass(frozen=True)
 class Provision:
-    """A provision of a law to which a text refers."""
-
     span: Span
     label: str  # the unit as the law's own heading writes it: `§ 2079`, `Art. 5`
     below: tuple[str, ...] = ()  # the numbers of the parts below the unit, outermost first: paragraph 1, letter b
@@ -227,7 +217,6 @@ class Provision:
 
 
 def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
-    """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
     units = _list_unit_words(system)
     cited = [each for each in _group_steps(text, system) if each.paths[0][0].word.lower() in units]
     for citation, end in zip(cited, [*(each.start for each in cited[1:]), len(text)], strict=False):
@@ -250,20 +239,15 @@ def list_number_forms(number: str) -> frozenset[str]:
 
 _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.\-–]*+|[A-Za-z])[\W_]*+")
 """Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
-_OPENING_SHARE = 0.1
-"""Share of a document, from its start, in which an exhibit's number names the document itself: `Exhibit 10.1`."""
+_OPENING_SHARE = 0.1  # of a document, where an exhibit's number names the document itself
 _RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
 
-_BARE_SORTS = ("unit", "article", "", "paragraph", "point")
-"""Kinds of units whose headings may be only numbers: `2.01 Rent`."""
-_MIN_WORDED_HEADINGS = 3
-"""Number of headings of a kind that show that a document writes the kind's word in its headings."""
+_BARE_SORTS = ("unit", "article", "", "paragraph", "point")  # headings may be only numbers: `2.01 Rent`
+_MIN_WORDED_HEADINGS = 3  # which show that a document writes the kind's word in its headings
 
 
 class ProvisionPlace(NamedTuple):
-    """The location of a provision: its spans, without running heads and page numbers."""
-
     spans: tuple[Span, ...]
     whole: bool = False
 
@@ -279,8 +263,6 @@ class _Labelled:
 
 
 class ProvisionIndex:
-    """An index of a document's provisions, which finds a provision by its name, such as `Section 8.03`."""
-
     def __init__(self, document: Document) -> None:
         self.document = document
 
@@ -301,7 +283,6 @@ class ProvisionIndex:
             yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
-        """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
         first, *below = named.path
         return [place for span in self._find_top(first) if (place := self._find_within(span, below)).spans]
 
@@ -316,11 +297,10 @@ class ProvisionIndex:
         if not step.sort:
             same = [entry for entry in found if entry.sort in ("unit", "article")]
         bare = [entry for entry in found if not entry.sort and step.sort in _BARE_SORTS]
-        if not same and sum(entry.sort == step.sort for entry in self._sections) >= _MIN_WORDED_HEADINGS:
-            # if articles have a heading with their word, a bare number is a point of a list
-            lined = self._find_begun(step)
-            if lined:
-                return lined
+        # if articles have a heading with their word, a bare number is a point of a list
+        worded = sum(entry.sort == step.sort for entry in self._sections) >= _MIN_WORDED_HEADINGS
+        if not same and worded and (lined := self._find_begun(step)):
+            return lined
         parts = [entry for entry in found if step.sort in ("paragraph", "point") and entry.sort in ("unit", "article")]
         for choice in (same, bare, parts):
             if choice:
@@ -340,12 +320,9 @@ class ProvisionIndex:
         """Return the sections whose unit word, such as `Art`, is the most common in the document."""
         if len(found) < 2:
             return found
-        often = max(self._words[entry.word] for entry in found)
-        return [entry for entry in found if self._words[entry.word] == often]
-
-    @cached_property
-    def _words(self) -> Counter[str]:
-        return Counter(entry.word for entry in self._sections)
+        words = Counter(entry.word for entry in self._sections)
+        often = max(words[entry.word] for entry in found)
+        return [entry for entry in found if words[entry.word] == often]
 
     def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
         """Return the ranges from a line that matches `begins` to the next that matches `ends` or is a heading."""
@@ -393,7 +370,7 @@ class ProvisionIndex:
         ]
         if inside:
             return _find_own_span(_keep_outermost(inside)[0].section)
-        return _find_bracketed(text, span, step.number) or _find_listed(text, span, step.number)
+        return _find_numbered_part(text, span, step.number)
 
 
 def _find_own_span(section: Section) -> Span:
@@ -410,32 +387,21 @@ def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
     by_heading: dict[str, _Labelled] = {}
     for entry in top:
         other = by_heading.setdefault(entry.section.heading, entry)
-        if _measure_length(entry) > _measure_length(other):
+        (start, end), (other_start, other_end) = entry.section.span, other.section.span
+        if end - start > other_end - other_start:
             by_heading[entry.section.heading] = entry
     return list(by_heading.values())
 
 
-def _measure_length(entry: _Labelled) -> int:
-    return entry.section.span.end - entry.section.span.start
-
-
-def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of a labelled part of a line, such as `(b) any breach;` before `(c)`; None if not found."""
-    kind = r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
-    begins = rf"(?i)(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)"
-    return _find_between(text, span, begins, rf"(?<=[\s;:,.])\({kind}\)")
-
-
-def _find_listed(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of the list item with a number, such as from the line `2. …` to the line `3. …`."""
-    kind = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
-    return _find_between(text, span, rf"(?m)^[ \t]*{re.escape(number)}[.)]\s", rf"(?m)^[ \t]*{kind}[.)]\s")
-
-
-def _find_between(text: str, span: Span, begins: str, ends: str) -> Span | None:
-    """Return the span from the first match of `begins` to the next match of `ends`, both within a span."""
-    start = re.compile(begins).search(text, *span)
-    if start is None:
-        return None
-    following = re.compile(ends).search(text, start.end(), span.end)
-    return Span(start.start(), following.start() if following else span.end)
+def _find_numbered_part(text: str, span: Span, number: str) -> Span | None:
+    """Return the span of `(b) any breach;` before `(c)`, else of the list item from the line `2. …` to `3. …`."""
+    escaped, bracketed = re.escape(number), r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
+    listed = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
+    for begins, ends in (
+        (rf"(?i)(?:^|(?<=[\s;:,.]))\({escaped}\)", rf"(?<=[\s;:,.])\({bracketed}\)"),
+        (rf"(?m)^[ \t]*{escaped}[.)]\s", rf"(?m)^[ \t]*{listed}[.)]\s"),
+    ):
+        if start := re.compile(begins).search(text, *span):
+            following = re.compile(ends).search(text, start.end(), span.end)
+            return Span(start.start(), following.start() if following else span.end)
+    return None

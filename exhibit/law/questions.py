@@ -2,8 +2,7 @@
 
 import re
 
-_PARTS = re.compile(r"[,;:]\s+|(?<=\S)\s*\?\s+|\)\s+")
-"""Matches the end of a phrase before the question itself: "Under the lease, may the tenant sublet?"."""
+_PARTS = re.compile(r"[,;:]\s+|(?<=\S)\s*\?\s+|\)\s+")  # ends the lead in "Under the lease, may he sublet?"
 _ASKS = re.compile(
     r"\W*(?:and\s|but\s|so\s)?(?:"
     r"(?P<verdict>(?:is|are|was|were|am|does|do|did|has|have|had|can|could|may|might|must|shall|should|will|would|"
@@ -28,8 +27,7 @@ _PERMITS = re.compile(
     r"(?<![^.;])(?>[^.;]*?\bmay\s+[a-z]+\b)(?>[^.;]*?\bwithout\b)[^.;]*?\b(?:consent|approval)\b", re.IGNORECASE
 )  # matches a clause that permits an act without consent, from the clause's start, so that each clause is read once
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
-_RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")
-"""Matches a right that a question asks for, and that a clause can withhold by `non-`."""
+_RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")  # a clause can withhold such a right by `non-`
 _EXCEPTS = re.compile(
     r"(?i)\b(?:notwithstanding|except(?:ion|ing)?|unless|however|other than|save (?:for|that|as)|provided,? that)\b"
 )

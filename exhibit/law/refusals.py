@@ -159,8 +159,6 @@ def _read_foreign() -> tuple[re.Pattern[str], list[_Silence]]:
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE), silences
 
 
-# ---------------------------------------------------------------- the answer in a reply
-
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL)
 _COURTESY = re.compile(
@@ -171,12 +169,10 @@ _COURTESY = re.compile(
 _OFFER = re.compile(
     r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
 )
-_ANSWERS = ("answer", "response", "result", "output", "text", "content")
-"""Names of the JSON field that contains the answer, the most likely first."""
+_ANSWERS = ("answer", "response", "result", "output", "text", "content")  # JSON fields, the likeliest first
 
 
 def strip_reply(text: str) -> str:
-    """Return the answer in a reply, without the JSON, code block, thoughts, tags and polite phrases around it."""
     text = _THOUGHTS.sub(" ", text).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text[3:-3].partition("\n")[2] or text
@@ -190,7 +186,6 @@ def strip_reply(text: str) -> str:
 
 
 def _read_json(text: str) -> str:
-    """Return the answer in a JSON reply, or `N/A` if the answer is null; return any other reply unchanged."""
     try:
         answer = json.loads(text) if text.startswith("{") else text
     except (ValueError, RecursionError):

@@ -53,7 +53,6 @@ def split_sentences(text: str) -> list[Span]:
 
 
 def extend_to_sentences(text: str, span: Span, *, widest: int) -> Span:
-    """Return a span extended to the start of its first sentence and to the end of its last one."""
     room = widest - (span.end - span.start)
     if room <= 0:
         return span

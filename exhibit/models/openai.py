@@ -52,11 +52,9 @@ class Endpoint:
         headers = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"} if key else {}
         secrets = Secrets([key])
         self._client = HttpClient(headers, connections=_CONCURRENCY, secrets=secrets)
-        self.scrub = secrets.strip
-        """Removes the API key from a text of the server, also if asterisks mask a part of the key."""
+        self.scrub = secrets.strip  # removes the key from a text, even one that is partly masked
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
-        """Send JSON and return the JSON object of the reply, or raise an HttpError that names the server."""
         url = f"{self.address}{path}"
         if self._version:
             model = quote(str(body["model"]), safe="")
@@ -88,7 +86,6 @@ def _read_variable(name: str) -> str:
 
 
 def _read_address(*, azure: bool) -> str:
-    """Return the address of the server, with a slash at its end and without a user or a query."""
     name, example = "OPENAI_BASE_URL", "http://localhost:8000/v1"
     if azure:
         name, example = "AZURE_OPENAI_ENDPOINT", "https://NAME.openai.azure.com"
@@ -109,7 +106,6 @@ def _parse(data: bytes) -> Any:
 
 
 def _find(value: Any, *path: str | int) -> Any:
-    """Return the value at a path of keys and positions in a reply; None if the reply has none."""
     for step in path:
         try:
             value = value[step]

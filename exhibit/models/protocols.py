@@ -17,8 +17,7 @@ class Embedder(Protocol):
     languages are found by their words alone.
     """
 
-    name: str
-    """Model and variant. Vectors are cached under this name, so two embedders with one name return the same vectors."""
+    name: str  # model and variant; vectors are cached under this name
     dimensions: int
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:

@@ -15,15 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.network import (
-    SCORES,
-    TOKENS,
-    VERDICTS,
-    choose_variant,
-    open_lowrank,
-    read_lowrank,
-    read_record,
-)
+from exhibit.models.network import SCORES, TOKENS, VERDICTS, choose_variant, open_lowrank, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
@@ -59,8 +51,7 @@ class QuestionKind(NamedTuple):
     asks: str = ""
     usual: float = 0.0
     number: int = -1  # the kind's number among the known kinds; -1 = no known kind
-    clause: bool = False
-    """Whether the question asks for a kind of clause: then a document with such a clause answers yes."""
+    clause: bool = False  # whether a clause is asked for, whose existence answers yes
 
 
 class Kinds:
@@ -106,7 +97,6 @@ class Reader(PairModel):
         super().__init__(network, choose_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return, for each passage, the log-odds that it answers the question, and the spans that answer it."""
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
             return list(map(self._read, pairs))
@@ -122,7 +112,6 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages answers the question: a logistic function."""
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
         if spot is not None:
@@ -162,11 +151,7 @@ def shared_kinds() -> Kinds:
     return Kinds()
 
 
-# ---------------------------------------------------------------- from tokens to answers
-
-
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the range of tokens with the greatest score that is inside one of the given ranges."""
     best: tuple[float, tuple[int, int]] | None = None
     for low, high in within:
         begun, start = -np.inf, low

@@ -84,8 +84,6 @@ class Ingest(BaseModel):
 
 
 class Search(BaseModel):
-    """The settings of searching and answering: they can change from question to question."""
-
     model_config = Ingest.model_config
 
     depth: Positive = 64
@@ -202,7 +200,6 @@ class Config(Search, Ingest):
 
     @classmethod
     def parse(cls, settings: Mapping[str, Any], *, where: str = "config") -> "Config":
-        """Return a config from settings; raise one error that names every invalid setting."""
         try:
             return cls.model_validate(dict(settings))
         except ValidationError as error:

@@ -22,40 +22,30 @@ class Source(Hit):
 
 @dataclass(frozen=True)
 class AnswerContext:
-    """The input of an answerer: numbered sources, and what is known of the question and of the best document."""
-
     text: str  # the sources and the summaries of their documents, for the prompt of a language model
     sources: tuple[Source, ...]
-    confidence: float | None = None
-    """The probability by retrieval that a source answers the question; None if retrieval computes none."""
+    confidence: float | None = None  # by retrieval, that a source answers; None if it computes none
     left_out: int = 0  # the number of passages that did not fit the token budget
     asks: str = ""  # the words of the question that ask, without the document's name
     kind: str = ""  # the kind of the best source's document, if it is known: contract, rules, court guide …
     characters: int = 0  # the length of that document in characters; 0 if it is unknown
-    vector: Vectors | None = field(default=None, compare=False)
-    """The vector of `asks` by the embedder `legal`, from which the reader computes the question's kind."""
+    vector: Vectors | None = field(default=None, compare=False)  # of `asks`, for the reader's kinds
 
 
 @dataclass(frozen=True)
 class Answer:
     text: str
     citations: tuple[int, ...] = ()  # the numbers of the cited sources that exist and share words with the claim
-    unsupported: tuple[str, ...] = ()
-    """Claims whose citation names no source, or a source that does not share their words."""
+    unsupported: tuple[str, ...] = ()  # their citation names no source, or one without their words
     refused: bool = False
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
-    confidence: float | None = None
-    """The probability that the documents contain an answer; None if the answerer computes none."""
-    best: tuple[tuple[int, Span], ...] = ()
-    """The parts of the reader's best quote: the number of a source, and the span in that source's text."""
+    confidence: float | None = None  # that the documents contain an answer; None if unknown
+    best: tuple[tuple[int, Span], ...] = ()  # of the reader's best quote: a source's number, and the span in its text
 
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
-    """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
-
-    If even the first hit is longer than the budget, it is cut.
-    """
+    """Return the best hits that fit the budget as numbered sources; if even the first is too long, it is cut."""
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
     distinct = _drop_repeats(hits)
@@ -71,7 +61,6 @@ def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int =
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without blank ones, and without those inside or equal to an earlier one of the document."""
     distinct: list[Hit] = []
     seen: set[tuple[str, str]] = set()
     for hit in hits:

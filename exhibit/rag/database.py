@@ -22,10 +22,7 @@ _PAGE_BYTES = 16384  # most rows are some thousand numbers
 
 
 class Database:
-    """An SQLite file; changes go to a copy, and `save` replaces the file with this copy.
-
-    Other processes that have the file open continue to read the old content.
-    """
+    """An SQLite file; `save` replaces it by the copy that was changed, so that other processes read the old content."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._partial = path, path.with_name(f".{path.name}.partial")
@@ -53,7 +50,6 @@ class Database:
             self._partial.replace(self.path)
 
     def close(self) -> None:
-        """Close the file and discard changes that are not saved; the next read opens it again."""
         if self._connection is not None:
             self._connection.close()
         if self._changed:

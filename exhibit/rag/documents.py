@@ -36,8 +36,7 @@ _OPENING_CHARS = 3000  # a first page, with the title, the parties and the recit
 _TITLE_CHARS = 6000  # at a document's start; a title that is not there is the file's name
 _KIND_WORDS = frozenset("agreement contract guide notice policy rules statement terms the".split())
 """Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
-_TITLE_BREAK = re.compile(r"\s[-–—]\s")
-"""The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
+_TITLE_BREAK = re.compile(r"\s[-–—]\s")  # a title up to this dash is cited: `Practice Direction 47 – Procedure`
 _MAX_CACHED_WEIGHTS = 200_000  # names times documents whose likelihoods are cached: 10 MB
 # a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
 _RARE_SHARE = 2 / 3
@@ -45,13 +44,11 @@ _RARE_SHARE = 2 / 3
 # `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document
 _NAME_WEIGHT = 1.5
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
-_OTHER_KIND_PENALTY = 2.3
-"""The log of ten: a document of another kind is ten times less likely; kinds are sometimes misread or misnamed."""
+_OTHER_KIND_PENALTY = 2.3  # the log of ten: kinds are sometimes misread or misnamed
 _JOINED_LETTERS = 4  # of a word that is searched inside longer words: `inc` is in `since`
 
 
 def read_names(filename: str, profile: Profile, text: str) -> NameWords:
-    """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
     run, in_file = split_filename(filename)
     opening = list(name_words(text[:_OPENING_CHARS]))
     wanted, start = name_terms(profile.title), name_terms(text[:_TITLE_CHARS])
@@ -78,10 +75,7 @@ class Choice:
     log_weights: Weights
 
     def choose_best(self, most: int, *, share: float = math.inf) -> dict[int, float]:
-        """Return the likeliest documents with their log-weights, the likeliest first.
-
-        The choice ends after `most` documents, or earlier, when the sum of their probabilities reaches `share`.
-        """
+        """Return the likeliest documents, at most `most`, until the sum of their probabilities reaches `share`."""
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         order = order[before < share]
@@ -122,7 +116,6 @@ class DocumentNames:
 
     @cached_property
     def _rows(self) -> list[tuple[int, str, str]]:
-        """The number, the kind and the letters of the file's name of each document."""
         return self._database.read("SELECT number, kind, run FROM names ORDER BY number")
 
     @cached_property
@@ -160,10 +153,7 @@ class DocumentNames:
         return np.searchsorted(self._numbers, numbers)
 
     def _weigh_title(self, terms: set[str]) -> Weights:
-        """Return the weight that each document gains if the question contains most words of the document's title.
-
-        The weight is 0 up to half of the title, and lower if the question fits the titles of many documents.
-        """
+        """Return each document's weight if the question has over half of its title; lower if it fits many titles."""
         shared, titles = self._zeros, self._title_weights
         for term in sorted(terms):
             numbers, _ = self._fields["title"].find(term)
@@ -180,11 +170,7 @@ class DocumentNames:
         return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
     def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
-        """Return the weight that a word adds to each document.
-
-        If no document has the word, as with `AGProjects`, two adjacent words that give it when joined (`AG Projects`)
-        count, else the word's parts.
-        """
+        """Return a word's weights; if `AGProjects` is unknown, those of the pair `AG Projects`, else of its parts."""
         weights = self._weigh_term(word.term, capital=word.capital, lower=lower)
         if not weights.any() and len(word.term) >= _JOINED_LETTERS:
             weights = self._weigh_pair(word.term)
@@ -203,10 +189,7 @@ class DocumentNames:
         return _RARE_SHARE * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str) -> bool:
-        """Return whether a text has a word that only a few documents have in their names.
-
-        A capitalised word also counts if only a few documents have it as a proper noun in their text.
-        """
+        """Return whether few documents have a word of a text in their names or, with a capital, as a proper noun."""
         return any(self._is_rare_name(word) for word in name_words(text))
 
     def _is_rare_name(self, word: Word) -> bool:
@@ -219,10 +202,7 @@ class DocumentNames:
         return bool(weights.max(initial=0.0) > self._least_weight)
 
     def _weigh_term(self, term: str, *, capital: bool, lower: bool) -> Weights:
-        """Return, for each document, the rarity of a word in the title, the parties, the file name or the proper nouns.
-
-        The largest of these counts.
-        """
+        """Return, for each document, a word's greatest rarity in its title, parties, file name or proper nouns."""
         weights = self._zeros
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
@@ -239,11 +219,7 @@ class DocumentNames:
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise, in place, the weights of the documents that have a word in a field to the word's rarity there.
-
-        With `mentions`, a document that has the word once gets half, and one that has it twice two thirds: a contract
-        names a competitor once, but its own party often.
-        """
+        """Raise the weights of documents with a word; with `mentions` it counts half if once, two thirds if twice."""
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
         if most > 0:

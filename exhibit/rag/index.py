@@ -48,8 +48,7 @@ class Entry:
     pages: int | None
     profile: Profile
     summary: str
-    sections: Sequence[tuple[str, int, int]] = ()
-    """The path of headings, start and end of each section; a chunk's section number is the position here."""
+    sections: Sequence[tuple[str, int, int]] = ()  # headings, start and end; a chunk's section is the position here
 
 
 class Index:
@@ -70,16 +69,12 @@ class Index:
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
         self.cache: dict[Any, Any] = {}  # what retrieval derives from the content, such as the sentences of chunks
         self.chunks = Words(self._database, "words")
-        self.headings = Words(self._database, "headings")
-        """The words of the headings above each section, under the section's key."""
+        self.headings = Words(self._database, "headings")  # above each section, under the section's key
         self.names = DocumentNames(self._database)
 
     @property
     def table(self) -> Keys:
-        """All chunks in the order of their keys: key, document, start, end, page, section.
-
-        Each column is contiguous in memory, so that a search copies neither keys nor documents.
-        """
+        """All chunks by key; each column is contiguous, so that a search copies neither keys nor documents."""
         if self._table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
             with self._database.report_damage():
@@ -91,7 +86,6 @@ class Index:
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def store(self, layer: Layer) -> VectorStore:
-        """Return the vector store of a layer, opened at its first use."""
         if layer not in self._stores:
             module, argument = load_plugin("exhibit.rag.stores", self.config.store)
             store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
@@ -124,7 +118,6 @@ class Index:
         return bool(self._database.read("SELECT 1 FROM documents WHERE filename = ?", filename))
 
     def entry(self, filename: str) -> Entry:
-        """Return the entry of the document with a given file name; raise an error if the index has none."""
         rows = self._database.read("SELECT number FROM documents WHERE filename = ?", filename)
         if not rows:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
@@ -205,11 +198,7 @@ class Index:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Lock the index for this process, and save it at the end of the block.
-
-        Raise an error if another process has locked the index, or has changed it since it was opened: two processes
-        would give the same keys to different chunks.
-        """
+        """Lock the index and save it at the end; two processes would give the same keys to different chunks."""
         busy = f"{self.folder}: another process is changing it now; wait until that process ends"
         with lock_folder(self.folder, busy=busy):
             if self.manifest_sha256 != sha256_of(self.folder / MANIFEST):
@@ -247,14 +236,12 @@ class Index:
         self.manifest_sha256 = sha256_of(self.folder / MANIFEST)
 
     def close(self) -> None:
-        """Close files and connections; the next use opens them again."""
         while self._stores:
             self._stores.popitem()[1].close()
         self._database.close()
 
 
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
-    """Return the table of all chunks from the number, the first key and the packed spans of each document."""
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPAN).reshape(-1, 4)
     counts = np.array([len(chunks) // _CHUNK_BYTES for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)
@@ -267,14 +254,8 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     return table
 
 
-# ---------------------------------------------------------------- files
-
-
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index; raise an error with advice if it is damaged or was built with other settings.
-
-    Without a config the settings stored in the index apply, except those that the user gives in `own`.
-    """
+    """Open an index with a config, or with its own settings and the user's in `own`; raise an error with advice."""
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     try:
@@ -337,7 +318,5 @@ def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
 def index_kind(store: str) -> FolderKind:
     """Return how to recognise an index folder, and how to delete its data elsewhere."""
     return FolderKind(
-        "an index",
-        lambda folder: (folder / MANIFEST).is_file(),
-        let_go=lambda folder: drop_vectors(folder, store),
+        "an index", lambda folder: (folder / MANIFEST).is_file(), let_go=lambda folder: drop_vectors(folder, store)
     )

@@ -45,12 +45,10 @@ class Prepared:
     text: str
     notes: tuple[str, ...]
     chunks: Keys  # one row for each chunk: start, end, page, section
-    texts: tuple[str, ...]
-    """Each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
+    texts: tuple[str, ...]  # each chunk's, without headers, footers and page numbers
     words: DocumentWords | None
     summary: Summary | None
-    whole: tuple[Document, Section] | None
-    """The document and its section tree, for a summary that a language model has still to write."""
+    whole: tuple[Document, Section] | None  # for a summary that a language model has still to write
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,6 @@ class Report:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The work on one document before it is indexed; the object can be pickled for a worker process."""
-
     config: Config
     summarise: Summariser | None = None  # the summariser, if it needs nothing but the document
     ocr: Ocr | None = None
@@ -154,10 +150,7 @@ def ingest(
     summarise: Summariser,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index; the report names each document that cannot be indexed.
-
-    If the checksum of a file differs from the one in `sha256`, an error is raised and nothing is indexed.
-    """
+    """Add documents to an index and report those that cannot be; raise an error if a file has not its `sha256`."""
     started, config = time.monotonic(), index.config
     set_aside: list[str] = []
     notes: list[str] = []
@@ -209,17 +202,12 @@ def _check_unchanged(path: Location, sha256: str) -> None:
 
 
 class _Vectors:
-    """Texts of documents that wait for their vectors; they are embedded and stored in batches, across documents."""
-
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index, self._embedder = index, embedder
         self._waiting: dict[Layer, list[tuple[int, str]]] = {layer: [] for layer in index.layers}
 
     def add_document(self, entry: Entry, prepared: Prepared, keys: Keys, summary: Summary | None) -> None:
-        """Add the texts of a document; those of a language that the embedder does not support get a vector of zeros.
-
-        Without a lexicon every document is embedded, since it could be found by its vectors only.
-        """
+        """Add a document's texts; without a lexicon also those in a language that the embedder does not know."""
         config = self._index.config
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         known = languages is None or prepared.words is None
@@ -248,10 +236,7 @@ class _Vectors:
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file like `read_document`, but run OCR if a page has no text.
-
-    The document's notes name the pages that OCR has read. The PDF with the recognised text is cached.
-    """
+    """Read a file, by OCR if a page has no text; its notes name those pages, and the PDF with the text is cached."""
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):
@@ -272,7 +257,6 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
 
 
 def _as_pdf(path: Path, target: Path) -> Path:
-    """Write an image as a PDF, one page per frame; return its path, `target` with the suffix `.pages.pdf`."""
     pages = target.with_suffix(".pages.pdf")
     with Image.open(path) as image:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]

@@ -45,7 +45,6 @@ Check = tuple[str, bool, str]  # the name of a check, whether it passed, and the
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names no kind."""
     match = _KIND.search(path.rpartition(" > ")[2])
     return (match.lastgroup if match else None) or ""
 
@@ -211,14 +210,12 @@ class AzureIndex:
 
 def _format_table(rows: Sequence[Row]) -> str:
     columns = [column for column in (rows[0] if rows else ()) if column not in _ONLY_IN_JSON]
-    cells = [[_format_cell(row[column]) for column in columns] for row in rows]
+    texts = [["" if row[column] is None else " ".join(str(row[column]).split()) for column in columns] for row in rows]
+    cells = [
+        [text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "…" for text in row] for row in texts
+    ]
     rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     return "\n".join(align_rows([columns, rule, *cells])) if rows else "nothing"
-
-
-def _format_cell(value: object) -> str:
-    text = "" if value is None else " ".join(str(value).split())
-    return text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "…"
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -246,7 +243,6 @@ def _make_parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Run a subcommand of `exhibit index --inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
     parser = _make_parser()
     options = parser.parse_args(argv)
     action, category = options.action, options.category

@@ -20,14 +20,10 @@ _EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 
 class Route(NamedTuple):
-    """The versions of a law to search for a question, and the provisions in them that the question cites."""
-
-    documents: tuple[int, ...] = ()
-    """The versions of the days that the question names; the last version if it names none."""
+    documents: tuple[int, ...] = ()  # the versions of the days in the question, else the last version
     passages: tuple[RankedPassage, ...] = ()  # the paragraphs that the question names; they rank first
     note: str = ""  # the name of that version, in the document's own words
-    nothing: bool = False
-    """Whether no version contains the answer: the law is newer than the day, or the § was repealed by that day."""
+    nothing: bool = False  # the law is newer than the day, or the § was repealed by that day
 
 
 class _Law(NamedTuple):
@@ -80,7 +76,6 @@ def _list_laws(index: Index) -> list[_Law]:
 
 
 def _find_law(question: str, laws: Sequence[_Law]) -> _Law | None:
-    """Return the law that a question names first, by the longest name; names by code (`BGB`) come before titles."""
     ends = [(law.name.find_end(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
     codes = [max((len(code) for code in law.name.codes if code in question), default=0) for _, _, law in named]
@@ -112,7 +107,6 @@ def _translate_label(label: str, system: LegalSystem) -> str:
 
 
 def _find_heading(question: str, text: str, system: LegalSystem) -> str | None:
-    """Return the label of the provision with the longest heading that occurs in a question; None if none does."""
     words = f" {_normalise(question)} "
     titled = [(_normalise(unit.title), unit) for unit in _list_units(text, system)]
     named = [unit for title, unit in titled if len(title) > 3 and f" {title} " in words]

@@ -8,15 +8,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import (
-    PART,
-    is_content,
-    language_of,
-    list_numbers,
-    list_word_parts,
-    list_written_words,
-    stem,
-)
+from exhibit.law.language import PART, is_content, language_of, list_numbers, list_word_parts, list_written_words, stem
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.protocols import Keys, Scores
@@ -27,8 +19,7 @@ FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs"
 """The fields that have words; a field's number on disk is its position in this list."""
 SATURATION = 1.2
 """BM25's k1: the larger it is, the more do further occurrences of a word count. The textbook's value."""
-LENGTH = 0.5
-"""BM25's b, the weight of the text's length. Lower than the textbook's 0.75, since all chunks have about one size."""
+LENGTH = 0.5  # BM25's b, below the textbook's 0.75, since all chunks have about one size
 LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
 _PART_WEIGHT = 1 / 3
 """The weight of a part of a compound word. Between a half and a quarter the right decision of LegalQuAD is first for 82
@@ -42,10 +33,7 @@ Array = npt.NDArray[Any]
 
 
 def digest(term: str) -> int:
-    """Return the CRC-32 that replaces a word in the database, so that no list of all words is needed.
-
-    With 200,000 words, the probability that a query word shares its checksum is 1 in 20,000.
-    """
+    """Return a word's CRC-32; among 200,000 words, one of 20,000 query words shares its checksum with another."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
@@ -68,8 +56,6 @@ class Counted(NamedTuple):
 
 
 class NameWords(NamedTuple):
-    """The words that can name a document: for each field their digests and the number of times that each occurs."""
-
     kind: str
     run: str  # the letters of the file's name, without the characters between them
     fields: dict[str, tuple[Array, Array]]
@@ -88,7 +74,6 @@ def count_digests(counts: Mapping[str, int]) -> tuple[Array, Array]:
 
 
 def count_words(text: str, *, chunks: Iterable[str], headings: Iterable[str]) -> tuple[Counted, Counted]:
-    """Return the word counts of a document's chunks and headings; parts of words count where it is not English."""
     foreign = language_of(text[:LANGUAGE_CHARS]) != "en"
     return count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign)
 
@@ -126,10 +111,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
 
 
 class Postings:
-    """The inverted lists of one field: columns of words' digests, owners (chunks, sections, documents) and counts.
-
-    An object shows what the database had when it was made; `save` and `remove` change what the next object shows.
-    """
+    """The inverted lists of a field, sorted; `save` and `remove` change what the next object shows."""
 
     def __init__(self, database: Database, field: str) -> None:
         self._database, self._field = database, FIELDS.index(field)
@@ -138,8 +120,7 @@ class Postings:
         counts = np.uint8 if field in ("words", "headings") else np.uint16
         self._dtypes = (np.dtype(np.uint32), np.dtype(owners), np.dtype(counts))
         self._pending: list[list[Array]] = []
-        self.find = lru_cache(_MAX_FOUND)(self._find)
-        """Returns the owners that contain a word, in order, and its count in each."""
+        self.find = lru_cache(_MAX_FOUND)(self._find)  # the owners of a word, in order, and its counts
 
     def add(self, terms: Array, owners: Array, counts: Array) -> None:
         self._pending.append([np.asarray(*pair) for pair in zip((terms, owners, counts), self._dtypes, strict=True)])
@@ -156,7 +137,6 @@ class Postings:
 
     @cached_property
     def entries(self) -> Sequence[Array]:
-        """The three columns, sorted by word and then by owner."""
         rows = self._database.read("SELECT terms, owners, counts FROM postings WHERE field = ?", self._field)
         with self._database.report_damage():
             blobs = zip(rows[0] if rows else (b"", b"", b""), self._dtypes, strict=True)
@@ -250,10 +230,7 @@ class Words:
         return sums
 
     def search(self, terms: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k texts that match the terms best, best first.
-
-        With the method `tfidf`, the score is the cosine of the TF-IDF vectors times the norm of the question's vector.
-        """
+        """Return the scores and keys of the k best texts; a score of `tfidf` is a cosine times the question's norm."""
         keys, lengths = self._columns
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):

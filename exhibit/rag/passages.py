@@ -20,10 +20,8 @@ from exhibit.rag.protocols import Hit
 
 MIN_PIECE_CHARS = 40  # of an independent piece: a shorter one is a number, a label, or the end of a line
 MIN_REST_CHARS = 16  # of the text between two passages; a shorter one is dropped: "ARTICLE IV", a page number
-TRIM_SHARE = 0.7
-"""The least share of the best sentence's evidence that the first and last sentence of the first passage have."""
-MAX_COMPLETED_CHARS = 900
-"""Of a passage with the rest of its sentences: with a question of usual length, the reader would truncate more."""
+TRIM_SHARE = 0.7  # of the best sentence's evidence, that the ends of the first passage have
+MAX_COMPLETED_CHARS = 900  # with the rest of its sentences; the reader would truncate more
 _STRAY = string.whitespace + "\xa0.,;:!?"  # at the start of a chunk: the mark that closed the sentence before it
 _MAX_TILES = 8192  # rows whose pieces are cached: 4 MB, the chunks of some fifty contracts
 
@@ -95,8 +93,6 @@ def form_passages(
 
 
 class _Former:
-    """Assigns each piece of each chunk to at most one passage."""
-
     def __init__(self, index: Index, scores: Mapping[int, float], size: int) -> None:
         self._table, self._scores, self._size = index.table, scores, size
         self._tiles: dict[int, list[Span]] = index.cache.setdefault(("tiles", size), {})
@@ -107,7 +103,6 @@ class _Former:
         self._seen: set[tuple[int, str]] = set()
 
     def take(self, row: int, first: int, last: int, *, grow: bool) -> Span | None:
-        """Return the span of a passage around some pieces, or None if it is empty or repeats an earlier passage."""
         number, (pieces, taken) = self._row(row)[DOCUMENT], self._pieces(row)
         span = self._grow(row, first, last) if grow else Span(pieces[first].start, pieces[last].end)
         taken[first : last + 1] = [True] * (last + 1 - first)
@@ -121,7 +116,6 @@ class _Former:
         return Span(span.end - len(left), span.start + len(text.rstrip()))
 
     def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
-        """Return the spans of a chunk's pieces (sentences), and for each whether a passage already contains it."""
         if row not in self._tiles:
             if len(self._tiles) >= _MAX_TILES:
                 self._tiles.clear()
@@ -147,7 +141,6 @@ class _Former:
         return runs
 
     def trim_to_best(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
-        """Return a range of pieces, shortened so that both ends have nearly the best evidence."""
         text, (pieces, _) = self._text(self._row(row)[DOCUMENT]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(weights)
@@ -176,7 +169,6 @@ class _Former:
             before, after = (before, following) if side > 0 else (following, after)
 
     def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
-        """Return the free piece before (-1) or after (1) a piece, which may be in the neighbouring chunk."""
         beside = piece + side
         pieces, taken = self._pieces(row)
         if not 0 <= beside < len(pieces):
@@ -188,9 +180,6 @@ class _Former:
         if not 0 <= beside < len(taken) or taken[beside]:
             return None
         return _Offer(self._scores.get(row, float("-inf")), row, beside, pieces[beside])
-
-
-# ---------------------------------------------------------------- passages as hits
 
 
 def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
@@ -248,7 +237,6 @@ def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: In
 
 
 def move_to_front(words: Hit, ranked: Sequence[Hit], index: Index) -> list[Hit]:
-    """Return the passages with the sentences that contain some words first; the rest of their passage stays."""
     at = next((at for at, hit in enumerate(ranked) if hit.contains(words)), None)
     if at is None:
         return list(ranked)

@@ -123,7 +123,6 @@ class Pipeline:
         return self
 
     def add(self, *paths: Location) -> Report:
-        """Add documents to the open index and save it."""
         with self.opened.change():
             return self._ingest(paths, self.opened)
 
@@ -152,7 +151,6 @@ class Pipeline:
         return self.opened.read_document_text(filename) if filename in self.opened else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
-        """Return the spans of a document's chunks in its text, in order; empty if it is not in the index."""
         if filename not in self.opened:
             return []
         return [self.opened.chunk(key).span for key in self.opened.chunk_keys([self.opened.entry(filename).number])]
@@ -160,10 +158,7 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return the retrieved passages of each question.
-
-        `depth` replaces the number of passages in the config; `documents` are the names of the files to search.
-        """
+        """Return the passages of each question; `depth` replaces the config's, `documents` are the files to search."""
         config = self.config if depth is None else self.config.model_copy(update={"depth": depth})
         only = None if documents is None else tuple(self.opened.entry(name).number for name in documents)
         return retrieve(questions, Parts(self.opened, self.embedder, config, self.reranker, only))
@@ -183,7 +178,6 @@ class Pipeline:
         ]
 
     def _complete(self, retrieved: Retrieved) -> Retrieved:
-        """Return the passages with the text that completes the selected sentences, if the reader answers."""
         if not retrieved.selected or not self.config.reads:
             return retrieved
         best = self.opened.entry(retrieved.selected[0].document)
@@ -192,10 +186,7 @@ class Pipeline:
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
 
     def _rank_answer_first(self, retrieved: Retrieved, context: AnswerContext, answer: Answer) -> Retrieved:
-        """Return the passages with the best quote's sentences first, if the answer does not cite the first passage.
-
-        The reader compares the question with the words of each passage; the ranking before it compares vectors.
-        """
+        """Put the best quote first, unless the first passage is cited: the reader compares words, not vectors."""
         sources = {source.number: source for source in context.sources}
         if not answer.best or any(retrieved.ranked[0].contains(sources[cited]) for cited in answer.citations):
             return retrieved
@@ -207,7 +198,6 @@ class Pipeline:
         return replace(retrieved, ranked=tuple(ranked), selected=tuple(selected))
 
     def _make_context(self, retrieved: Retrieved) -> AnswerContext:
-        """Return the numbered sources for the answer to a question, and what is known of the question."""
         hits = [*retrieved.selected, *retrieved.beside]
         summaries = {hit.document: self.opened.entry(hit.document).summary for hit in hits}
         context = assemble(hits, summaries=summaries, budget=self.config.budget_tokens)
@@ -267,10 +257,7 @@ def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
 
 
 def find_files(source: Location) -> list[Location]:
-    """Return every file of a folder in order, with the attachments of mails; or the one file that is given.
-
-    Unreadable files are included: reading them later raises an error that names them.
-    """
+    """Return the files of a folder and the attachments of mails in order; a reader names those it cannot read."""
     if isinstance(source, Remote):
         files: list[Location] = [Remote((source / name).url, bytes=size) for name, size in list_files(source).items()]
         if files or list_file(source) is not None:

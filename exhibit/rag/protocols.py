@@ -38,8 +38,7 @@ class Hit:
     score: float = 0.0
     section: str = ""
     page: int | None = None
-    inner: tuple[tuple[int, str, int | None], ...] = ()
-    """The headings and pages that begin inside the passage: offset in the document, section, page."""
+    inner: tuple[tuple[int, str, int | None], ...] = ()  # what begins inside: offset, section, page
 
     def contains(self, other: "Hit") -> bool:
         inside = self.span.start <= other.span.start and other.span.end <= self.span.end
@@ -55,18 +54,13 @@ class Retrieved:
     query: Query  # the parsed question
     ranked: tuple[Hit, ...]  # all passages in order, to the depth of the search: metrics at k use prefixes of this list
     selected: tuple[Hit, ...]  # the few passages that are the sources of the answer
-    vector: Vectors | None = field(default=None, compare=False)
-    """The vector of `query.asks`; None if the passages were not ranked by it."""
-    confidence: float | None = None
-    """The probability that the first passages answer the question; None if no model computes it."""
+    vector: Vectors | None = field(default=None, compare=False)  # of `query.asks`, if passages were ranked by it
+    confidence: float | None = None  # that the first passages answer; None if no model computes it
     note: str = ""  # the version of the law that the passages come from, in the law's own words; the answer repeats it
     named: int = 0  # the number of first passages that the question cites by paragraph number: these are the answer
-    before: tuple[Hit, ...] | None = None
-    """The passages, or the chunks, in their order before the reranker; None if there is no reranker."""
-    cut_by: str = ""
-    """The limit that shortened `selected`: `budget`, `number`, `threshold` or `confidence`; "" if it has all."""
-    beside: tuple[Hit, ...] = ()
-    """The text around the selected passages that completes their sentences: further sources of the answer."""
+    before: tuple[Hit, ...] | None = None  # the passages or chunks before a reranker sorted them
+    cut_by: str = ""  # what shortened `selected`: `budget`, `number`, `threshold`, `confidence`
+    beside: tuple[Hit, ...] = ()  # what completes the sentences of the selected passages
 
     @property
     def question(self) -> str:
@@ -87,10 +81,7 @@ class VectorStore(Protocol):
         """Remove rows; unknown keys are ignored."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k best rows of each query among the keys `within`, best first.
-
-        A missing row has the key -1.
-        """
+        """Return the scores and keys of the k best rows among `within`, best first; a missing row has the key -1."""
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the vectors of the rows with these keys, in the order of `keys`; unknown keys are left out."""

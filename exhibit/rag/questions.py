@@ -26,8 +26,7 @@ KIND = re.compile(
     r"\b(?:agreements?|contracts?|undertakings?|deeds?|leases?|polic(?:y|ies)|guides?|judgments?|acts?|regulations?|"
     r"directives?|treat(?:y|ies)|covenants?|memorand(?:um|a)|statutes?|rules)\b)(?: of \d{4}\b| (?:18|19|20)\d\d\b)?"
 )
-AS_OF = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
-"""Matches a day before a question: `As of 1 March 2021: `."""
+AS_OF = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")  # a day before a question
 QUOTED = re.compile(r"[“\"„«]([^“”\"„«»]{1,200})[”\"“»]|(?<![\w'’\"”])['‘]([^'‘’]{2,120})['’](?!\w)")
 # Words that join the words of a name: `Department of Health and Mental Hygiene`.
 GLUE = re.compile(
@@ -99,8 +98,7 @@ KINDS: dict[str, re.Pattern[str]] = {
     "contract": re.compile(r"(?i)\b(?:agreement|contract|undertaking|deed|lease|covenant)s?\b"),
 }
 
-Carried = Callable[[str], bool]
-"""A function that returns whether a text has a word that few documents of the collection have in their names."""
+Carried = Callable[[str], bool]  # whether few documents have a word of the text in their names
 
 _MAX_QUOTES = 50  # quotations and breaks that are examined: a question has a few, a hostile one thousands
 _EDGES = " ;,:—–-"
@@ -113,11 +111,9 @@ _MAX_PLAIN_WORDS = 2  # in lower case before a kind, as part of a name: `content
 class Query:
     question: str
     names: str = ""  # the words that name a document; empty if no words do
-    asks: str = ""
-    """The words that ask: the whole question if no name is separate from it; `it` replaces a name in the middle."""
+    asks: str = ""  # the words that ask; `it` replaces a name in the middle
     kind: str = ""  # the kind of the document, as in `Profile.kind`; empty if the question names none
-    apart: bool = False
-    """Whether the names are separate from the question; otherwise they are words of it that look like names."""
+    apart: bool = False  # whether names are separate; else they are words that look like names
 
     @cached_property
     def english(self) -> bool:
@@ -125,7 +121,6 @@ class Query:
 
 
 def is_written_as_name(text: str) -> bool:
-    """Return whether a text has a word that is written like a name: with a capital, a figure or a possessive."""
     return any(NAMED.match(word) and word.strip(".,?").lower() not in STOP for word in text.split())
 
 
@@ -158,7 +153,6 @@ def _make_query(question: str, names: str, asks: str, *, apart: bool) -> Query:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without the document names at the given spans; empty if that leaves nothing."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(CONTENT.search(piece) for piece in pieces):

@@ -32,15 +32,12 @@ _CANDIDATES = 256  # chunks that each kind of evidence proposes, where any docum
 class Weights(NamedTuple):
     """The weight of each signal relative to the dense (vector) score; all are in standard deviations."""
 
-    lexical: float = 0.55
-    """The question's words in a chunk, rare words more; it counts less where no chunk contains most of them."""
+    lexical: float = 0.55  # rare words count more, and all less where no chunk contains most of them
     heading: float = 0.15  # the question's words in the headings above the chunk
     neighbours: float = 0.2  # the scores of the chunks before and after: an answer often continues in the next chunk
     section: float = 0.6  # the score of the best chunk of the section: the rest of a clause follows its best part
-    likeness: float = 1.5
-    """For chunks after the first ones: the similarity to the first chunks; an answer often has similar clauses."""
-    document: float = 3.0
-    """The document's log-likelihood: a passage of one half as likely must score two standard deviations higher."""
+    likeness: float = 1.5  # to the first chunks, for later ones: an answer has similar clauses
+    document: float = 3.0  # half the likelihood needs a score two standard deviations higher
 
 
 WEIGHTS = Weights()
@@ -66,15 +63,11 @@ class Ranking(NamedTuple):
 
     passages: list[RankedPassage]
     confidence: float | None = None  # the probability that a passage answers; None if no model computes it
-    before: list[RankedPassage] | None = None
-    """The chunks in their order before the reranker; None if there is no reranker."""
+    before: list[RankedPassage] | None = None  # the chunks before a reranker sorted them
 
 
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
-    """Return the best passages for a question, from the documents with the given log-weights; None searches all.
-
-    A reranker scores the first chunks before passages are formed from them, as it was trained on chunks.
-    """
+    """Return the best passages of the documents with these log-weights; a reranker scores the chunks first."""
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
@@ -123,15 +116,11 @@ def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> li
 
 
 def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
-    """Return the rows of the best chunks by vectors, of the best by words, and of the adjacent chunks."""
     _, [near] = index.store("chunk").search(vector.reshape(1, -1), _CANDIDATES)
     _, worded = index.chunks.search(terms, _CANDIDATES)
     rows = index.find_rows(np.union1d(near[near >= 0], worded))
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))
     return around[(around >= 0) & (around < len(index.table))]
-
-
-# ---------------------------------------------------------------- evidence
 
 
 def _score_rows(
@@ -205,10 +194,7 @@ def _make_section_keys(table: Keys) -> Keys:
 
 
 def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
-    """Return the similarity of each query vector to each chunk of `keys`, in order.
-
-    A chunk that an approximate search does not return gets the lowest similarity.
-    """
+    """Return each query's similarity to each chunk; one that an approximate search omits gets the lowest."""
     scores, near = index.store("chunk").search(vectors, len(keys), within=keys)
     similarity = np.zeros((len(vectors), len(keys)), np.float32)
     for row, row_scores, row_near in zip(similarity, scores, near, strict=True):
@@ -219,16 +205,10 @@ def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
     return similarity
 
 
-# ---------------------------------------------------------------- second looks
-
-
 def rerank(
     asks: str, texts: Sequence[str], retrieved: Sequence[float], reranker: Reranker
 ) -> tuple[list[int], float | None]:
-    """Return the positions of the texts, best first, and the probability that one of them answers.
-
-    They are sorted by the reranker's score plus the weighted score of the retrieval.
-    """
+    """Return the texts' positions by the scores of reranker and retrieval, and the probability that one answers."""
     judged = reranker.score(asks, texts)
     scores: npt.NDArray[np.floating] = np.asarray(judged, np.float64)
     weight: float | None = getattr(reranker, "retrieval_weight", None)
@@ -258,7 +238,6 @@ def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: 
 
 
 def make_weigher(terms: Sequence[str], rarity: Scores) -> Callable[[str], float]:
-    """Return a function that sums the weights of the question's terms that a text contains."""
     weights: dict[str, float] = dict(zip(terms, rarity.tolist(), strict=True))
     parted = any(term.startswith(PART) for term in terms)
 

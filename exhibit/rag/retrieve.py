@@ -89,11 +89,7 @@ def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, floa
 
 
 def _choose_likely(choice: Choice) -> dict[int, float] | None:
-    """Return the likeliest documents with their log-weights; None if all must be searched.
-
-    A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier, and a choice of a few of
-    them would be arbitrary.
-    """
+    """Return the likeliest documents; None if a word such as `IP` only makes hundreds of them a little likelier."""
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     likely = choice.choose_best(_MAX_DOCUMENTS, share=_ENOUGH_PROBABILITY)
@@ -101,7 +97,6 @@ def _choose_likely(choice: Choice) -> dict[int, float] | None:
 
 
 def _add_content(choice: Choice, query: Query, index: Index) -> Choice:
-    """Return the documents' probabilities, updated by the BM25 score of each document's best chunk."""
     scores, keys = index.chunks.search(list_asked_terms(query.asks), _WORDED_CHUNKS)
     if not len(keys):
         return choice
@@ -168,10 +163,7 @@ def _search_layers(vector: Vectors, parts: Parts) -> tuple[Scores, Keys]:
 
 
 def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, config: Config) -> tuple[Keys, Scores]:
-    """Return the chunks of the `document_limit` best documents, which are searched again if no layer was.
-
-    A document's score combines the highest and the mean score of its chunks among the first candidates.
-    """
+    """Return the chunks of the documents whose best and mean score among the first candidates is highest."""
     candidates: dict[int, list[float]] = defaultdict(list)
     owners = index.table[index.find_rows(keys), DOCUMENT]
     for number, score in zip(owners[: CANDIDATES_PER_K * config.k].tolist(), scores.tolist(), strict=False):
@@ -212,11 +204,7 @@ def _select(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Return the ranked passages, and those selected for the answer: near the best, within the budget, at most k.
-
-    If the confidence is below `refuse_below`, none are selected, so that the answerer refuses. Only the answerer
-    `reader` still gets the passages, because it uses the confidence itself.
-    """
+    """Return the ranked passages, and those for the answer; below `refuse_below` only the reader gets any."""
     config = parts.config
     candidates = hits[: CANDIDATES_PER_K * config.k]
     least = -np.inf if config.threshold is None or not hits else hits[0].score - config.threshold

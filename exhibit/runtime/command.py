@@ -18,8 +18,7 @@ from exhibit.runtime.plugins import find_failed_plugin
 from exhibit.runtime.secrets import scrub, scrub_logs
 from exhibit.schemas.errors import ToolkitError, describe_disk_error
 
-FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
-"""Exit codes, as in shells: an error; a usage error; Ctrl-C; a pipe whose reader closed it."""
+FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141  # an error, wrong usage, Ctrl-C, a closed pipe
 
 Arguments = ParamSpec("Arguments")
 
@@ -35,7 +34,6 @@ _invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 @contextmanager
 def set_invocation(invocation: Invocation) -> Iterator[None]:
-    """Set whether output is quiet or verbose, for commands in the block."""
     token = _invocation.set(invocation)
     try:
         yield
@@ -48,8 +46,6 @@ def is_quiet() -> bool:
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
-    """Return a decorator for a command's `main` that turns errors into a message and an exit code."""
-
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
         def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> int:
@@ -171,13 +167,10 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0
 
 
 def without_controls(text: str) -> str:
-    """Return a text with its control characters escaped, except line ends and tabs."""
     return text.translate(_CONTROLS)
 
 
 class _Plain:
-    """A standard output stream that escapes control characters."""
-
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
@@ -217,7 +210,6 @@ def _report_disk_error(error: OSError) -> int:
 
 
 def _report_bug() -> int:
-    """Print the current error's traceback without secrets: the traceback may hold values that were sent to a server."""
     trace = traceback.format_exc()
     if part := find_failed_plugin(trace):
         error = sys.exc_info()[1]
@@ -228,7 +220,6 @@ def _report_bug() -> int:
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error to stderr, one line per problem; with --verbose also its traceback."""
     if _invocation.get().verbose:
         sys.stderr.write(without_controls(scrub("".join(traceback.format_exception(error)))))
     for line in without_controls(scrub(str(error))).split("\n"):
@@ -236,6 +227,5 @@ def print_error(error: ToolkitError) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note to stderr, unless --quiet is set; stdout is for results only."""
     if not is_quiet():
         sys.stderr.write(f"note: {without_controls(scrub(text))}\n")

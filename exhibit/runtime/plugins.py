@@ -85,6 +85,5 @@ _loaded: dict[str, EntryPoint] = {}  # the entry points of the loaded plug-ins f
 
 
 def find_failed_plugin(trace: str) -> str:
-    """Return the name and the distribution of the plug-in that a traceback passes through; empty if there is none."""
     points = [point for file, point in _loaded.items() if f'File "{file}"' in trace]
     return f"{points[-1].name} ({points[-1].group}) of {owner_of(points[-1])}" if points else ""

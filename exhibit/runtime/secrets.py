@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 HIDDEN = "***"
-_MIN_SECRET_CHARS = 8
-"""Fewest characters of a secret in an environment variable: a shorter value would match ordinary words."""
+_MIN_SECRET_CHARS = 8  # of an environment variable: a shorter value would match ordinary words
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
@@ -26,7 +25,6 @@ _known: set[str] = set()
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a variable, a header or a setting with this name holds a secret."""
     return _NAME.search(name) is not None
 
 
@@ -51,7 +49,6 @@ def scrub(text: str, *secrets: str | None) -> str:
 
 @contextmanager
 def scrub_logs() -> Iterator[None]:
-    """Remove secrets from every log record that is made within the `with` block."""
     ordinary = logging.getLogRecordFactory()
 
     def record(*args: object, **kwargs: object) -> logging.LogRecord:

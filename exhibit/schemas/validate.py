@@ -65,11 +65,8 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
 
 def advise_drafting(folder: Path) -> str:
     """Return the message about a folder of documents that is given instead of a bundle."""
-    out = shlex.quote(f"datasets_out/{folder.resolve().name}")
-    return (
-        f"documents without questions ({TRAIN}); draft questions first: "
-        f"exhibit draft {shlex.quote(str(folder))} --out {out}"
-    )
+    command = f"exhibit draft {shlex.quote(str(folder))} --out {shlex.quote(f'datasets_out/{folder.resolve().name}')}"
+    return f"documents without questions ({TRAIN}); draft questions first: {command}"
 
 
 def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list[Problem]) -> set[str]:

@@ -63,7 +63,6 @@ def remove_below(root: Path, name: str) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise if a folder contains a link: writing through it would change the link's target."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
             raise BundleError(
@@ -80,8 +79,7 @@ _PARTIAL, _OLD = ".partial", ".old"
 class FolderKind(NamedTuple):
     name: str
     is_one: Callable[[Path], bool]
-    let_go: Callable[[Path], None] = lambda _: None
-    """Called before a folder is removed, to remove related data outside it."""
+    let_go: Callable[[Path], None] = lambda _: None  # removes data outside the folder before it
 
 
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
@@ -106,7 +104,10 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             old = partial.with_suffix(_OLD)
             before, new = identity_of(out), identity_of(partial)
             try:
-                _write_record(record, partial, [before, new])
+                with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
+                    record.parent.mkdir(parents=True, exist_ok=True)
+                    noted = {"name": partial.name, "identities": [before, new]}
+                    record.write_text(json.dumps(noted), encoding="utf-8")
                 yield partial
                 _flush(partial)
                 _rename_over(partial, out, old)
@@ -124,12 +125,6 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
     except OSError as error:
         reason = error.strerror or str(error)
         raise BundleError(f"{out}: cannot be written: {reason}; the existing files are unchanged") from error
-
-
-def _write_record(record: Path, partial: Path, identities: Collection[FolderIdentity | None]) -> None:
-    with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
-        record.parent.mkdir(parents=True, exist_ok=True)
-        record.write_text(json.dumps({"name": partial.name, "identities": identities}), encoding="utf-8")
 
 
 def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:
@@ -209,7 +204,6 @@ def _flush_one(path: Path) -> None:
 
 
 def _rename_over(partial: Path, out: Path, old: Path) -> None:
-    """Rename `partial` to `out`, after a folder with content there has been renamed to `old`."""
     if out.exists() and any(out.iterdir()):
         out.replace(old)
     elif sys.platform == "win32" and out.exists():
@@ -248,7 +242,6 @@ _PREFIX = "exhibit-scratch-"
 
 @contextmanager
 def make_scratch_folder() -> Iterator[Path]:
-    """Yield an empty temporary folder; raise a ToolkitError if it cannot be created."""
     with ExitStack() as stack:
         try:
             place = Path(tempfile.gettempdir())
@@ -292,13 +285,11 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that are not read, each with the reason."""
     home = _find_home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 
 
 def _find_fault(path: Path, home: Path) -> str | None:
-    """Return the reason why a listing of a folder leaves out a file or subfolder; None if it is not left out."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK

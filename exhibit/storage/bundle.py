@@ -21,14 +21,7 @@ from exhibit.schemas.validate import sha256_of as digest_of
 from exhibit.storage import locations
 from exhibit.storage.atomic import list_files, remove_below
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.locations import (
-    Location,
-    Remote,
-    fetch,
-    fetch_file,
-    origin_of,
-    parse_location,
-)
+from exhibit.storage.locations import Location, Remote, fetch, fetch_file, origin_of, parse_location
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,6 @@ class BundleFolder:
 
 
 def open_bundle(root: Path) -> BundleFolder:
-    """Read a bundle without requiring its optional files; raise one BundleError that names every problem."""
     if not root.is_dir():
         what = f"a file; name the bundle's folder, such as {root.parent}" if root.exists() else "no such folder"
         raise BundleError(f"{root}: {what}")
@@ -83,7 +75,6 @@ def describe_missing_parts(bundle: BundleFolder) -> list[str]:
 
 
 def list_corpus_files(root: Path) -> dict[str, Location]:
-    """Return the path of every file below `corpus/` by its basename; raise if two files have the same basename."""
     origin = origin_of(root)
     corpus = root / CORPUS if origin is None else origin / CORPUS
     if origin is None and not corpus.is_dir():  # type: ignore[union-attr]
@@ -114,11 +105,7 @@ def sha256_of(path: Location) -> str:
         return digest_of(local_path)
 
 
-# ---------------------------------------------------------------- remote bundles: small files in the cache
-
-
 def mirror_bundle(root: Location) -> Path:
-    """Return a local folder that `open_bundle` can read: the path itself, or a cache folder for a remote bundle."""
     if isinstance(root, Path):
         return root
     cache = find_cache_folder() / "bundles"
@@ -170,7 +157,6 @@ def _is_complete(folder: Path, info: BundleInfo) -> bool:
 
 
 def validate_at(root: Location) -> list[Problem]:
-    """Return every problem of a bundle in a folder or at a URL; empty if it is valid."""
     if isinstance(root, Path):
         return validate(root)
     elsewhere = {
@@ -203,7 +189,6 @@ class CheckedBundle(NamedTuple):
 
 
 def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
-    """Check bundles one by one and print each result; return exit code 1 if any bundle has a problem."""
     failed, records = False, []
     for root in bundles:
         if len(bundles) > 1 and isinstance(root, Path) and (root.is_file() or root.name.endswith(".partial")):

@@ -4,7 +4,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -12,13 +12,11 @@ from threading import Lock
 from exhibit.schemas.errors import ToolkitError
 
 _MAX_PARAMETERS = 500  # the most parameters in one statement: every build of SQLite accepts this number
-_PAGE_BYTES = 16384
-"""Page size in bytes: with SQLite's default, vectors of 1.5 kB would leave a quarter of each page empty."""
+_PAGE_BYTES = 16384  # with SQLite's default, vectors of 1.5 kB leave a quarter of a page empty
 _LOCK_SECONDS = 60.0  # timeout in seconds while another process holds the write lock
 
 
 def find_cache_folder() -> Path:
-    """Return the cache folder: `EXHIBIT_CACHE`, or `exhibit` in the user's cache folder."""
     chosen = os.environ.get("EXHIBIT_CACHE")
     if chosen:
         return Path(chosen)
@@ -26,7 +24,6 @@ def find_cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> bytes:
-    """Return the cache key of the parts that a value depends on; a part may contain a lone surrogate."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -40,7 +37,8 @@ class Cache:
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
         with self._connect() as database:
-            for part in _split_keys(wanted):
+            for at in range(0, len(wanted), _MAX_PARAMETERS):
+                part = wanted[at : at + _MAX_PARAMETERS]
                 marks = ",".join("?" * len(part))
                 values |= dict(database.execute(f"SELECT key, value FROM kept WHERE key IN ({marks})", part))
         return values
@@ -97,7 +95,3 @@ def _start_log(database: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-
-
-def _split_keys(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + _MAX_PARAMETERS] for at in range(0, len(keys), _MAX_PARAMETERS))

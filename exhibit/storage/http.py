@@ -79,7 +79,6 @@ class Secrets:
 
 
 def parse_retry_after(retry_after: str) -> float:
-    """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is empty or invalid."""
     with suppress(ValueError):
         return max(0.0, float(retry_after))
     with suppress(ValueError, TypeError):
@@ -111,7 +110,6 @@ def _find_message(text: str) -> str:
 
 class Deadline:
     def __init__(self, seconds: float, *, flag: str = "") -> None:
-        """Start the clock; `flag` is the command-line flag that allows more time, for the error message."""
         self.seconds = seconds
         self._flag = f" ({flag})" if flag else ""
         self._end = time.monotonic() + seconds
@@ -125,7 +123,6 @@ class Deadline:
 
     @contextmanager
     def enforce(self) -> Iterator[None]:
-        """Apply this deadline to every wait of this thread's connections within the block."""
         token = _current.set(self)
         try:
             yield
@@ -160,7 +157,7 @@ class Retries:
         self._failed = 0
         self._resume = 0.0
 
-    def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
+    def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None) -> Result:
         """Call `step`, retry it after transient errors, and return its result; raise the HttpError of the last try."""
         ready, tries = 0.0, 0
         while True:
@@ -172,7 +169,7 @@ class Retries:
                 result = step()
             except HttpError as error:
                 error.tries = tries
-                pause = error.wait or min(_MAX_PAUSE_SECONDS, self._backoff * 2 ** (tries - 1)) * spread
+                pause = error.wait or min(_MAX_PAUSE_SECONDS, self._backoff * 2 ** (tries - 1))
                 hopeless = self._in_vain is not None and self._failed >= self._in_vain
                 in_time = pause <= LONGEST_WAIT and (deadline is None or pause < deadline.left)
                 if not error.transient or tries > self._times or hopeless or not in_time or self._stopped.is_set():
@@ -268,8 +265,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 # ---------------------------------------------------------------- requests and replies
 
 
-TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
-"""Status codes for which a retry may help; after 501 and 505 it never does."""
+TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})  # a retry may help, but never after these two
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LARGEST = 16 << 20  # bytes of a reply, where no other limit is set
 
@@ -279,7 +275,6 @@ class HttpClient:
         self, headers: Mapping[str, str] | None = None, *, connections: int = 4, secrets: Secrets | None = None,
         policy: "AddressPolicy | None" = None, pool: Any = None,
     ) -> None:  # fmt: skip
-        """Store the headers that every request sends, and the largest number of simultaneous connections."""
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
         self._connections, self._policy, self._given = connections, policy, pool
         self.secrets = secrets or Secrets()
@@ -347,7 +342,6 @@ class HttpClient:
             self._pools.clear()
 
     def _choose_pool(self, url: str) -> Any:
-        """Return the connection pool for a URL: direct, or through the proxy that the environment names."""
         if self._given is not None:
             return self._given
         parts = urlsplit(url)
@@ -405,7 +399,6 @@ class Response:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def read_parts(self) -> Iterator[bytes]:
-        """Yield the body's bytes while they arrive, decompressed."""
         for part in decode_body(
             self._response.iter_stream(), self.headers.get("content-encoding", ""), most=self._most
         ):
@@ -426,7 +419,6 @@ class Response:
             yield remainder.decode("utf-8", "replace")
 
     def check(self) -> None:
-        """Raise HttpError with the server's message unless the status is a success."""
         if 200 <= self.status < 300:
             return
         phrase = next((known.phrase for known in HTTPStatus if known == self.status), "")
@@ -444,8 +436,7 @@ class Response:
 
 # ---------------------------------------------------------------- a deadline for the whole exchange
 
-AddressPolicy = Callable[[str, int], Sequence[str]]
-"""Returns the addresses to connect to for a host and a port; raises HttpError for a forbidden host."""
+AddressPolicy = Callable[[str, int], Sequence[str]]  # addresses of a host; HttpError if it is forbidden
 
 
 class BoundedBackend(httpcore.SyncBackend):
@@ -457,7 +448,6 @@ class BoundedBackend(httpcore.SyncBackend):
     def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, local_address: Any = None, socket_options: Any = None
     ) -> httpcore.NetworkStream:
-        """Open a TCP connection to the first address of the host that accepts it."""
         error: Exception = httpcore.ConnectError("no address")
         for address in self._policy(host, port) if self._policy else [host]:
             left = _compute_time_left(timeout, httpcore.ConnectTimeout)

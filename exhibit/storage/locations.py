@@ -26,15 +26,12 @@ _LOGIN = {
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "hf": "set HF_TOKEN, or run hf auth login",
 }
-_UNLISTED = frozenset({"http", "https", "data", "ftp"})
-"""Schemes whose servers cannot list a folder, or whose URLs may contain passwords."""
+_UNLISTED = frozenset({"http", "https", "data", "ftp"})  # they list no folder, or hold passwords
 _MAX_MESSAGE_CHARS = 300  # characters of a library's message that an error quotes: a longer message is a page of XML
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a folder at a URL; the object is small when pickled, and any worker can open it."""
-
     url: str
     sha256: str | None = None
     bytes: int | None = None
@@ -78,14 +75,10 @@ def parse_location(text: str) -> Location:
 
 
 def origin_of(folder: Path) -> Remote | None:
-    """Return the remote bundle that a cache folder mirrors; None for any other folder."""
     try:
         return Remote(json.loads((folder / ORIGIN).read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-# ---------------------------------------------------------------- files in a store
 
 
 @contextmanager
@@ -101,7 +94,6 @@ def _open_store(remote: Remote, *, afresh: bool = False) -> Iterator[Any]:
 
 
 def list_files(folder: Remote) -> dict[str, int]:
-    """Return the size of every file below a folder by its relative name, sorted; empty if there is no such folder."""
     with _open_store(folder, afresh=True) as client:
         try:
             objects = client.find(folder.key, detail=True)
@@ -136,9 +128,6 @@ def expand(pattern: Remote) -> list[Remote]:
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
 
 
-# ---------------------------------------------------------------- downloads
-
-
 def fetch(file: Remote, path: Path) -> str:
     """Download a remote file to a path and return its sha256; raise if the file is missing or the sha256 is wrong."""
     with _open_store(file) as client:
@@ -156,7 +145,6 @@ def fetch(file: Remote, path: Path) -> str:
 
 
 def read_start(file: Location, size: int) -> bytes:
-    """Return a file's first bytes; only those bytes of a remote file are downloaded."""
     if isinstance(file, Path):
         with file.open("rb") as content:
             return content.read(size)
@@ -178,7 +166,6 @@ def check_out(out: Location, *, force: bool) -> Path:
 
 @contextmanager
 def fetch_file(file: Location) -> Iterator[Path]:
-    """Yield a local path of a file, for use in a `with` block."""
     if isinstance(file, Path):
         yield file
         return
@@ -208,8 +195,6 @@ def keep_recent_files(*, files: int = 8) -> Iterator[None]:
 
 
 class _Held:
-    """A downloaded file in its own temporary folder, which is removed when nothing refers to this object."""
-
     def __init__(self, file: Remote) -> None:
         with ExitStack() as stack:
             # keep the name: readers are chosen by suffix, and messages show the name
@@ -223,15 +208,11 @@ _downloaded: weakref.WeakValueDictionary[Remote, _Held] = weakref.WeakValueDicti
 _kept: deque[_Held] = deque(maxlen=0)
 
 
-# ---------------------------------------------------------------- the clients of stores
-
-
 class StorageError(ServiceError):
     """A store could not send a file: a network error, a missing permission or a missing package."""
 
 
 def open_filesystem(scheme: str) -> Any:
-    """Return the fsspec client for a scheme; if a package is missing, raise with the name of the extra to install."""
     if scheme in _UNLISTED:
         raise StorageError(f"{scheme}:// cannot list a folder; use s3://, gs://, hf:// or a path")
     import fsspec  # import here: it takes 0.3 s, which a run on local folders can save

@@ -64,7 +64,6 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
 
 
 def count_changes(repository: GitRepository, work_tree: Path, *, seconds: float) -> int:
-    """Return how many files of a working tree differ from its last commit; new files do not count."""
     repository.run("read-tree", "HEAD", seconds=seconds)
     # ignore submodules: Git would use each submodule's own configuration
     words = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")

@@ -70,26 +70,18 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
     def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
         counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
         tallies = dict(zip(names, matching.tallies, strict=True))
-        return render(
-            "compare.html.j2",
-            home=home,
-            runs=[(run.name, format_start(run), describe_result(run.tables.values())) for run in runs],
-            meta=meta,
-            notes=notes,
-            grids=_make_grids(names, tables),
-            meanings=MEANINGS,
-            asked=min(pair.overlap.asked for pair in compared),
-            answered=min(pair.overlap.answered for pair in compared),
-            left_out=left_out,
-            better=[pair.better for pair in compared],
-            moved=moved,
-            funnels=[
-                (run.name, tallies[run.name].stages, make_funnel(tallies[run.name].stages, run.means)) for run in runs
-            ],
-            changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
-            shares=stack_shares({name: tally.total for name, tally in tallies.items()}, reversed(OUTCOMES)),
-            differing=_find_differing(runs),
-        )
+        values: Record = {"home": home, "meta": meta, "notes": notes, "moved": moved, "meanings": MEANINGS}
+        values["runs"] = [(run.name, format_start(run), describe_result(run.tables.values())) for run in runs]
+        values |= {"grids": _make_grids(names, tables), "left_out": left_out, "differing": _find_differing(runs)}
+        values["asked"] = min(pair.overlap.asked for pair in compared)
+        values["answered"] = min(pair.overlap.answered for pair in compared)
+        values["better"] = [pair.better for pair in compared]
+        stages = ((run, tallies[run.name].stages) for run in runs)
+        values["funnels"] = [(run.name, counted, make_funnel(counted, run.means)) for run, counted in stages]
+        changes = ((name, change.meaning, counts.get(name)) for name, change in CHANGES.items())
+        values["changes"] = [change for change in changes if change[2]]
+        totals = {name: tally.total for name, tally in tallies.items()}
+        return render("compare.html.j2", shares=stack_shares(totals, reversed(OUTCOMES)), **values)
 
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
     return write_page(runs, out or Path(folders[-1]) / NAME, title, make_body, **how)
@@ -98,18 +90,15 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
 def _make_grids(names: Sequence[str], tables: Sequence[Sequence[Table]]) -> list[tuple[str, list[Any]]]:
     """Return tables of metrics with one column per run: first over all datasets, then for each dataset."""
     datasets = [table.name for table in tables[0]]
-    selections = {name: [[table for table in mine if table.name == name] for mine in tables] for name in datasets}
+    wanted = {"All benchmarks, with equal weights": ""} if len(datasets) > 1 else {}
     grids = []
-    if len(datasets) > 1:
-        grids.append(("All benchmarks, with equal weights", _make_grid(names, tables, "")))
-    grids += [(name, _make_grid(names, mine, name)) for name, mine in selections.items()]
-    return [(title, group_rows(rows)) for title, rows in grids if rows]
-
-
-def _make_grid(names: Sequence[str], tables: Sequence[Sequence[Table]], dataset: str) -> list[Any]:
-    columns = dict(zip(names, map(summarise_run, tables), strict=True))
-    differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
-    return make_metric_rows(columns, read_scale(), dataset=dataset, differences=differences)
+    for title, dataset in (wanted | {name: name for name in datasets}).items():
+        chosen = [[table for table in of_run if dataset in ("", table.name)] for of_run in tables]
+        columns = dict(zip(names, map(summarise_run, chosen), strict=True))
+        differences = [{}, *(compare(chosen[0], other) for other in chosen[1:])]
+        rows = make_metric_rows(columns, read_scale(), dataset=dataset, differences=differences)
+        grids += [(title, group_rows(rows))] if rows else []
+    return grids
 
 
 def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:

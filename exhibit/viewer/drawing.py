@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.document import Page, subtract_spans
+from exhibit.evidence.document import Page
 from exhibit.evidence.readers.pdf import find_page_boxes, render
 from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -26,8 +26,7 @@ _TOP_PASSAGES = 3  # whose pages are shown even if no answer cites them
 _GOLD_PAGES = 2  # that are shown at least: a quote may continue on the next page
 _CASE_PAGES = 4  # that a case shows at most
 _FURTHER_PAGES = 12  # shown besides for the pieces of its passages: a passage may be a whole document
-PageKey = tuple[str, int]
-"""A filename and a page number; 0 for a document without pages."""
+PageKey = tuple[str, int]  # a filename and a page number; 0 for a document without pages
 
 
 class FileSpans(NamedTuple):
@@ -37,20 +36,13 @@ class FileSpans(NamedTuple):
     passages: dict[int, list[Span]]
 
 
-# ---------------------------------------------------------------- spans
-
-
 def list_passage_spans(passage: RunPassage) -> list[Span]:
     """Return the spans of a retrieved passage in its document, the longest first; empty if they are unknown."""
     return [Span(*span) for span in (passage.span, *passage.more)] if passage.span else []
 
 
 def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
-    """Return the spans to mark for a question, by document.
-
-    If a gold passage occurs several times in a document, only the occurrence with the most retrieved characters
-    is marked.
-    """
+    """Return the spans to mark for a question, by document; of gold, the occurrence that was retrieved the most."""
     files: dict[str, FileSpans] = defaultdict(lambda: FileSpans([], {}))
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -66,21 +58,16 @@ def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterab
     """Return the occurrence of a gold passage with the most retrieved characters; of equal ones, the first."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
-    return max(candidates, key=lambda place: sum(_count_shared(part, span) for part in place for span in passages))
+
+    def count_retrieved(place: list[Span]) -> int:
+        pairs = ((part, span) for part in place for span in passages)
+        return sum(max(0, min(part.end, span.end) - max(part.start, span.start)) for part, span in pairs)
+
+    return max(candidates, key=count_retrieved)
 
 
 def overlaps(span: Span, others: Iterable[Span]) -> bool:
     return any(span.overlaps(other) for other in others)
-
-
-def _count_shared(first: Span, second: Span) -> int:
-    return max(0, min(first.end, second.end) - max(first.start, second.start))
-
-
-def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
-    """Return the parts of a passage that are gold, counted from the passage's start; adjacent parts are joined."""
-    other = subtract_spans([span], gold)
-    return [(start - span.start, end - span.start) for start, end in subtract_spans([span], other)]
 
 
 def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
@@ -97,14 +84,10 @@ def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list
     return [[start, text[start:end]] for start, end in spans]
 
 
-# ---------------------------------------------------------------- the pages to draw
-
-
 def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
     """Return the pages to show for a question: pages with gold, and pages of cited or top-ranked passages.
 
-    If these are more than `most`, gold pages are left out first, except for two. Further pages of long passages
-    follow, and do not count.
+    If these are more than `most`, gold pages are left out first, except for two; further pages of long passages follow.
     """
     gold = dict.fromkeys(_list_gold_pages(row, files))
     passages = row.reply.passages
@@ -133,41 +116,28 @@ def _list_gold_pages(row: RunQuestion, files: Mapping[str, FileSpans]) -> Iterat
         yield from ((gold.filename, page) for page in pages)
 
 
-@dataclass
 class Wanted:
-    """The pages to draw, each with a rank (the lowest are drawn first), and the spans to mark on them."""
+    """The pages to draw, in the order of the questions, and the spans to mark on them; documents have numbers."""
 
-    numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The number of each document, by dataset and filename."""
-    ranks: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-    spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[str, str], int] = {}
+        self.pages: dict[tuple[int, int], None] = {}
+        self.spans: defaultdict[int, set[Span]] = defaultdict(set)
 
     def number(self, dataset: str, filename: str) -> int:
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
-    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, rank: tuple[int, ...] | None) -> list[list[int]]:
-        """Return the pages of a question as `[document number, page]`; with a rank, register them for drawing."""
-        shown = [[self.number(row.dataset, filename), page] for filename, page in choose_pages(row, files)]
-        if rank is not None:
-            for number, page in shown:
-                self.ranks[number, page] = min(rank, self.ranks.get((number, page), rank))
+    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, draw: bool) -> list[tuple[int, int]]:
+        """Return the pages of a question as document number and page; with `draw`, add them to those to draw."""
+        shown = [(self.number(row.dataset, filename), page) for filename, page in choose_pages(row, files)]
+        if draw:
+            self.pages |= dict.fromkeys(shown)
             for filename, document in files.items():
                 spans = self.spans[self.number(row.dataset, filename)]
                 spans.update(document.gold)
                 cited = row.reply.citations
                 spans.update(*(own for n, own in document.passages.items() if n <= PASSAGES or n in cited))
         return shown
-
-    def choose_pages(self, most: int) -> dict[int, list[int]]:
-        """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
-        ranked = sorted(self.ranks, key=lambda page: (self.ranks[page], page))
-        chosen: defaultdict[int, list[int]] = defaultdict(list)
-        for number, page in sorted(ranked[:most]):
-            chosen[number].append(page)
-        return chosen
-
-
-# ---------------------------------------------------------------- drawing
 
 
 @dataclass(frozen=True)
@@ -185,20 +155,11 @@ class Sheets:
 
 
 def draw(
-    wanted: Wanted,
-    datasets: Mapping[str, Path],
-    folder: Path,
-    put: Callable[[int, Record], None],
-    *,
-    most: int,
-    jobs: int | None = None,
-    limits: Limits | None = None,
-) -> tuple[list[int], list[str]]:
-    """Draw pages as images in `folder`, at most `most`; call `put` with the number and the data of each document.
-
-    Return the numbers of the drawn documents, and the reasons why others are not drawn.
-    """
-    items, notes = _make_sheets(wanted, wanted.choose_pages(most), datasets, folder)
+    wanted: Wanted, datasets: Mapping[str, Path], folder: Path, put: Callable[[int, Record], None], *,
+    most: int, jobs: int | None = None, limits: Limits | None = None,
+) -> tuple[list[int], list[str]]:  # fmt: skip
+    """Draw at most `most` pages; return the numbers of the drawn documents, which `put` gets, and the faults."""
+    items, notes = _make_sheets(wanted, most, datasets, folder)
     documents: list[int] = []
     pages = 0
     outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())
@@ -209,17 +170,18 @@ def draw(
             put(sheets.number, outcome)
             documents.append(sheets.number)
             pages += len(outcome.get("pages") or [None])
-    if pages < len(wanted.ranks):
-        notes.append(
-            f"{pages:,} of the {len(wanted.ranks):,} pages that cases show are drawn, failures first; the others are "
-            "shown as text (--pages draws more)"
-        )
+    if pages < len(wanted.pages):
+        drawn = f"{pages:,} of the {len(wanted.pages):,} pages that cases show are drawn, failures first"
+        notes.append(f"{drawn}; the others are shown as text (--pages draws more)")
     return documents, notes
 
 
 def _make_sheets(
-    wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
+    wanted: Wanted, most: int, datasets: Mapping[str, Path], folder: Path
 ) -> tuple[list[Sheets], list[str]]:
+    chosen: defaultdict[int, list[int]] = defaultdict(list)
+    for number, page in list(wanted.pages)[:most]:
+        chosen[number].append(page)
     files: dict[str, Mapping[str, Location]] = {}
     notes, items = [], []
     for (dataset, filename), number in wanted.numbers.items():
@@ -231,7 +193,7 @@ def _make_sheets(
                 notes.append(str(error))
         path = files.get(dataset, {}).get(filename)
         if number in chosen and path is not None:
-            pages = tuple(page for page in chosen[number] if page)
+            pages = tuple(sorted(page for page in chosen[number] if page))
             items.append(Sheets(number, path, pages, tuple(sorted(wanted.spans[number])), folder))
     return items, notes
 
@@ -254,10 +216,7 @@ def _draw_items(
 
 
 def draw_sheets(sheets: Sheets) -> Record:
-    """Write the images of a document's pages; return, for each page, the rectangles of the spans to mark.
-
-    For a document without pages, return the text around the spans instead.
-    """
+    """Draw a document's pages, and return the rectangles of the spans on each; without pages, return the text."""
     document = read_document(sheets.path)
     drawn = {}
     for number in sheets.pages:

@@ -11,22 +11,15 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-Record = dict[str, Any]
-"""The data that the scripts of a page read."""
+Record = dict[str, Any]  # the data that the scripts of a page read
 
 _STATIC = Path(__file__).parent / "static"
 
 
 def format_page(
-    title: str,
-    body: str,
-    *,
-    styles: Sequence[str] = (),
-    scripts: Sequence[str] = (),
-    data: Mapping[str, str] | None = None,
-    pieces: bool = False,
-    served: bool = False,
-) -> str:
+    title: str, body: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = (),
+    data: Mapping[str, str] | None = None, pieces: bool = False, served: bool = False,
+) -> str:  # fmt: skip
     """Return a complete HTML page whose content security policy blocks every other script and every request.
 
     `data` are JSON blocks (made with `as_json`), which the scripts read by id. With `pieces`, the page may load
@@ -50,19 +43,17 @@ def format_page(
 
 
 def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
+    digests = [base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") for text in (css, code)]
+    style, script = (f"'sha256-{digest}'" for digest in digests)
     # `file:` is the equivalent of 'self' for a page that is opened by double click
     beside = " 'self' file:" if pieces else ""
-    script = f"'{_hash_text(code)}'{beside}" if code else "'none'"
     connect, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
     images = beside or (" 'self'" if served else "")
+    allowed = f"{script}{beside}" if code else "'none'"
     return (
-        f"default-src 'none'; {connect}img-src data:{images}; style-src '{_hash_text(css)}'; script-src {script}; "
+        f"default-src 'none'; {connect}img-src data:{images}; style-src {style}; script-src {allowed}; "
         f"base-uri 'none'; form-action {form}"
     )
-
-
-def _hash_text(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def read(name: str) -> str:

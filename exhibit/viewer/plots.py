@@ -20,8 +20,7 @@ MEANINGS: Mapping[str, str] = {
     "Citations": "Does the answer name its sources, and do the named places say what it says?",
     "Cost": "How long did a reply take, and how much text did a model read and write for it?",
     "Other": "Measures of your own, and those that belong to no other group.",
-}
-"""The question that each group of metrics answers, in one sentence for a lawyer."""
+}  # the question that each group of metrics answers, in one sentence for a lawyer
 _MAX_VALUES = 45  # rows of a breakdown: CUAD has 41 kinds of clauses
 _TONES = ("bad", "near", "unused", "bold")  # of a stage's reasons, the most frequent first
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176  # pixels: the frame inside the picture of a plot
@@ -31,16 +30,12 @@ class Cell(NamedTuple):
     """A mean as a table cell shows it; fields that are unknown are empty."""
 
     mean: str
-    details: str = ""
-    """The interval, the standard deviation, and the number of questions."""
+    details: str = ""  # the interval, the standard deviation, and the number of questions
     errors: int = 0
-    share: float | None = None
-    """The mean from 0 to 1, for a bar behind the number."""
+    share: float | None = None  # the mean from 0 to 1, for a bar behind the number
     band: str = ""
-    change: str = ""
-    """The difference from the first run, with its interval."""
-    kind: str = ""
-    """`better` or `worse` where the difference is significant."""
+    change: str = ""  # the difference from the first run, with its interval
+    kind: str = ""  # `better` or `worse` where the difference is significant
 
 
 class MetricRow(NamedTuple):
@@ -59,13 +54,9 @@ def group_rows(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
 
 
 def make_metric_rows(
-    columns: Mapping[str, Means],
-    scale: Scale,
-    *,
-    metrics: Iterable[str] | None = None,
-    dataset: str | None = None,
+    columns: Mapping[str, Means], scale: Scale, *, metrics: Iterable[str] | None = None, dataset: str | None = None,
     differences: Sequence[Mapping[str, Difference]] = (),
-) -> list[MetricRow]:
+) -> list[MetricRow]:  # fmt: skip
     """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics.
 
     A column's name is its dataset, unless `dataset` is given. `differences` has each column's changes from the first.
@@ -201,8 +192,7 @@ class Plot(NamedTuple):
     note: str
     lines: list[PlotLine]
     ticks: list[Point]
-    sides: list[Point]
-    """The marks of the left axis."""
+    sides: list[Point]  # the marks of the left axis
 
     @property
     def summary(self) -> str:
@@ -217,10 +207,7 @@ def compute_x(share: float) -> float:
 
 
 def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *, high: float = 1.0) -> PlotLine:
-    """Return a line through means: each has its x coordinate, its label, and whether it is marked as worse.
-
-    `high` is the value at the top of the plot.
-    """
+    """Return a line through means, each with its x coordinate, label and mark; `high` is the top of the plot."""
 
     def compute_y(value: float | None) -> float:
         return BOTTOM - min(1.0, max(0.0, (value or 0.0) / high)) * (BOTTOM - TOP)
@@ -238,11 +225,9 @@ def mark_side(label: Callable[[float], str], shares: Iterable[float]) -> list[Po
 
 def make_plots(means: Means) -> list[Plot]:
     """Return the plots of retrieval metrics over k for which a run has at least two cutoffs."""
-    families = {
-        "Precision and recall": ["char_recall", "char_precision"],
-        "The right document": ["document_hit", "drm"],
-    }
-    return [plot for title, metrics in families.items() if (plot := plot_over_k(means, metrics, title))]
+    recall = plot_over_k(means, ["char_recall", "char_precision"], "Precision and recall")
+    document = plot_over_k(means, ["document_hit", "drm"], "The right document")
+    return [plot for plot in (recall, document) if plot]
 
 
 def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | None:

@@ -13,17 +13,10 @@ from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import GOOD
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import KEPT, STAGE_TITLES, StageCounts, find_loss
+from exhibit.evidence import subtract_spans
 from exhibit.schemas.run import Outcome, RunGold, RunPassage, RunQuestion
-from exhibit.viewer.drawing import (
-    PASSAGES,
-    FileSpans,
-    Wanted,
-    find_best_place,
-    find_gold_ranges,
-    group_spans,
-    list_passage_spans,
-    overlaps,
-)
+from exhibit.viewer import drawing
+from exhibit.viewer.drawing import FileSpans, Wanted, list_passage_spans
 from exhibit.viewer.page import Record, as_json, cut
 
 
@@ -55,11 +48,8 @@ CHANGES = {
     "better": Look("The same outcome, and a later run retrieved more of the gold.", "shy"),
     "not asked by all": Look("At least one of the runs did not ask it."),
     "same": Look("The same outcome, and as much of the gold was retrieved."),
-}
-"""The ways in which a question changed from the first run to the others, the worst first."""
-Side = RunQuestion | None
-"""A question in one of the runs; None where the run did not ask it."""
-_LAST = 1_000_000_000  # larger than any number of questions
+}  # the ways in which a question changed from the first run to the others, the worst first
+Side = RunQuestion | None  # a question in one of the runs; None where the run did not ask it
 
 
 def explain_outcome(row: RunQuestion) -> list[str]:
@@ -105,8 +95,7 @@ def _compare_sides(first: RunQuestion, other: RunQuestion) -> str:
 class Tally:
     """What became of the questions of one run."""
 
-    outcomes: dict[str, Counter[str]] = field(default_factory=dict)
-    """The outcomes by dataset."""
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # the outcomes by dataset
     impossible: int = 0
     stages: StageCounts = field(default_factory=StageCounts)
 
@@ -122,39 +111,32 @@ class Tally:
 
 
 class Entry(NamedTuple):
-    """A question in the list: its row number in each run, its value for each filter, and its rank."""
+    """A question in the list: its row number in each run, and its value for each filter."""
 
     numbers: tuple[int | None, ...]
     values: list[str]
-    rank: tuple[int, ...]
-    """The pages of the lowest ranks are drawn first."""
 
 
 class Matching:
-    """The questions of one run, or of several runs with equal questions matched by their content, in sorted order.
-
-    Unfavourable outcomes come first or, with several runs, what became worse.
-    """
+    """The questions of one run, or of several with equal questions matched by content; the worst come first."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         """Read every question once, count it, and sort the list."""
         self.runs = list(runs)
         self.several = len(self.runs) > 1
         self.tallies = [Tally() for _ in self.runs]
-        order, seen = list(CHANGES if self.several else OUTCOMES), Counter[tuple[str, str]]()
         self.entries: list[Entry] = []
-        for at, numbers in enumerate(self._match_rows()):
+        for numbers in self._match_rows():
             sides = self.read(numbers)
             for tally, row in zip(self.tallies, sides, strict=True):
                 if row is not None:
                     tally.add(row)
-            values = self._list_values(sides)
-            kind, dataset = values[:2]
-            # the first of each kind in each dataset comes before the second of any; good outcomes come last
-            later = seen[dataset, kind] + _LAST * (kind in GOOD or kind == "same")
-            self.entries.append(Entry(numbers, values, (later, order.index(kind), at)))
-            seen[dataset, kind] += 1
-        self.entries.sort(key=lambda entry: entry.rank[1:])
+            first = _get_first(sides)
+            own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
+            kind = _find_change(sides) if self.several else first.outcome
+            self.entries.append(Entry(numbers, [kind, first.dataset, *own]))  # in the order of the filters
+        order = list(CHANGES if self.several else OUTCOMES)
+        self.entries.sort(key=lambda entry: order.index(entry.values[0]))
 
     def _match_rows(self) -> list[tuple[int | None, ...]]:
         if not self.several:
@@ -190,12 +172,6 @@ class Matching:
             facets.append({"name": name, "title": title, "values": known, "counts": [counts[one] for one in known]})
         return facets
 
-    def _list_values(self, sides: Sequence[Side]) -> list[str]:
-        """Return the value of a question for each facet, in the order of `make_facets`."""
-        first = _get_first(sides)
-        own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
-        return [_find_change(sides) if self.several else first.outcome, first.dataset, *own]
-
 
 def _get_first(sides: Sequence[Side]) -> RunQuestion:
     return next(row for row in sides if row is not None)
@@ -204,8 +180,7 @@ def _get_first(sides: Sequence[Side]) -> RunQuestion:
 # ---------------------------------------------------------------- the data files of a page
 
 
-LINES, CASES = 500, 50
-"""The lines and the cases in a piece: a piece is loaded in some milliseconds."""
+LINES, CASES = 500, 50  # the lines and the cases in a piece: a piece is loaded in some milliseconds
 _MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
 _MAX_PASSAGE_CHARS = 4000
 _QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
@@ -224,10 +199,7 @@ def find_gold_recall(row: RunQuestion) -> float | None:
 
 
 class PieceWriter:
-    """Writes the data files that a page loads: the lines of the list, and the cases that it opens.
-
-    A text that the cases of a file share is stored once.
-    """
+    """Writes the lines of the list and the cases that it opens; a text that cases of a file share is stored once."""
 
     def __init__(self, folder: Path, matching: Matching, wanted: Wanted) -> None:
         self._folder, self._wanted, self._facets = folder, wanted, matching.make_facets()
@@ -240,8 +212,8 @@ class PieceWriter:
         self._files: dict[int, str] = {}
         self.total = 0
 
-    def add(self, rows: Sequence[Side], values: Sequence[str], *, rank: tuple[int, ...] | None) -> None:
-        """Add a question with its row in each run; with a rank, its pages are drawn, those of low rank first."""
+    def add(self, rows: Sequence[Side], values: Sequence[str], *, draw: bool) -> None:
+        """Add a question with its row in each run; with `draw`, its pages are drawn."""
         first = _get_first(rows)
         numbers = [known.get(value, -1) for known, value in zip(self._numbers, values, strict=True)]
         errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row and row.reply.error)
@@ -249,19 +221,12 @@ class PieceWriter:
         line += [row and find_gold_recall(row) for row in rows]
         line += [cut(row.reply.answer or "", _ANSWER_CHARS) if row else "" for row in rows]
         self._lines.append([*numbers, *line, get_labels(first)])
-        self._cases.append(
-            {
-                "dataset": first.dataset,
-                "id": first.id,
-                "question": cut(first.question, _MAX_TEXT_CHARS),
-                "truth": cut(first.truth, _MAX_TEXT_CHARS),
-                "impossible": first.is_impossible,
-                "drafted": "draft" in first.labels,
-                "labels": get_labels(first),
-                "gold": [self._make_gold(first.dataset, gold, rows) for gold in first.gold],
-                "sides": [None if row is None else self._make_side(row, rank) for row in rows],
-            }
-        )
+        case: Record = {"dataset": first.dataset, "id": first.id, "labels": get_labels(first)}
+        case |= {"question": cut(first.question, _MAX_TEXT_CHARS), "truth": cut(first.truth, _MAX_TEXT_CHARS)}
+        case |= {"impossible": first.is_impossible, "drafted": "draft" in first.labels}
+        case["gold"] = [self._make_gold(first.dataset, gold, rows) for gold in first.gold]
+        case["sides"] = [None if row is None else self._make_side(row, draw) for row in rows]
+        self._cases.append(case)
         self.total += 1
         if self.total % CASES == 0:
             self._put_cases()
@@ -298,26 +263,19 @@ class PieceWriter:
         write_piece(self._folder, f"c{(self.total - 1) // CASES}", block)
         self._cases, self._texts, self._files = [], {}, {}
 
-    def _make_side(self, row: RunQuestion, rank: tuple[int, ...] | None) -> Record:
-        reply, spans = row.reply, group_spans(row)
+    def _make_side(self, row: RunQuestion, draw: bool) -> Record:
+        reply, spans = row.reply, drawing.group_spans(row)
         # a failed question has no score, even where -1 was written for other tools
         known = {} if reply.error else {name: value for name, value in row.scores.items() if value is not None}
         scores = [(self._metrics.setdefault(name, len(self._metrics)), round(v, 4)) for name, v in known.items()]
-        return {
-            "outcome": row.outcome,
-            "why": explain_outcome(row),
-            "answer": cut(reply.answer or "", _MAX_TEXT_CHARS),
-            "refused": reply.refused,
-            "error": cut(reply.error, _MAX_TEXT_CHARS),
-            "seconds": reply.seconds,
-            "confidence": reply.confidence,
-            "selected": reply.selected,
-            "retrieved": len(reply.passages),
-            "scores": list(chain(*scores)),
-            "passages": [self._make_passage(row.dataset, passage, spans) for passage in reply.passages[:PASSAGES]],
-            "pages": self._wanted.ask(row, spans, rank=rank),
-            "stages": [_describe_stages(gold) for gold in row.gold_stages],
-        }
+        side: Record = {"outcome": row.outcome, "why": explain_outcome(row), "refused": reply.refused}
+        side |= {"answer": cut(reply.answer or "", _MAX_TEXT_CHARS), "error": cut(reply.error, _MAX_TEXT_CHARS)}
+        side |= {"seconds": reply.seconds, "confidence": reply.confidence, "selected": reply.selected}
+        side |= {"retrieved": len(reply.passages), "scores": list(chain(*scores))}
+        side["passages"] = [self._make_passage(row.dataset, one, spans) for one in reply.passages[: drawing.PASSAGES]]
+        side["pages"] = self._wanted.ask(row, spans, draw=draw)
+        side["stages"] = [_describe_stages(gold) for gold in row.gold_stages]
+        return side
 
     def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[Side]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
@@ -327,7 +285,7 @@ class PieceWriter:
             "pages": gold.pages,
             "how": gold.how or "",
             "text": self._number_text(cut(gold.text or "", _MAX_TEXT_CHARS)),
-            "spans": find_best_place(gold.places, retrieved) if gold.places else [],
+            "spans": drawing.find_best_place(gold.places, retrieved) if gold.places else [],
         }
 
     def _make_passage(self, dataset: str, passage: RunPassage, files: Mapping[str, FileSpans]) -> Record:
@@ -337,13 +295,14 @@ class PieceWriter:
         edges = [0, *chain(*sorted(passage.added)), len(text)]
         kept = zip(edges[::2], edges[1::2], strict=True)
         own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
+        ranges = [] if own is None else subtract_spans(spans[:1], subtract_spans(spans[:1], gold))
         return {
             "file": self._number_file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
             "text": self._number_text(cut(text, _MAX_PASSAGE_CHARS)),
-            "gold": any(overlaps(span, gold) for span in spans),
-            "ranges": [] if own is None else [(own + a, own + b) for a, b in find_gold_ranges(spans[0], gold)],
+            "gold": any(drawing.overlaps(span, gold) for span in spans),
+            "ranges": [[(own or 0) + at - spans[0].start for at in part] for part in ranges],
             "spans": spans,
             "added": passage.added,
         }

@@ -1,7 +1,4 @@
-"""The report of a run: an HTML page with its metrics and, for each question, the evidence.
-
->>> write_report(Path("results/first"))
-"""
+"""The report of a run: an HTML page with its metrics and, for each question, the evidence."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,8 +27,7 @@ from exhibit.viewer.page import Record, as_json, format_page, render
 from exhibit.viewer.questions import OUTCOMES, Matching, PieceWriter, Tally, write_piece
 
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
-IMAGES = "pages"
-"""The folder of the page pictures, beside the pieces."""
+IMAGES = "pages"  # the folder of the page pictures, beside the pieces
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "keys.js")
 
 Body = Callable[[Matching, Record, list[str]], str]
@@ -55,9 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-# ---------------------------------------------------------------- what the report says
-
-
 def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], home: str) -> str:
     each = {name: run.means_of(name) for name in run.datasets}
     columns = each if len(each) == 1 else {"": run.means, **each}
@@ -68,28 +61,18 @@ def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], ho
     several = {"All": total} if len(tally.outcomes) > 1 else {}
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
     lone = [f"{line}." for line in find_lone_variants(labels)]
-    return render(
-        "report.html.j2",
-        home=home,
-        run=run,
-        tally=tally,
-        meta=meta,
-        notes=notes,
-        system=describe_system(run, total.total()),
-        opening=write_opening(run, tally),
-        tiles=make_tiles(tally),
-        shares=plots.stack_shares(several | tally.outcomes, reversed(OUTCOMES)),
-        funnel_rows=plots.make_funnel(tally.stages, run.means),
-        kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
-        groups=plots.group_rows(plots.make_metric_rows(columns, scale)),
-        meanings=plots.MEANINGS,
-        every=plots.make_metric_rows(columns, scale, metrics=every),
-        heads=[name or "All" for name in columns],
-        warnings=[*drafted, *lone, *missing],
-        breakdowns=plots.make_breakdowns(run, scale),
-        plots=plots.make_plots(run.means),
-        ingestions={name: read for name in run.datasets if (read := run.read_ingestion(name)).files is not None},
-    )
+    ingestions = {name: run.read_ingestion(name) for name in run.datasets}
+    values: Record = {"home": home, "run": run, "tally": tally, "meta": meta, "notes": notes}
+    values |= {"system": describe_system(run, total.total()), "opening": write_opening(run, tally)}
+    values |= {"tiles": make_tiles(tally), "funnel_rows": plots.make_funnel(tally.stages, run.means)}
+    values["shares"] = plots.stack_shares(several | tally.outcomes, reversed(OUTCOMES))
+    values["kinds"] = [(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]]
+    values["groups"] = plots.group_rows(plots.make_metric_rows(columns, scale))
+    values |= {"meanings": plots.MEANINGS, "every": plots.make_metric_rows(columns, scale, metrics=every)}
+    values |= {"heads": [name or "All" for name in columns], "warnings": [*drafted, *lone, *missing]}
+    values |= {"breakdowns": plots.make_breakdowns(run, scale), "plots": plots.make_plots(run.means)}
+    values["ingestions"] = {name: read for name, read in ingestions.items() if read.files is not None}
+    return render("report.html.j2", **values)
 
 
 def describe_system(run: RunResults, questions: int) -> str:
@@ -124,12 +107,9 @@ def write_opening(run: RunResults, tally: Tally) -> list[str]:
     parts = [f"{total.total() - tally.impossible:,} that the documents answer"]
     parts += [f"{tally.impossible:,} that they do not answer"] if tally.impossible else []
     failed = f"; {total[Outcome.FAILED]:,} failed" if total[Outcome.FAILED] else ""
-    reported = [f"{line}." for line in describe_account(run.folder)]
-    return [
-        *reported,
-        f"{result[0].upper()}{result[1:]}.",
-        f"Of {total.total():,} questions: {', '.join(parts)}{failed}.",
-    ]
+    sentences = [f"{line}." for line in describe_account(run.folder)]
+    sentences.append(f"{result[0].upper()}{result[1:]}.")
+    return [*sentences, f"Of {total.total():,} questions: {', '.join(parts)}{failed}."]
 
 
 def make_tiles(tally: Tally) -> list[Record]:
@@ -158,22 +138,11 @@ def make_tiles(tally: Tally) -> list[Record]:
     ]
 
 
-# ---------------------------------------------------------------- writing a page about runs
-
-
 def write_page(
-    runs: Sequence[RunResults],
-    path: Path,
-    title: str,
-    body: Body,
-    *,
-    datasets: Mapping[str, Path] | None = None,
-    pages: int = MAX_PAGES,
-    cases: int | None = None,
-    jobs: int | None = None,
-    limits: Limits | None = None,
+    runs: Sequence[RunResults], path: Path, title: str, body: Body, *, datasets: Mapping[str, Path] | None = None,
+    pages: int = MAX_PAGES, cases: int | None = None, jobs: int | None = None, limits: Limits | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a page about runs, with a folder of data files beside it.
 
     `datasets` are the bundles by name; without them, those that the runs name. At most `pages` pages are drawn,
@@ -185,7 +154,11 @@ def write_page(
     out = path.with_name(f"{path.stem}_files")
     matching, wanted = Matching(runs), Wanted()
     with replace_folder(out, force=True, kind=PIECES) as pieces:
-        meta = _write_questions(matching, pieces, wanted, cases=0 if pages == 0 else cases)
+        writer, most = PieceWriter(pieces, matching, wanted), 0 if pages == 0 else cases
+        entries = track(matching.entries, total=len(matching.entries), label="report", unit="question")
+        for at, entry in enumerate(entries):
+            writer.add(matching.read(entry.numbers), entry.values, draw=most is None or at < most)
+        meta = writer.close()
         with keep_recent_files():  # remote documents are downloaded once
             documents, faults = draw(
                 wanted, roots, pieces / IMAGES, lambda number, data: write_piece(pieces, f"d{number}", data),
@@ -200,16 +173,6 @@ def write_page(
     for note in notes:
         say(note)
     return path
-
-
-def _write_questions(matching: Matching, pieces: Path, wanted: Wanted, *, cases: int | None) -> Record:
-    """Write the question list and the details of each question as data files; return the script's metadata."""
-    writer = PieceWriter(pieces, matching, wanted)
-    ranks = sorted(entry.rank for entry in matching.entries)[:cases]
-    last = ranks[-1] if ranks else (-1,)
-    for entry in track(matching.entries, total=len(matching.entries), label="report", unit="question"):
-        writer.add(matching.read(entry.numbers), entry.values, rank=entry.rank if entry.rank <= last else None)
-    return writer.close()
 
 
 def name_apart(runs: Sequence[RunResults]) -> None:
@@ -228,8 +191,7 @@ def find_dataset_roots(
     A run may come from another machine, so its addresses are not trusted: no URL is opened, and only a folder with
     the files of a bundle is accepted. `say` is called with a message for each missing bundle.
     """
-    notes: list[str] = []
-    problems: list[str] = []
+    notes, problems = list[str](), list[str]()
     folders = find_datasets(given, notes, problems) if given else {}
     if problems:
         raise ToolkitError("\n".join(problems))
@@ -240,11 +202,8 @@ def find_dataset_roots(
         for name, entry in run.config.datasets.items():
             addresses = [address for address in (entry.origin, entry.path) if address]
             here = [Path(address) for address in addresses if not is_url(address)]
-            root = (
-                folders[name].path
-                if name in folders
-                else next((path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None)
-            )
+            recorded = (path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir())
+            root = folders[name].path if name in folders else next(recorded, None)
             if root is not None:
                 roots.setdefault(name, root)
             elif name not in roots:

@@ -1,7 +1,6 @@
 """Runs over time: `exhibit results index` names the runs that are worse than an earlier one, on a page and for CI.
 
-Each run is compared with the last one before it that was asked the same questions, by the rules of `results diff`; the
-newest run is also compared with the first, because a slow decline has no large step.
+A run is compared with the last one before it that was asked the same questions, and the newest also with the first.
 """
 
 import argparse
@@ -31,8 +30,7 @@ from exhibit.viewer.page import Record, format_page, render
 from exhibit.viewer.report import name_apart
 
 NAME = "index.html"
-GATE = 4
-"""The exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions."""
+GATE = 4  # the exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions
 REGRESSION, BAND = "regression", "band"
 _MAX_TICKS = 10  # run numbers below the axis: more would overlap
 _MIN_STEPS = 3  # that the usual step of a series needs: of two, the larger may be the unusual one
@@ -44,8 +42,7 @@ class Series:
     """Runs over one dataset that can be compared with each other, oldest first."""
 
     dataset: str
-    title: str
-    """The dataset and the system, with the judge and the rules of the scores if they are not the usual ones."""
+    title: str  # the dataset and the system, with the judge and the rules of the scores if they are not the usual ones
     runs: Sequence[RunResults]
     metrics: Sequence[str] = ()
     regressions: Sequence["Regression"] = ()
@@ -57,12 +54,9 @@ class Regression(NamedTuple):
     title: str
     before: RunResults
     run: RunResults
-    falls: Mapping[str, Difference]
-    """The metrics that are worse, the one with the largest change first."""
-    more_failed: int
-    """How many more questions failed than before."""
-    persists: bool
-    """Whether the newest run is still worse than the run before this one."""
+    falls: Mapping[str, Difference]  # the metrics that are worse, the one with the largest change first
+    more_failed: int  # how many more questions failed than before
+    persists: bool  # whether the newest run is still worse than the run before this one
 
     @property
     def lines(self) -> list[str]:
@@ -127,10 +121,7 @@ def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
 
 
 def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list[Series]:
-    """Group runs into series of the same dataset, system, parity, judge and grouping, and find their regressions.
-
-    The series follow `metrics` or, if none are given, a short selection.
-    """
+    """Group runs into series of the same dataset, system, parity, judge and grouping; without `metrics`, a few."""
     kinds: dict[str, Series] = {}
     for run in runs:
         for dataset in run.tables:
@@ -151,16 +142,17 @@ def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list
 
 
 def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regression]:
-    """Return the runs in which metrics or outcomes got worse, or more questions failed, oldest first.
-
-    `requested` are the metrics that the user named.
-    """
+    """Return the runs in which metrics, above all those `requested`, outcomes or failures got worse, oldest first."""
     tables = []
     for table in (run.tables[series.dataset] for run in series.runs):
         values = {name: table.values[name] for name in series.metrics if name in table.values}
         tables.append(compare.with_outcomes(replace(table, values=values, repeats=())))
     last = len(tables) - 1
-    alike = {at: [prior for prior in range(at) if _are_alike(tables[prior], tables[at])] for at in range(1, last + 1)}
+
+    def are_alike(first: Table, second: Table) -> bool:  # at least half of the questions of the smaller run are shared
+        return 2 * count_overlap([first], [second]).asked >= min(len(first.ids), len(second.ids)) > 0
+
+    alike = {at: [prior for prior in range(at) if are_alike(tables[prior], tables[at])] for at in range(1, last + 1)}
 
     def find_falls(prior: int, at: int, named: Sequence[str]) -> tuple[dict[str, Difference], int]:
         differences = compare.compare_runs([tables[prior]], [tables[at]])
@@ -189,11 +181,6 @@ def _is_unusual(metric: str, step: Difference, others: Sequence[tuple[Table, Tab
     """Return whether a change is larger than the usual steps of the series, which vary without any cause."""
     steps = (change_of(before, after, metric) for before, after in others)
     return len(others) < _MIN_STEPS or abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
-
-
-def _are_alike(first: Table, second: Table) -> bool:
-    """Return whether two runs share at least half of the questions of the smaller run."""
-    return 2 * count_overlap([first], [second]).asked >= min(len(first.ids), len(second.ids)) > 0
 
 
 # ---------------------------------------------------------------- checks for CI
@@ -270,29 +257,20 @@ def _write_page(
         parts.append({"series": one, "plots": list(drawn), "heads": list(columns), "rows": rows})
     regressions = [regression for one in series for regression in one.regressions]
     reports = {run.name: Path(os.path.relpath(run.folder / REPORT, path.parent)).as_posix() for run in runs}
-    body = render(
-        "index.html.j2",
-        home=home,
-        runs=[(numbers[run.name], run) for run in reversed(runs)],
-        first=runs[0].provenance.started[:10],
-        last=runs[-1].provenance.started[:10],
-        series=parts,
-        regressions=sorted(regressions, key=lambda one: (not one.persists, -numbers[one.run.name])),
-        persisting=sum(one.persists for one in regressions),
-        reports={} if home else {name: quote(address) for name, address in reports.items()},
-        result=lambda run: describe_result(run.tables.values()),
-        counts=lambda run: compare.count_outcomes(list(run.tables.values())).most_common(),
-        numbers=numbers,
-    )
+    regressions.sort(key=lambda one: (not one.persists, -numbers[one.run.name]))
+    values: Record = {"home": home, "runs": [(numbers[run.name], run) for run in reversed(runs)], "numbers": numbers}
+    values |= {"first": runs[0].provenance.started[:10], "last": runs[-1].provenance.started[:10], "series": parts}
+    values |= {"regressions": regressions, "persisting": sum(one.persists for one in regressions)}
+    values["reports"] = {} if home else {name: quote(address) for name, address in reports.items()}
+    values["result"] = lambda run: describe_result(run.tables.values())
+    values["counts"] = lambda run: compare.count_outcomes(list(run.tables.values())).most_common()
+    body = render("index.html.j2", **values)
     write_whole(path, format_page("Results over time – Exhibit", body))
     return path
 
 
 def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> plots.Plot | None:
-    """Return a plot of a metric over the runs, with its 95% band and the regressions; None if no run has a value.
-
-    The axis begins at 0, and ends at 100% for a share.
-    """
+    """Return a plot of a metric from 0 (a share: to 100%) with its 95% band and regressions; None without a value."""
     means = [run.means_of(series.dataset).get(metric) for run in series.runs]
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
@@ -312,5 +290,6 @@ def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> plots.Plot 
     note += ", lower is better" if about.better == "less" else ""
     shown = range(0, len(means), max(1, math.ceil(len(means) / _MAX_TICKS)))
     ticks = [plots.Point(x[at], plots.BOTTOM, str(numbers[series.runs[at].name])) for at in shown]
-    sides = plots.mark_side(lambda share: format_value(metric, share * high), (0, 0.5, 1))
+    # without the decimal, which would not fit beside the axis
+    sides = plots.mark_side(lambda share: format_value(metric, share * high).replace(".0%", "%"), (0, 0.5, 1))
     return plots.Plot(title, note, [plots.make_line(title, points, high=high)], ticks, sides)

@@ -26,6 +26,8 @@ class Asked(NamedTuple):
     body: Any
     """JSON, or for a form its file names and fields."""
     headers: dict[str, str]
+    target: str = ""
+    """The path with its query, as it was sent."""
 
 
 class Stream(NamedTuple):
@@ -101,15 +103,15 @@ def imitating(
             if isinstance(reply, Stream):
                 self._stream(reply, fault)
                 return
-            status, body = (
-                reply if isinstance(reply, tuple) else (reply, {}) if isinstance(reply, int) else (200, reply)
-            )
-            self._whole(status, body, cut=fault is not None)
+            given = reply if isinstance(reply, tuple) else (reply, {}) if isinstance(reply, int) else (200, reply)
+            self._whole(*given, cut=fault is not None)
 
-        def _whole(self, status: int, body: Any, *, cut: bool = False) -> None:
-            data = json.dumps(body).encode()
+        def _whole(self, status: int, body: Any, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
+            """Send a body, a text as it is; its headers replace that of JSON."""
+            data = body.encode() if headers is not None else json.dumps(body).encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            for name, value in ({"Content-Type": "application/json"} if headers is None else headers).items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data[: len(data) // 2] if cut else data)
@@ -144,7 +146,7 @@ def _read(handler: BaseHTTPRequestHandler) -> Asked:
     kind = handler.headers.get("Content-Type", "")
     body = _form(data, kind) if kind.startswith("multipart/") else json.loads(data) if data else None
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    return Asked(handler.command, parts.path, query, body, dict(handler.headers))
+    return Asked(handler.command, parts.path, query, body, dict(handler.headers), handler.path)
 
 
 def _form(data: bytes, kind: str) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.evaluation.loopback import Asked, System, imitating
 
 TITLES = {
     "limitation act 1980": "ukpga/1980/58",
@@ -102,28 +101,12 @@ def serve() -> Iterator[Registers]:
     """Run the registers for the length of a test."""
     registers = Registers()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            """Keep the test's output clean."""
+    def reply(_: System, asked: Asked) -> tuple[int, str, dict[str, str]]:
+        registers.asked.append(asked.target)
+        registers.agents.add(asked.headers.get("User-Agent", ""))
+        status, headers, text = registers.answer(asked.target)
+        return status, text, headers
 
-        def do_GET(self) -> None:
-            registers.asked.append(self.path)
-            registers.agents.add(self.headers.get("User-Agent", ""))
-            status, headers, body = registers.answer(self.path)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body.encode())))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    registers.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with imitating(reply, []) as system:
+        registers.url = system.url
         yield registers
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -56,7 +56,7 @@ def test_stages_of_names_stage_that_loses_gold(reply: dict[str, Any], lost_at: s
     answer = {"answer": "The Thatcher mends it."} if "reranked" in reply else {}
     case = asked(**{**answer, **reply})
     (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
-    assert stages.lost_at == lost_at
+    assert stages["lost_at"] == lost_at
 
 
 def test_stages_of_is_empty_for_impossible_and_failed_questions() -> None:
@@ -68,7 +68,7 @@ def test_find_first_loss_returns_earliest_stage_of_several_gold_passages() -> No
     absent = GoldPassage("hall.txt", "Nobody wrote these words.", absent=True)
     other = GoldPassage("hall.txt", CLAUSES[0], ((span(CLAUSES[0]),),))
     both = stages_of(asked(GOLD, other, passages=PASSAGES[1:], answer="The Thatcher mends it."))
-    assert [one.lost_at for one in both] == [None, "retrieved"]
+    assert [one["lost_at"] for one in both] == [None, "retrieved"]
     assert find_first_loss(both) == "retrieved"
     assert find_first_loss(stages_of(asked(absent, other, passages=PASSAGES[1:]))) == "page"
     assert find_first_loss([]) is None

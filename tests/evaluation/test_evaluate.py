@@ -22,7 +22,7 @@ from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.report import write_report
-from tests.evaluation.rag_server import SECRET, chat, serving
+from tests.evaluation.rag_server import SECRET, chat
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
 
 ROOT = Path(__file__).parents[2]
@@ -58,12 +58,6 @@ def run(tmp_path, bundle):
         return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=draw)
 
     return start
-
-
-@pytest.fixture
-def server():
-    with serving() as running:
-        yield running
 
 
 # ---------------------------------------------------------------- what is written

@@ -10,20 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Passage, Reply, Turn
-from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.imitations import quotes
-from tests.rag.bundles import write_bundle
-
-
-@pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    return dataset
 
 
 def ask(function, dataset, cases=None, **options):

@@ -12,22 +12,10 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.viewer.results import main as results
 from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ragas, write_file
-from tests.evaluation.rag_server import SECRET, chat, serving
+from tests.evaluation.rag_server import SECRET, chat
 from tests.rag.bundles import row, rows_of, write_bundle
 
 WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")
-
-
-@pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "data" / "leases")], Selection())
-    return dataset
-
-
-@pytest.fixture
-def server():
-    with serving() as running:
-        yield running
 
 
 @pytest.fixture
@@ -193,18 +181,6 @@ def conversation(tmp_path, labels):
     (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     [dataset], _ = load_datasets([bundle], Selection())
     return dataset
-
-
-def test_http_target_sends_history_as_messages_before_question(server, tmp_path):
-    said = [{"role": "user", "content": "We talk of Alder."}, {"role": "assistant", "content": "Very well."}]
-    dataset = conversation(tmp_path, [{}, {"history": json.dumps(said)}])
-    target = open_target("http", TargetOptions(threads=1), {"url": server.url})
-    list(target.ask(dataset, dataset.cases))
-    assert server.bodies[0] == {"messages": [{"role": "user", "content": dataset.cases[0].question}]}
-    second = server.bodies[1]["messages"]
-    assert [(one["role"], one["content"]) for one in second] == [
-        ("user", "We talk of Alder."), ("assistant", "Very well."), ("user", "And what is its term?"),
-    ]  # fmt: skip
 
 
 def test_http_target_asks_session_in_order_with_previous_answers(server, tmp_path):

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from exhibit.evaluation.cases import Reply
-from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.replies import ReplyError, read_passages, read_reply
 from exhibit.evaluation.targets import TargetOptions, ask_all, open_target
 from exhibit.evaluation.targets.http import hide_secrets, read_system
@@ -16,16 +15,9 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import HttpError
 from tests.evaluation.loopback import LINES, SSE, Stream, imitating
 from tests.evaluation.metrics.build import case
-from tests.rag.bundles import write_bundle
 
 RENT = "The rent is 900 pounds a month."
 FILES = {"lease.pdf": "lease.pdf", "lease.pdf#page=3": "lease.pdf", "lease": "lease.pdf", "nda.pdf": "nda.pdf"}
-
-
-@pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    return dataset
 
 
 def ask(url, dataset, settings=None, *, target="http", count=1, **options):

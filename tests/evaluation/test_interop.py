@@ -123,7 +123,7 @@ def test_nvidia_target_requests_and_imitated_replies_match_openapi_schemas(tmp_p
         target.probe(dataset, dataset.cases)
         target.ingest(dataset)
         assert all(not reply.error for _, reply in target.ask(dataset, dataset.cases))
-        target.forget(dataset)
+        open_target("nvidia", TargetOptions(ingest="fresh"), told).ingest(dataset)
     seen = set()
     for asked, answered in replies:
         spec = rag if asked.path in rag["paths"] else ingestor

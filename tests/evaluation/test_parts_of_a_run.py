@@ -16,7 +16,7 @@ from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.records import format_reply, list_passages_read
-from exhibit.evaluation.scoring import score_rounds
+from exhibit.evaluation.scoring import Scored
 from exhibit.evaluation.settings import main as settings_command
 from exhibit.evaluation.settings import (
     parse_settings,
@@ -28,13 +28,6 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import Outcome, RunPassage, RunQuestion, RunReply
 from exhibit.storage.http import HttpError
 from tests.rag.bundles import row, rows_of, write_bundle
-
-
-@pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    return dataset
-
 
 # ---------------------------------------------------------------- what is left to ask
 
@@ -105,12 +98,12 @@ def test_journal_reads_back_replies_and_rejects_changed_or_damaged_data(tmp_path
         Journal(place, some, target)
 
 
-def test_score_rounds_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
+def test_scored_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
     def scored(*replies):
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
         notes = []
-        done = score_rounds(tmp_path / "x", few, [told], Options())
+        done = Scored(tmp_path / "x", few, [told], Options())
         return done, done.table(notes.append), notes
 
     done, table, notes = scored(Reply("Norway."), Reply(error="down"))

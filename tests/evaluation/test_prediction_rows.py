@@ -23,12 +23,6 @@ from tests.rag.bundles import write_bundle
 
 
 @pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    return dataset
-
-
-@pytest.fixture
 def predictions(tmp_path):
     """A function that returns the target for a file with these rows."""
     return lambda rows: Predictions(written(tmp_path / "p.json", rows), TargetOptions())

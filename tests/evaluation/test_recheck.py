@@ -121,11 +121,10 @@ WRITERS = [
 
 @pytest.mark.parametrize(("write", "tool"), WRITERS, ids=lambda one: getattr(one, "__name__", ""))
 def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, write, tool):
-    run = read_finished_run(write(tmp_path))
-    row = run.rows[0]
-    assert run.tool == tool and RENT in row["question"]
+    found, [row, *_] = read_finished_run(write(tmp_path))
+    assert found == tool and RENT in row["question"]
     assert (row["answer"], list(row["passages"])) == ("GBP 12,000", [GOLD])
-    assert 0.75 in row["scores"].values() and run.list_scores()[0] in row["scores"]
+    assert 0.75 in row["scores"].values()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +152,7 @@ def test_match_rows_uses_text_or_prompt_and_skips_repeated_questions(tmp_path):
     )
     questions = ["Which law governs?", "Who pays the taxes of it?", "Twice?", "Twice?", "Who pays?"]
     cases = [case(id=number, question=question) for number, question in enumerate(questions)]
-    assert match_rows(read_finished_run(path).rows, cases, "x", prompts=True) == {0: 0, 1: 1}
+    assert match_rows(read_finished_run(path)[1], cases, "x", prompts=True) == {0: 0, 1: 1}
 
 
 @pytest.fixture

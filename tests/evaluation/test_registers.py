@@ -9,7 +9,7 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, measure
-from exhibit.evaluation.registers import Register, find_case_path, find_instrument_path, list_provision_paths
+from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
 from tests.evaluation import registers as loopback
 
@@ -176,8 +176,8 @@ OUTCOMES = {
 class Table:
     """Registers that know five references."""
 
-    def outcome(self, reference: Reference) -> str:
-        return {only(text): outcome for text, outcome in OUTCOMES.items()}[reference]
+    def check(self, reference: Reference) -> Lookup:
+        return Lookup({only(text): outcome for text, outcome in OUTCOMES.items()}[reference])
 
 
 @pytest.mark.parametrize(

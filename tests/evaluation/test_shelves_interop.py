@@ -45,14 +45,14 @@ def rows(tmp_path):
 
 def check(path, tool, rows, *, score, passages=True):
     """Check that the tool's own file is read: every question with its reply, and the mean that the tool reports."""
-    run = read_finished_run(path)
-    assert run.tool == tool and len(run.rows) == len(rows)
-    by_question = {row["question"]: row for row in run.rows}
+    found, read = read_finished_run(path)
+    assert found == tool and len(read) == len(rows)
+    by_question = {row["question"]: row for row in read}
     for row in rows:
         given = next(one for question, one in by_question.items() if row["question"] in question)
         assert given["answer"] == row["reply"]
         assert not passages or list(given["passages"] or ()) == row["texts"]
-    marks = [row["scores"][score] for row in run.rows]
+    marks = [row["scores"][score] for row in read]
     assert sum(marks) / len(marks) == 0.5
 
 

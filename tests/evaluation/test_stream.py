@@ -82,12 +82,12 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
     for times in (15, many):
         counts = []
 
-        def counting(self, times, counts=counts, add=scoring.Scored.add):
+        def counting(self, times, counts=counts, add=scoring.Scored._add):
             counts.append(alive())
             return add(self, times)
 
         with monkeypatch.context() as patched:
-            patched.setattr(scoring.Scored, "add", counting)
+            patched.setattr(scoring.Scored, "_add", counting)
             settings = parse_settings(
                 {
                     "dataset_paths": [str(grown(tmp_path / f"leases-{times}", times))],

@@ -9,76 +9,20 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from exhibit.evaluation.system_documents import read_chunks, read_parsed, read_parsed_folder
-from exhibit.evidence import Span
+from exhibit.evaluation.system_documents import read_chunks, read_parsed_folder
 from exhibit.schemas.errors import ToolkitError
 
 WORDS = "The Ferryman carries the mail across the sound on every weekday that the wind allows."
-TABLE = [["Cargo", "Fare"], ["Sheep", "3 crowns"], ["Piano", "40 crowns"]]
-HTML = "<table>" + "".join(f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in TABLE) + "</table>"
 
 
 def named(name: str) -> str | None:
     return "ferry.pdf" if Path(name).stem.split(".")[0].lower() == "ferry" else None
 
 
-MINERU = [
-    {"type": "text", "text": WORDS, "page_idx": 0},
-    {"type": "table", "table_caption": ["Fares"], "table_body": HTML, "table_footnote": [], "page_idx": 0},
-    {"type": "text", "text": "Signed at the jetty.", "page_idx": 1},
-]
-UNSTRUCTURED = [
-    {"type": "NarrativeText", "text": WORDS, "metadata": {"page_number": 1, "filename": "ferry.pdf"}},
-    {"type": "Table", "text": "Cargo Fare …", "metadata": {"page_number": 1, "text_as_html": HTML}},
-    {"type": "NarrativeText", "text": "Signed at the jetty.", "metadata": {"page_number": 2}},
-]
-MARKER = {
-    "block_type": "Document",
-    "children": [
-        {"block_type": "Page", "html": "<content-ref/>", "page": 1,
-         "children": [{"html": f"<p>{WORDS}</p>"}, {"html": HTML}]},
-        {"block_type": "Page", "page": 2, "children": [{"html": "<p>Signed at the jetty.</p>"}]},
-    ],
-}  # fmt: skip
-ROWS_OF_MARKDOWN = "| Sheep | 3 crowns |\n| Piano | 40 crowns |"
-LLAMAPARSE = {
-    "pages": [
-        {"page": 1, "text": "another form", "md": f"{WORDS}\n\n| Cargo | Fare |\n|---|---|\n" + ROWS_OF_MARKDOWN},
-        {"page": 2, "md": "Signed at the jetty."},
-    ]
-}
-
-
-@pytest.mark.parametrize("form", [MINERU, UNSTRUCTURED, MARKER, LLAMAPARSE])
-def test_read_parsed_reads_parser_json_in_order_with_pages(form: object, tmp_path: Path) -> None:
-    path = tmp_path / "ferry.json"
-    path.write_text(json.dumps(form), encoding="utf-8")
-    document = read_parsed(path, "ferry.pdf")
-    at = [document.text.index(words) for words in (WORDS, "Sheep", "Piano", "40 crowns", "Signed at the jetty.")]
-    assert at == sorted(at)
-    assert "<" not in document.text
-    assert [page.number for page in document.pages] == [1, 2]
-    assert document.pages_of(Span(at[0], at[0] + 3)) == [1]
-    assert document.pages_of(Span(at[-1], at[-1] + 3)) == [2]
-
-
-def test_read_parsed_splits_text_into_pages_at_form_feed(tmp_path: Path) -> None:
-    (tmp_path / "ferry.txt").write_text(f"{WORDS}\fSigned at the jetty.", encoding="utf-8")
-    assert len(read_parsed(tmp_path / "ferry.txt", "ferry.pdf").pages) == 2
+def test_read_parsed_folder_blanks_markup(tmp_path: Path) -> None:
     (tmp_path / "ferry.md").write_text(f"# Ferry\n\n<!-- image -->\n\n{WORDS}", encoding="utf-8")
-    document = read_parsed(tmp_path / "ferry.md", "ferry.pdf")
-    assert document.pages == ()
-    assert "image" not in document.text
-    assert WORDS in document.text
-
-
-def test_read_parsed_rejects_json_without_text_or_nested_too_deep(tmp_path: Path) -> None:
-    (tmp_path / "ferry.json").write_text('{"version": 3, "pages": []}', encoding="utf-8")
-    with pytest.raises(ToolkitError, match="markdown"):
-        read_parsed(tmp_path / "ferry.json", "ferry.pdf")
-    (tmp_path / "ferry.json").write_text('{"children": [' * 480 + "]}" * 480, encoding="utf-8")
-    with pytest.raises(ToolkitError, match="too deep"):
-        read_parsed(tmp_path / "ferry.json", "ferry.pdf")
+    text = read_parsed_folder(tmp_path, named)[0]["ferry.pdf"].text
+    assert "image" not in text and WORDS in text
 
 
 def test_read_parsed_folder_lists_other_files_and_rejects_two_texts_of_document(tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Turn
-from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation import systems
 from tests.evaluation.loopback import SSE, imitating
-from tests.rag.bundles import rows_of, write_bundle
+from tests.rag.bundles import rows_of
 
 ANSWERS = ("answer_f1", "abstention_accuracy")
 PASSAGES = ("char_recall@8", "document_hit@1", "recall@10")
@@ -28,12 +27,6 @@ SYSTEMS = {
     "openai responses": (systems.openai, "openai", {"model": "m", "collection": "vs_1"}),
 }
 KINDS = [*((name, False) for name in SYSTEMS), ("nvidia", True), ("openai responses", True)]
-
-
-@pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    return dataset
 
 
 def opened(name, url, *, more=None, **options):
@@ -170,8 +163,6 @@ def test_ingest_auto_uploads_only_missing_files(imitation, dataset, name):
         assert opened(name, system.url, ingest="auto").ingest(dataset).seconds is None and not uploads(system)
         opened(name, system.url, ingest="fresh").ingest(dataset)
         assert list(uploads(system)) == ["alder.txt", "birch.txt", "cedar.txt"]
-        opened(name, system.url, delete_collection=True).forget(dataset)
-        assert not set(system.files) & set(dataset.files)
 
 
 @pytest.mark.parametrize("name", UPLOADS)
@@ -193,11 +184,11 @@ def test_ingest_set_to_never_reports_missing_files(imitation, dataset):
     assert (ingestion.files, ingestion.set_aside) == (1, missing)
 
 
-@pytest.mark.parametrize("flags", [{"ingest": "auto"}, {"ingest": "fresh"}, {"delete_collection": True}])
-def test_ingest_flags_are_rejected_for_system_without_uploads(imitation, dataset, flags):
+@pytest.mark.parametrize("ingest", ["auto", "fresh"])
+def test_ingest_is_rejected_for_system_without_uploads(imitation, dataset, ingest):
     with imitation("azure index") as system:
         with pytest.raises(ToolkitError, match="no interface for documents; remove --ingest"):
-            opened("azure index", system.url, **flags)
+            opened("azure index", system.url, ingest=ingest)
         assert not system.asked
 
 
@@ -212,17 +203,15 @@ def test_ingest_notes_replies_without_passages(imitation, dataset):
     assert "the reply has no passages" in note
 
 
-def test_evaluate_rag_uploads_corpus_asks_questions_and_deletes_collection(imitation, dataset, tmp_path, capsys):
+def test_evaluate_rag_uploads_corpus_and_asks_questions(imitation, dataset, tmp_path, capsys):
     with imitation("nvidia", True) as system:
         flags = ["--target", "nvidia", "--target-url", system.url, "--target-ingestor", system.url]
         common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "run"]
-        code = evaluate_rag.main([*common, *flags, "--ingest", "auto", "--delete-collection", "--report-cases", "0"])
+        code = evaluate_rag.main([*common, *flags, "--ingest", "auto", "--report-cases", "0"])
         assert code == 0, capsys.readouterr().err
-        assert not system.exists and system.answers == 1 + 9, "one question before the run"
+        assert system.answers == 1 + 9, "one question before the run"
     rows = rows_of(tmp_path / "out" / "run" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) and row["reply"]["selected"] == 1 for row in rows)
-    assert evaluate_rag.main([*common, "--delete-collection"]) == 1
-    assert "delete_collection: the target builtin" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

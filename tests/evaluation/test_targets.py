@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.placement import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets.builtin import renumber
@@ -15,20 +14,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.errors import BundleError, LimitError, ToolkitError
-from tests.evaluation.rag_server import SECRET, chat, serving
-from tests.rag.bundles import write_bundle
-
-
-@pytest.fixture
-def dataset(tmp_path):
-    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
-    return dataset
-
-
-@pytest.fixture
-def server():
-    with serving() as running:
-        yield running
+from tests.evaluation.rag_server import SECRET, chat
 
 
 def ask(target, dataset, cases=None):

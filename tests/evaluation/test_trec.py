@@ -11,10 +11,9 @@ import pytest
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import find_outcome
-from exhibit.evaluation.records import format_row, write_rows
+from exhibit.evaluation.records import QRELS, RUN, format_row, write_rows
 from exhibit.evaluation.score_table import compute_mean
 from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.trec import QRELS, RUN
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 

@@ -49,11 +49,9 @@ def test_load_describes_bundle_without_metadata_and_reports_missing_folder_or_ta
     with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; the tables are questions, gold, documents"):
         bundle.dataset("colours")
     with pytest.raises(
-        exhibit.ToolkitError, match=r"no such folder; convert the benchmark with exhibit.convert\('cuad'\)"
+        exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none; exhibit.convert"
     ):
         exhibit.load("cuad")
-    with pytest.raises(exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none"):
-        exhibit.load("nowhere")
     write_bundle(tmp_path / "datasets_out" / "cuad")
     assert exhibit.load("cuad").address == "datasets_out/cuad"
     with pytest.raises(exhibit.ToolkitError, match="or one of datasets_out/cuad"):

@@ -132,7 +132,7 @@ def test_parsing_of_answer_matches_golden_file(golden):
     told = [
         f"{citation.numbers} {citation.well_formed} {place(*citation.span, text)}" for citation in find_citations(text)
     ]
-    told += [f"{claim.text!r} {claim.citations} {claim.malformed}" for claim in claims_of(text)]
+    told += [f"{claim.text!r} {claim.citations}" for claim in claims_of(text)]
     for line in text.splitlines():
         said = read_statement(line)
         told.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")

@@ -471,6 +471,23 @@ def test_jobs_report_killed_process_as_ended_unexpectedly(tmp_path):
         jobs.get("../ab")
 
 
+def test_job_state_says_what_is_being_read_before_progress_is_reported(client, tmp_path):
+    documents = tmp_path / "letters"
+    documents.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (documents / name).write_text("words", encoding="utf-8")
+    [jobs] = (tmp_path / "cache" / "view").glob("*/jobs")
+    (jobs / "ab").mkdir()
+    words = ["draft", "--source", str(documents), "--out", str(tmp_path / "out")]
+    fields = {"key": "ab", "title": "t", "words": words, "cwd": "", "began": time.time() - 9, "out": words[-1]}
+    (jobs / "ab" / "job.json").write_text(json.dumps(fields), encoding="utf-8")
+    state = client.get("job/ab/state").json()
+    assert (state["step"], state["total"]) == ("2 documents are being read", 0) and 9 <= state["seconds"] < 60
+    (jobs / "ab" / "output.txt").write_text("drafts: 1/2 docs, 3.00s/doc, 00:03 left\n", encoding="utf-8")
+    state = client.get("job/ab/state").json()
+    assert (state["step"], state["done"], state["total"]) == ("drafts", 1, 2)
+
+
 @pytest.mark.slow
 def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, rag_server):
     rag_server.quick = 4  # the question before the run, and three of its own

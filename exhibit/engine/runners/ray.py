@@ -70,7 +70,6 @@ class Runner:
 
 
 def _await_outcome(item: Any, ref: Any, send: Callable[[Any], Any]) -> Outcome[Any]:
-    """Return the outcome of an item that was sent; send it again if its worker died."""
     for tried in range(1, TRIES + 1):
         try:
             return read_outcome(ray.get(ref))
@@ -91,9 +90,6 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     answer = worker.answer(item, name)
     worker.rest()
     return answer
-
-
-# ---------------------------------------------------------------- the cluster
 
 
 def connect(address: str, jobs: int | None) -> None:
@@ -127,7 +123,6 @@ def _check_address(address: str) -> None:
 
 
 def find_package() -> str:
-    """Return the folder `exhibit`, which is sent to a cluster so that its workers run this version of the code."""
     return str(Path(exhibit.__file__).parent)
 
 

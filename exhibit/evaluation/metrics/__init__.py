@@ -78,8 +78,6 @@ class Options:
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
     """The judge's failed and unreadable replies, by their message; the metrics that ask it add to them."""
     judge: LLM | None = None
-    votes: int = 1
-    """How many times the judge of correctness is asked about an answer."""
     flag_below: float | None = None
     """The confidence below which an answer is flagged for review."""
     prices: tuple[float, float] | None = None
@@ -118,7 +116,6 @@ class Metric:
 
     @property
     def better(self) -> Literal["more", "less", "neither"]:
-        """The direction of an improvement, in a word."""
         return "neither" if self.higher_is_better is None else "more" if self.higher_is_better else "less"
 
     @property
@@ -166,7 +163,6 @@ class Metric:
         return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
 
     def compute(self, cases: Case | Sequence[Case], options: Options, k: int | None = None) -> Any:
-        """Return the metric's value for a case that meets its needs; for a judge's metric, the values of all cases."""
         assert self.function is not None
         offered = {"options": options, "k": k}
         try:
@@ -191,7 +187,6 @@ class Metric:
 
     @property
     def where(self) -> str:
-        """The metric's name with the file that defines it."""
         code = getattr(self.function, "__code__", None)
         return f"{self.name} ({code.co_filename})" if code else self.name
 
@@ -370,7 +365,8 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     options = options or Options()
     figures = choose_figures(names, options)
     columns: dict[str, Values] = {figure: [] for figure in figures}
-    limited = [{needs: limit_gold(case, needs, options) for needs in _list_needs(figures)} for case in cases]
+    every_needs = {own.needs for own, _ in figures.values()}
+    limited = [{needs: limit_gold(case, needs, options) for needs in every_needs} for case in cases]
     for known in limited:  # case by case, because several figures of a case share a computation
         for figure, (own, k) in figures.items():
             case = known[own.needs]
@@ -382,10 +378,6 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
             marks = iter(map(own.check, own.compute(asked, options), asked))
             columns[figure] = [None if known[own.needs] is None else next(marks) for known in limited]
     return columns
-
-
-def _list_needs(figures: dict[str, tuple[Metric, int | None]]) -> set[tuple[Need, ...]]:
-    return {own.needs for own, _ in figures.values()}
 
 
 _KNOWN: dict[Need, Callable[[Case], bool]] = {

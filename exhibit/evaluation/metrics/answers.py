@@ -16,14 +16,13 @@ from exhibit.evaluation.judge import ask_marks, make_prompt
 from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import Case, Options, Values, once_per_case
 from exhibit.evaluation.outcomes import find_outcome, score_outcome
-from exhibit.evaluation.score_table import compute_mean
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import stands_in
 from exhibit.models.llms import Prompt
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 
-metric = partial(metrics.metric, group="Answers")
+metric = partial(metrics.metric, group="Answers", needs=("answer",))
 
 # ---------------------------------------------------------------- outcomes, in a run also by the judge's marks
 
@@ -36,7 +35,6 @@ def _score_outcome(case: Case) -> dict[str, float | None]:
 @metric(
     title="Answered rightly",
     meaning="answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
-    needs=("answer",),
 )
 def answered_rightly(case: Case) -> float | None:
     return _score_outcome(case)[ANSWERED_RIGHTLY]
@@ -45,7 +43,6 @@ def answered_rightly(case: Case) -> float | None:
 @metric(
     title="Answered rightly, at most",
     meaning="answerable questions whose answer is right or is not judged",
-    needs=("answer",),
     short=False,
     gate=False,
 )
@@ -53,17 +50,12 @@ def answered_rightly_at_most(case: Case) -> float | None:
     return _score_outcome(case)[AT_MOST]
 
 
-@metric(title="Refused when impossible", meaning="impossible questions that were refused", needs=("answer",))
+@metric(title="Refused when impossible", meaning="impossible questions that were refused")
 def abstention_accuracy(case: Case) -> float | None:
     return _score_outcome(case)["abstention_accuracy"]
 
 
-@metric(
-    title="Refused when answerable",
-    meaning="answerable questions that were refused",
-    higher_is_better=False,
-    needs=("answer",),
-)
+@metric(title="Refused when answerable", meaning="answerable questions that were refused", higher_is_better=False)
 def false_refusal_rate(case: Case) -> float | None:
     return _score_outcome(case)["false_refusal_rate"]
 
@@ -79,6 +71,7 @@ def label_accuracy(case: Case) -> float:
 
 @metric(
     title="Flagged for review",
+    needs=(),
     meaning="answers whose confidence is below the threshold",
     higher_is_better=None,  # a system that is sure of everything has few flags
 )
@@ -123,7 +116,6 @@ def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float
 @metric(
     title="Says what it must",
     meaning="share of the words, figures and dates that the test set wants in the answer, and that are in it",
-    needs=("answer",),
 )
 def answer_must_contain(case: Case) -> float | None:
     return _share_stated(case, MUST_CONTAIN, strict=False)
@@ -133,7 +125,6 @@ def answer_must_contain(case: Case) -> float | None:
     title="Says what it must not",
     meaning="share of the words, figures and dates that the test set forbids, and that are in the answer",
     higher_is_better=False,
-    needs=("answer",),
 )
 def answer_must_not(case: Case) -> float | None:
     return _share_stated(case, MUST_NOT_CONTAIN, strict=True)
@@ -165,8 +156,6 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
 
 _MAX_SOURCE_CHARS = 24_000
 """The judge reads at most this many characters of the passages, best first."""
-_VOTE_TEMPERATURE = 0.7
-"""The temperature for several votes: at 0 all votes would be the same."""
 
 
 @metric(
@@ -177,15 +166,15 @@ _VOTE_TEMPERATURE = 0.7
     prompt_version="groundedness-1",
 )
 def groundedness(cases: Sequence[Case], options: Options) -> Values:
-    def make_prompts(case: Case) -> list[Prompt]:
+    def make(case: Case) -> Prompt | None:
         # a refusal claims nothing, and an answer without passages cannot be supported
         passages, answer = case.reply.read(len(case.reply.passages)), case.reply.answer
         if not answer or not passages or is_refusal(answer):
-            return []
+            return None
         sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
-        return [make_prompt("groundedness", SOURCES=sources[:_MAX_SOURCE_CHARS], ANSWER=answer)]
+        return make_prompt("groundedness", SOURCES=sources[:_MAX_SOURCE_CHARS], ANSWER=answer)
 
-    return _ask_judge(cases, options, make_prompts)
+    return _ask_judge(cases, options, make)
 
 
 @metric(
@@ -196,12 +185,11 @@ def groundedness(cases: Sequence[Case], options: Options) -> Values:
     prompt_version="relevance-1",
 )
 def relevance(cases: Sequence[Case], options: Options) -> Values:
-    def make_prompts(case: Case) -> list[Prompt]:
-        if not case.reply.answer or case.is_impossible:
-            return []
-        return [make_prompt("relevance", QUESTION=case.question, ANSWER=case.reply.answer)]
+    def make(case: Case) -> Prompt | None:
+        answer = "" if case.is_impossible else case.reply.answer
+        return make_prompt("relevance", QUESTION=case.question, ANSWER=answer) if answer else None
 
-    return _ask_judge(cases, options, make_prompts)
+    return _ask_judge(cases, options, make)
 
 
 @metric(
@@ -212,28 +200,15 @@ def relevance(cases: Sequence[Case], options: Options) -> Values:
     prompt_version="answer_correctness-1",
 )
 def answer_correctness(cases: Sequence[Case], options: Options) -> Values:
-    """Return the mean mark of the votes; every second vote sees the two answers in reverse order, because judges
-    favour the text that they read first.
-    """
+    def make(case: Case) -> Prompt | None:
+        texts = {"EXPERT'S ANSWER": case.truth, "ANSWER TO JUDGE": case.reply.answer or ""}
+        return make_prompt("answer_correctness", QUESTION=case.question, **texts) if case.reply.answer else None
 
-    def make_prompts(case: Case) -> list[Prompt]:
-        if not case.reply.answer:
-            return []
-        texts = [("EXPERT'S ANSWER", case.truth), ("ANSWER TO JUDGE", case.reply.answer)]
-        prompts = []
-        for vote in range(options.votes):
-            shown = dict(texts if vote % 2 == 0 else texts[::-1])
-            # numbered, so that the cache does not return the first vote for all
-            seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
-            prompts.append(make_prompt("answer_correctness", seat, QUESTION=case.question, **shown))
-        return prompts
-
-    return _ask_judge(cases, options, make_prompts)
+    return _ask_judge(cases, options, make)
 
 
-def _ask_judge(cases: Sequence[Case], options: Options, make_prompts: Callable[[Case], list[Prompt]]) -> Values:
-    """Return the judge's mean mark for each case; None for a case without a mark."""
-    prompts = [make_prompts(case) for case in cases]
-    temperature = _VOTE_TEMPERATURE if max(map(len, prompts), default=0) > 1 else 0.0
-    marks = iter(ask_marks([prompt for batch in prompts for prompt in batch], options, temperature=temperature))
-    return [compute_mean([next(marks) for _ in batch]) for batch in prompts]
+def _ask_judge(cases: Sequence[Case], options: Options, make: Callable[[Case], Prompt | None]) -> Values:
+    """Return the judge's mark for each case; None for a case without a prompt or a readable mark."""
+    prompts = list(map(make, cases))
+    marks = iter(ask_marks([prompt for prompt in prompts if prompt], options))
+    return [next(marks) if prompt else None for prompt in prompts]

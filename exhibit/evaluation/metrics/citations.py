@@ -10,14 +10,15 @@ from functools import partial
 from pathlib import PurePath
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, without_named
+from exhibit.evaluation.answer_words import find_cited_names, without_named
 from exhibit.evaluation.metrics import Case, Options, list_gold_files
+from exhibit.evaluation.outcomes import find_cited
 from exhibit.law.citations import BRACKETED, find_citations
 from exhibit.law.names import normalise_name, without_ending
 from exhibit.law.references import credit, find_references
 from exhibit.law.refusals import is_refusal
 
-metric = partial(metrics.metric, group="Citations")
+metric = partial(metrics.metric, group="Citations", needs=("answer",))
 
 # ---------------------------------------------------------------- references
 
@@ -68,7 +69,7 @@ def references_exist(case: Case, options: Options) -> float | None:
 )
 def references_official(case: Case, options: Options) -> float | None:
     given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
-    outcomes = [options.officials.outcome(reference) for reference in given] if options.officials else []
+    outcomes = [options.officials.check(reference).outcome for reference in given] if options.officials else []
     decided = [outcome == "found" for outcome in outcomes if outcome in ("found", "absent")]
     return sum(decided) / len(decided) if decided else None
 
@@ -78,7 +79,7 @@ def references_official(case: Case, options: Options) -> float | None:
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 
 
-@metric(title="Answers with a citation", meaning="answers that cite a source at all", needs=("answer",), short=False)
+@metric(title="Answers with a citation", meaning="answers that cite a source at all", short=False)
 def any_citation(case: Case) -> float | None:
     """Return whether an answer cites anything in any form; a contract's placeholder (`[amount]`) is not a citation."""
     answer = case.reply.answer or ""
@@ -102,7 +103,7 @@ def citations_matched(case: Case) -> float | None:
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
     files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
     expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named
-    cited = [*find_cited_names(case.reply.answer or ""), *find_cited_files(case)]
+    cited = [*find_cited_names(case.reply.answer or ""), *_list_cited_files(case)]
     given = {form for name in cited for form in _normalise_both(name)}
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
@@ -112,7 +113,7 @@ def citations_matched(case: Case) -> float | None:
 )
 def precedent_matching(case: Case, options: Options) -> float | None:
     given = [*find_cited_names(case.reply.answer or "")]
-    given += [name for file in find_cited_files(case) for name in _list_file_names(file)]
+    given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]
     named = find_cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
     # if there are as many gold files as named sources, each file is a further name of the source at its position
@@ -123,6 +124,11 @@ def precedent_matching(case: Case, options: Options) -> float | None:
         for source, more in zip(named, others, strict=True)
     ]
     return sum(scores) / len(scores) if scores else None
+
+
+def _list_cited_files(case: Case) -> list[str]:
+    cited = (case.reply.passages[number - 1].filename for number in find_cited(case))
+    return [file for file in cited if file]
 
 
 def _list_file_names(file: str) -> tuple[str, ...]:
@@ -188,14 +194,13 @@ _BARE = re.compile(
 _LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
-@metric(title="Citations well formed", meaning="valid citations among all", needs=("answer",), short=False)
+@metric(title="Citations well formed", meaning="valid citations among all", short=False)
 def citation_format_compliance(case: Case) -> float | None:
     good, bad = count_citations(case.reply.answer or "")
     return good / (good + bad) if good + bad else None
 
 
 def count_citations(text: str) -> tuple[int, int]:
-    """Return the numbers of well-formed and of malformed citations."""
     text = _PINPOINT.sub(r"\1", text)
     documents = len(_CITED_DOCUMENT.findall(text))
     text, ranges = _RANGE.subn(" ", _CITED_DOCUMENT.sub(" ", text))
@@ -278,7 +283,6 @@ def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
 
 
 def find_uk_terms(text: str) -> set[str]:
-    """Return the UK terms that a text uses."""
     straight = text.replace("’", "'")
     return {term for term, pattern in _UK_TERMS.items() if pattern.search(straight)}
 

@@ -22,14 +22,16 @@ from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span, subtract_spans
 
 metric = partial(metrics.metric, group="Retrieval")
+on_spans = partial(metric, needs=("gold spans", "passages"))
+on_text = partial(metric, needs=("gold text", "passages"))
+on_files = partial(metric, needs=("gold files", "passage files"), at=("ks",))
 
 # ---------------------------------------------------------------- characters
 
 
-@metric(
+@on_spans(
     title="Retrieved text that is gold",
     meaning="share of the first k passages' characters that are gold",
-    needs=("gold spans", "passages"),
     at=("ks",),
     depths=(1, 8),
 )
@@ -37,10 +39,9 @@ def char_precision(case: Case, options: Options, k: int) -> float | None:
     return _score_characters(case, options, k)[0]
 
 
-@metric(
+@on_spans(
     title="Gold text retrieved",
     meaning="share of the gold characters among the first k passages",
-    needs=("gold spans", "passages"),
     at=("ks",),
     depths=(8, 64),
 )
@@ -168,23 +169,19 @@ def _divide(part: float, whole: float) -> float:
 # ---------------------------------------------------------------- documents and pages
 
 
-@metric(
+@on_files(
     title="Right document found",
     meaning="questions with a passage of the right file among the first k",
-    needs=("gold files", "passage files"),
-    at=("ks",),
     depths=(1,),
 )
 def document_hit(case: Case, k: int) -> float | None:
     return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
 
 
-@metric(
+@on_files(
     title="Passages from a wrong document",
     meaning="share of the first k passages from a file without gold",
     higher_is_better=False,
-    needs=("gold files", "passage files"),
-    at=("ks",),
     depths=(1, 8),
 )
 def drm(case: Case, k: int) -> float | None:
@@ -209,11 +206,9 @@ def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
     return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
 
 
-@metric(
+@on_files(
     title="Right page found",
     meaning="questions with a passage from a page of the gold among the first k",
-    needs=("gold files", "passage files"),
-    at=("ks",),
     depths=(8,),
     short=False,
 )
@@ -254,12 +249,10 @@ class Ranking(NamedTuple):
 
     @property
     def gold_ranks(self) -> list[int]:
-        """The ranks, from 1, of the retrieved gold items."""
         return [rank for rank, item in enumerate(self.order, 1) if self.grades.get(item, 0) >= self.least]
 
     @property
     def golds(self) -> int:
-        """The number of gold items."""
         return sum(grade >= self.least for grade in self.grades.values())
 
 
@@ -286,10 +279,9 @@ def ranking_of(case: Case) -> Ranking | None:
     return Ranking(order, {f"gold-{number}": 1 for number in range(len(ranks))}, 1)
 
 
-@metric(
+@on_text(
     title="Gold passages found",
     meaning="share of gold passages of which the first k hold at least half",
-    needs=("gold text", "passages"),
     at=("k",),
 )
 def recall(case: Case, options: Options, k: int) -> float | None:
@@ -303,12 +295,7 @@ def recall(case: Case, options: Options, k: int) -> float | None:
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
-@metric(
-    title="Ranking quality (nDCG)",
-    meaning="gold passages found, those ranked higher counting more",
-    needs=("gold text", "passages"),
-    at=(5, "k"),
-)
+@on_text(title="Ranking quality (nDCG)", meaning="gold passages found, those ranked higher counting more", at=(5, "k"))
 def ndcg(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         return score_seed_ndcg(case, k)
@@ -323,12 +310,7 @@ def _sum_gains(grades: Sequence[int]) -> float:
     return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
-@metric(
-    title="First gold's rank (MRR)",
-    meaning="one over the rank of the first gold",
-    needs=("gold text", "passages"),
-    at=(10,),
-)
+@on_text(title="First gold's rank (MRR)", meaning="one over the rank of the first gold", at=(10,))
 def mrr(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not ranking.golds:
@@ -340,12 +322,7 @@ def mrr(case: Case, k: int) -> float | None:
 # ---------------------------------------------------------------- the first passage
 
 
-@metric(
-    title="Top passage is the gold",
-    meaning="the first passage's words equal a gold passage's",
-    needs=("gold text", "passages"),
-    short=False,
-)
+@on_text(title="Top passage is the gold", meaning="the first passage's words equal a gold passage's", short=False)
 def exact_match(case: Case, options: Options) -> float | None:
     def match_texts(text: str, gold: str) -> float:
         return float(text.strip().lower() == gold.strip().lower())
@@ -353,12 +330,7 @@ def exact_match(case: Case, options: Options) -> float | None:
     return _score_top(case, match_texts if options.parity == "seed" else compare_words)
 
 
-@metric(
-    title="Top passage overlap (F1)",
-    meaning="words that the first passage shares with gold",
-    needs=("gold text", "passages"),
-    short=False,
-)
+@on_text(title="Top passage overlap (F1)", meaning="words that the first passage shares with gold", short=False)
 def span_f1(case: Case, options: Options) -> float | None:
     return _score_top(case, partial(set_f1, cut=split_seed_words if options.parity == "seed" else split_words))
 
@@ -373,7 +345,7 @@ def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:
 NEAR_CHARS = 500
 """A passage within this many characters of gold, the size of a chunk, is its neighbour; it is neither essential, which
 overlaps gold, nor unnecessary."""
-economy = partial(metric, meaning="share of the first k passages", needs=("gold spans", "passages"), at=("k",))
+economy = partial(on_spans, meaning="share of the first k passages", at=("k",))
 
 
 @economy(title="Passages that hold gold", short=False)
@@ -402,10 +374,9 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
 # ---------------------------------------------------------------- versions of laws
 
 
-@metric(
+@on_spans(
     title="Right law and paragraph first",
     meaning="questions on laws whose first passage is of the right paragraph, in whatever version",
-    needs=("gold spans", "passages"),
 )
 def provision_first(case: Case) -> float | None:
     if "paragraph" not in case.labels:
@@ -413,11 +384,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@metric(
-    title="Right version",
-    meaning="of those, the share in the version that was in force on the question's day",
-    needs=("gold spans", "passages"),
-)
+@on_spans(title="Right version", meaning="of those, the share in the version that was in force on the question's day")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

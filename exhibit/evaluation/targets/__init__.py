@@ -4,8 +4,8 @@ A target is a server (`http`, with TOML files for known systems beside it, or `-
 pipeline, a Python function, or a file of predictions. A module of your own is a target when it is an entry point of
 the group `exhibit.targets` with `open(argument, options) -> Target`, or `open(argument, options, settings)` where the
 module's `SETTINGS` is the pydantic model of its own settings (docs/extending.md). `probe`, `ingest` and `ask` are
-called in this order for each dataset. Optional are `forget`, which deletes the documents that `ingest` uploaded, and
-`text(filename)` and `chunks(filename)`, which return a document's text and the spans of its chunks.
+called in this order for each dataset. Optional are `text(filename)` and `chunks(filename)`, which return a document's
+text and the spans of its chunks.
 """
 
 import queue
@@ -41,27 +41,22 @@ _HTTP = f"{__name__}.http"
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """The options of every target; each target reads those that it needs."""
+    """The options of every target; `Settings` explains those that are the run's settings."""
 
     config: Config = field(default_factory=Config)
     answers: bool = True
     """Whether the built-in pipeline answers, or only retrieves."""
     cache: Path = field(default_factory=find_cache_folder)
     threads: int = 4
-    """The number of requests at the same time."""
     engine: str = "local"
     jobs: int | None = None
     limits: Limits = field(default_factory=Limits)
-    """The limits of time and memory for one document."""
     timeout: float = 60.0
     """Seconds for one question, from the connection to the last byte, with retries and pauses."""
     retries: int = 5
     backoff: float = 0.5
-    """The number of retries, and the seconds before the first one; each later pause is twice as long."""
+    """The seconds before the first retry; each later pause is twice as long."""
     ingest: Literal["auto", "never", "fresh"] | None = None
-    """Whether missing documents are uploaded, none, or all again; None: the target's default."""
-    delete_collection: bool = False
-    """Whether a server's documents will be deleted after the run."""
     count_pages: bool = False
     """Whether a target without ingestion should count the pages of the corpus."""
     embedder: Embedder | None = None
@@ -72,8 +67,6 @@ class TargetOptions:
 
 
 class NumberedReply(NamedTuple):
-    """The position of a case in the list of questions, and its reply."""
-
     position: int
     reply: Reply
 
@@ -103,7 +96,6 @@ MAX_PROBED = 5
 
 
 def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
-    """Return a few questions from all parts of a dataset."""
     return cases[:: max(1, len(cases) // MAX_PROBED)][:MAX_PROBED]
 
 
@@ -117,12 +109,10 @@ def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
 
 
 def list_systems() -> list[str]:
-    """Return the names of the servers that a TOML file of this package describes."""
     return sorted(path.stem for path in SYSTEMS.glob("*.toml"))
 
 
 def list_targets() -> list[str]:
-    """Return the names of all targets."""
     return sorted({*list_plugins(__name__), *list_systems()})
 
 

@@ -52,8 +52,6 @@ def open(argument: str | None, options: TargetOptions) -> "Builtin":
 
 
 class Builtin:
-    """The built-in pipeline as a target, configured by `options.config`."""
-
     name = "builtin"
     exact = True
 
@@ -74,13 +72,11 @@ class Builtin:
         """The checksums of the documents, from which the name of the index is made."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return an empty list: opening the target already checks its components."""
         return []
 
     # ---------------------------------------------------------------- the index
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Open the index for these documents and settings; build it first if it does not exist."""
         folder = self.index_folder(dataset)
         # the lock is beside the folder, which is replaced as a whole; of two runs with the same index, the second one
         # reuses it
@@ -96,7 +92,6 @@ class Builtin:
             return self._build(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
-        """Return the folder of the dataset's index."""
         config = self._options.config
         parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
         self._sha256 = {path: sha256_of(path) for _, path in sorted(dataset.files.items())}
@@ -129,17 +124,14 @@ class Builtin:
         return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=aside)
 
     def text(self, filename: str) -> str | None:
-        """Return a document's text from the index, so that no document is read twice."""
         return self._pipeline.text(filename)
 
     def chunks(self, filename: str) -> list[Span]:
-        """Return the spans of a document's chunks, as offsets in the text that `text` returns."""
         return self._pipeline.chunk_spans(filename)
 
     # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield the replies in order, one batch of questions at a time."""
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
@@ -154,14 +146,12 @@ class Builtin:
                 yield NumberedReply(position, self._add_label(case, reply) if labelled else reply)
 
     def _add_label(self, case: Case, reply: Reply) -> Reply:
-        """Return the reply with a label at the beginning of its answer; the function `choose` selects the label."""
         reranker = self._pipeline.reranker
         passages = [passage.text for passage in reply.read(self._options.config.k)]
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
         return replace(reply, answer=f"{label}. {reply.answer}")
 
     def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
-        """Return the replies to a batch of questions."""
         began = time.monotonic()
         results = self._pipeline.search(questions, depth=depth)
         searched = (time.monotonic() - began) / len(results)
@@ -187,7 +177,7 @@ def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
         retrieved=None if retrieved.before is None else tuple(map(_make_passage, retrieved.before)),
         cut_by=retrieved.cut_by,
         seconds=seconds,
-        confidence=_round(retrieved.confidence),
+        confidence=None if retrieved.confidence is None else round(retrieved.confidence, 6),
     )
 
 
@@ -198,10 +188,6 @@ def _list_passages(retrieved: Retrieved) -> list[Hit]:
 
 def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.document, hit.span, round(hit.score, 6), hit.page)
-
-
-def _round(confidence: float | None) -> float | None:
-    return None if confidence is None else round(confidence, 6)
 
 
 def _make_answered_reply(one: Answered, seconds: float) -> Reply:
@@ -217,7 +203,7 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
         context=tuple(dict.fromkeys(chain(*ranks.values()))),
         cut_by="budget" if one.context.left_out else reply.cut_by,
         usage=dict(answer.usage),
-        confidence=reply.confidence if answer.confidence is None else _round(answer.confidence),
+        confidence=reply.confidence if answer.confidence is None else round(answer.confidence, 6),
     )
 
 

@@ -25,7 +25,6 @@ _MAX_DEPTH = 6
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":
-    """Return a target that asks the user's Python function (`options.function`); raise an error without one."""
     if options.function is None:
         raise ToolkitError("--target function works from Python only: exhibit.evaluate(bundle, target=my_function)")
     return Function(options.function, options)
@@ -45,7 +44,6 @@ class Function:
             self._takes = set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask one question, or a few if it fails; return notes on the reply, or raise an error."""
         errors = []
         for case in choose_probed(cases):
             try:
@@ -60,11 +58,9 @@ class Function:
         raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return a record with the size of the corpus only: the tested function has its own copy of the documents."""
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield replies as they arrive; several questions are asked at the same time."""
         names = dataset.documents.named
         yield from ask_all(cases, lambda case, deadline: self._ask(case, deadline, names), self._options)
 

@@ -33,15 +33,15 @@ from exhibit.evaluation.targets import (
     list_systems,
 )
 from exhibit.evaluation.templates import (
+    MESSAGES,
     JmesPath,
     UrlPath,
     fill,
     fill_path,
-    list_common_bodies,
     make_body,
     read_template,
-)  # fmt: skip
-from exhibit.evaluation.uploads import Collection, DocumentInterface
+)
+from exhibit.evaluation.uploads import REFUSED, Collection, DocumentInterface
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
@@ -60,7 +60,6 @@ from exhibit.storage.http import (
 
 _DESCRIPTION_SECONDS = 10.0
 """For `openapi.json`; a server that is slower is asked without it."""
-_REFUSED = (401, 403, 407)
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # what many servers answer to a body of another form
 
@@ -92,8 +91,6 @@ def _check_variable(name: str) -> str:
 
 
 class System(_Part):
-    """The content of a server's TOML file."""
-
     url: str = ""
     key: Annotated[str, AfterValidator(_check_variable)] = ""
     """The environment variable with the server's key, unless `target_key` names another variable."""
@@ -105,7 +102,6 @@ class System(_Part):
 
 
 def read_system(wanted: str) -> System:
-    """Return a server's description, by name or file."""
     if wanted == "http":
         return System()
     path = SYSTEMS / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
@@ -122,8 +118,6 @@ def _parse_pairs(value: Any) -> Any:
 
 
 class ServerSettings(BaseModel):
-    """The settings of every server under test."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field("", description="the server's address; for http, the address to which questions are posted")
@@ -147,7 +141,6 @@ class HttpSettings(ServerSettings):
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:
-    """Return a model of the settings that a server's TOML file declares."""
     if wanted == "http":
         return HttpSettings
     fields: dict[str, Any] = {
@@ -207,9 +200,9 @@ class Server:
         """The request body; empty while it is unknown, several while they are tried."""
         self._probed = self._marks_end = self._answers = False
         """Whether the server was probed, and whether a reply has shown an end mark of a stream and an answer."""
-        uploads = options.delete_collection or options.ingest in ("auto", "fresh")
+        uploads = options.ingest in ("auto", "fresh")
         if uploads and not system.ingest:
-            raise ToolkitError(f"{self._place}: no interface for documents; remove --ingest and delete_collection")
+            raise ToolkitError(f"{self._place}: no interface for documents; remove --ingest")
         setting = system.ingest.setting if system.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
         if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
@@ -262,7 +255,6 @@ class Server:
             raise HttpError(f"the server reports an error: {text}", transient=bool(stated))
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield replies as they arrive; several questions are asked at the same time."""
         names, collection = dataset.documents.named, self.collection(dataset)
         body = (self._bodies or self._list_common_bodies(cases))[0]
 
@@ -333,7 +325,7 @@ class Server:
                 parts = Retries(times, self._options.backoff)(exchange, deadline=deadline)
             except HttpError as error:
                 errors.append(error)
-                if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
+                if error.status in (*REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
                     break
             else:
                 self._bodies = [body]
@@ -341,7 +333,13 @@ class Server:
         return None
 
     def _list_common_bodies(self, cases: Sequence[Case]) -> list[Any]:
-        return list_common_bodies(self.values["parameters"], conversation=any(map(_is_turn, cases)))
+        """Return the bodies to try on a server that has no description.
+
+        With parameters the first is the one that evaltools sends; in a conversation it is the one that has the history.
+        """
+        chat = {"messages": MESSAGES, "context": "{parameters}"}
+        plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
+        return [chat, *plain] if self.values["parameters"] or any(map(_is_turn, cases)) else [*plain, chat]
 
     def _read_description(self) -> tuple[Any, list[str]]:
         """Return the body that the server's `openapi.json` describes, if any, and the paths that it has."""
@@ -355,9 +353,8 @@ class Server:
         return make_body(openapi, parts.path.rstrip("/")), paths
 
     def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
-        """Return a message with what was sent, what came back, and the settings that may help."""
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
-        if error.status in _REFUSED:
+        if error.status in REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
             return f"{self._place}: the server does not accept the key: {error}. Set one with {flags}"
         if error.status in _ABSENT:
@@ -394,32 +391,21 @@ class Server:
 
     # ---------------------------------------------------------------- documents
 
-    def documents(self, dataset: Dataset) -> Collection | None:
-        """Return the collection for a dataset's documents; None if the system has no interface for documents."""
-        ingest = self.system.ingest
-        if not ingest:
-            return None
-        url = str(_parse_url(self.values[ingest.setting])) if ingest.setting else self.url
-        values = {**self.values, "collection": self.collection(dataset)}
-        return Collection(partial(self.fetch, url=url), ingest, values, self._options)
-
     def collection(self, dataset: Dataset) -> str:
-        """Return the name of the collection that holds a dataset's documents in the system."""
         return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))  # a vector store takes no others
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Upload the documents if requested; else record which files the server has, or only the corpus size."""
-        documents = self.documents(dataset) if self._options.ingest else None
-        if documents is None:
+        interface = self.system.ingest
+        if not interface or not self._options.ingest:
             return count_only(dataset, self._options)
-        done = documents.bring_in(dataset)
+        url = str(_parse_url(self.values[interface.setting])) if interface.setting else self.url
+        values = {**self.values, "collection": self.collection(dataset)}
+        try:
+            done = Collection(partial(self.fetch, url=url), interface, values, self._options).bring_in(dataset)
+        except HttpError as error:
+            raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
         notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
         return done.model_copy(update={"notes": notes})
-
-    def forget(self, dataset: Dataset) -> None:
-        """Delete the dataset's documents from the server."""
-        if documents := self.documents(dataset):
-            documents.remove(dataset)
 
     # ---------------------------------------------------------------- requests
 
@@ -447,7 +433,6 @@ class Server:
 
 
 def _is_turn(case: Case) -> bool:
-    """Return whether a question is part of a conversation."""
     return bool(case.history) or case.session is not None
 
 
@@ -456,7 +441,6 @@ def _shorten(body: Any) -> str:
 
 
 def _parse_url(address: str) -> httpx.URL:
-    """Return the parsed address of a server; raise ToolkitError for an invalid address."""
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:

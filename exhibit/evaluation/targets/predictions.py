@@ -36,7 +36,6 @@ Row = Mapping[str, Any]
 
 
 def open(argument: str | None, options: TargetOptions) -> "Predictions":
-    """Return a target that reads its replies from the file `argument`."""
     if not argument:
         raise ToolkitError("--target predictions needs a file: --target predictions:FILE")
     return Predictions(Path(argument), options)
@@ -60,7 +59,6 @@ class Predictions:
         return rows
 
     def match(self, dataset: Dataset) -> dict[int | str, int]:
-        """Return the number of the row of each question that has one, by the question's id."""
         return match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
@@ -93,11 +91,9 @@ class Predictions:
         return notes
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return the size of the dataset's corpus: the replies are already in a file."""
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield the replies in the order of the cases; a case without a row gets a reply with an error."""
         matched = self.match(dataset)
         for position, case in enumerate(cases):
             reply = Reply(error=f"no prediction in {self._path.name}")
@@ -106,7 +102,6 @@ class Predictions:
             yield NumberedReply(position, reply)
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        """Return the reply in a row; an error is given with the name of the file."""
         reply = replies.read_reply(row, dataset.documents.named)
         return replace(reply, error=f"{self._path.name}: {reply.error}") if reply.error else reply
 
@@ -190,7 +185,6 @@ def id_of(row: Row) -> str | None:
 
 
 def normalise_question(question: str) -> str:
-    """Return a question in small letters with its white space normalised, for comparison."""
     return " ".join(question.split()).casefold()
 
 
@@ -198,7 +192,6 @@ def normalise_question(question: str) -> str:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file of replies, one for each question."""
     rows = read_table(path)
     bad = next((number for number, row in enumerate(rows) if id_of(row) is None and question_of(row) is None), None)
     if bad is not None:

@@ -12,7 +12,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,30 +33,19 @@ ACCOUNT = "recheck.json"
 _MAX_LISTED = 5  # unmatched rows that the terminal shows; the file lists all
 _MAX_MEMBER_BYTES = 256 << 20  # of a sample in Inspect's archive
 
-Scored = Sequence[tuple[Row, Mapping[str, Any]]]
-"""The records of a tool's file, each with its marks by the name of the metric."""
 
-
-class FinishedRun(NamedTuple):
-    """A finished run: the tool that made it, and its rows.
+def read_finished_run(path: Path) -> tuple[str, list[Row]]:
+    """Return the tool that made the run in a file, and its rows; raise ToolkitError if no known tool writes such files.
 
     A row has the fields `question`, `answer`, `passages`, `reference`, `golds`, `error` and `scores`.
     """
-
-    tool: str
-    rows: list[Row]
-
-    def list_scores(self) -> list[str]:
-        """Return the names of the reported metrics, sorted by their number of questions."""
-        return [name for name, _ in Counter(name for row in self.rows for name in row["scores"]).most_common()]
-
-
-def read_finished_run(path: Path) -> FinishedRun:
-    """Return the run in a file; raise ToolkitError if no known tool writes such files."""
     content = _read_content(path)
-    for tool, read in _TOOLS.items():
-        if rows := [row for record, scores in read(content) if (row := _make_row(record, scores))["question"]]:
-            return FinishedRun(tool, rows)
+    for tool, (records_path, list_marks) in _TOOLS.items():
+        records = _list_objects(records_path, content) if records_path else _list_rows(content)
+        marks = list(map(list_marks, records))
+        rows = [_make_row(record, own) for record, own in zip(records, marks, strict=True)]
+        if (rows := [row for row in rows if row["question"]]) and (records_path or any(marks)):
+            return tool, rows
     raise ToolkitError(
         f"{path}: not recognised as a finished run of ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith; a "
         "file with a question and an answer per row is evaluated with --target predictions:FILE"
@@ -67,7 +56,6 @@ def read_finished_run(path: Path) -> FinishedRun:
 
 
 def open(argument: str | None, options: TargetOptions) -> "Recheck":
-    """Return a target that reads its replies from a finished run."""
     if not argument:
         raise ToolkitError("--recheck needs a file: the finished run of ragas, DeepEval, promptfoo, Inspect …")
     return Recheck(Path(argument), options)
@@ -79,8 +67,7 @@ class Recheck(Predictions):
     prompts = True
 
     def _read(self) -> Sequence[Row]:
-        self._tool, rows = run = read_finished_run(self._path)
-        self._scores = run.list_scores()
+        self._tool, rows = read_finished_run(self._path)
         self.name = f"recheck:{self._path.name}"
         return rows
 
@@ -105,7 +92,7 @@ class Recheck(Predictions):
         matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
         questions = sum(len(dataset.cases) for dataset in datasets)
         reported = []
-        for name in self._scores:
+        for name, _ in Counter(name for row in self._rows for name in row["scores"]).most_common():
             marks = [row["scores"][name] for row in self._rows if name in row["scores"]]
             credited = sum(self._rows[number]["scores"].get(name, 0.0) * count for number, count in matched.items())
             mean = math.fsum(marks) / len(marks)
@@ -152,7 +139,7 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
     """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
     if documents is None:
         raise ToolkitError(f"--recheck {path}: name the bundle, or the folder of the documents with --documents")
-    rows = [row for row in read_finished_run(path).rows if row["reference"]]
+    rows = [row for row in read_finished_run(path)[1] if row["reference"]]
     if not rows:
         raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
     found = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
@@ -232,63 +219,49 @@ def _read_mark(value: Any) -> float | None:
 # ---------------------------------------------------------------- the tools
 
 
-def _read_deepeval(content: Any) -> Scored:
-    read = []
-    for record in _list_objects("testCases || test_results", content):
-        marks = _list_objects("metricsData || metrics_data", record)
-        read.append((record, {mark["name"]: mark.get("score") for mark in marks if "name" in mark}))
-    return read
+def _list_deepeval_marks(record: Row) -> Row:
+    marks = _list_objects("metricsData || metrics_data", record)
+    return {mark["name"]: mark.get("score") for mark in marks if "name" in mark}
 
 
-def _read_promptfoo(content: Any) -> Scored:
-    records = _list_objects("results.results[?vars]", content)
-    return [(record, {"score": record.get("score"), **(record.get("namedScores") or {})}) for record in records]
+def _list_promptfoo_marks(record: Row) -> Row:
+    return {"score": record.get("score"), **(record.get("namedScores") or {})}
 
 
-def _read_inspect(content: Any) -> Scored:
-    records = _list_objects("samples", content)
-    return [
-        (record, {name: search("value", mark) for name, mark in (record.get("scores") or {}).items()})
-        for record in records
-    ]
+def _list_inspect_marks(record: Row) -> Row:
+    return {name: search("value", mark) for name, mark in (record.get("scores") or {}).items()}
 
 
-def _read_table(content: Any) -> Scored:
-    """Return the rows of LangSmith or Langfuse, whose marks are in columns such as `feedback.NAME`."""
-    read = []
-    for record in _list_rows(content):
-        nested = record.get("scores")
-        marks = dict(nested) if isinstance(nested, Mapping) else {}
-        for key, value in record.items():
-            prefix, dot, name = str(key).partition(".")
-            marks |= {name: value} if dot and prefix in ("feedback", "score", "scores") else {}
-        read.append((record, marks))
-    return read if any(marks for _, marks in read) else []
+def _list_column_marks(record: Row) -> Row:
+    """Return the marks of LangSmith or Langfuse, which are in columns such as `feedback.NAME`."""
+    nested = record.get("scores")
+    marks = dict(nested) if isinstance(nested, Mapping) else {}
+    parts = [(str(key).partition("."), value) for key, value in record.items()]
+    return marks | {name: value for (prefix, _, name), value in parts if name and prefix in _MARK_COLUMNS}
 
 
+def _list_ragas_marks(record: Row) -> Row:
+    marks = {name: value for name, value in record.items() if name not in _RAGAS_FIELDS}
+    asked = "user_input" in record or "question" in record
+    return {name: value for name, value in marks.items() if asked and _read_mark(value) is not None}
+
+
+_MARK_COLUMNS = ("feedback", "score", "scores")
 _RAGAS_FIELDS = {
     "user_input", "question", "response", "answer", "retrieved_contexts", "contexts", "reference", "ground_truth",
     "reference_contexts", "rubrics", "multi_responses", "id", "error",
 }  # fmt: skip
-
-
-def _read_ragas(content: Any) -> Scored:
-    rows = [row for row in _list_rows(content) if "user_input" in row or "question" in row]
-    read = [(row, {name: value for name, value in row.items() if name not in _RAGAS_FIELDS}) for row in rows]
-    return read if any(_read_mark(value) is not None for _, marks in read for value in marks.values()) else []
-
-
-_TOOLS: dict[str, Callable[[Any], Scored]] = {
-    "DeepEval": _read_deepeval,
-    "promptfoo": _read_promptfoo,
-    "Inspect": _read_inspect,
-    "Langfuse or LangSmith": _read_table,
-    "ragas": _read_ragas,
+_TOOLS: dict[str, tuple[str, Callable[[Row], Row]]] = {
+    "DeepEval": ("testCases || test_results", _list_deepeval_marks),
+    "promptfoo": ("results.results[?vars]", _list_promptfoo_marks),
+    "Inspect": ("samples", _list_inspect_marks),
+    "Langfuse or LangSmith": ("", _list_column_marks),
+    "ragas": ("", _list_ragas_marks),
 }
+"""The JMESPath of a tool's records, empty for a table, and the function that returns the marks of a record."""
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
-    """Return the objects of the list at a JMESPath."""
     found = search(path, content)
     return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
 

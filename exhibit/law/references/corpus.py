@@ -89,8 +89,6 @@ def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
             yield from (Reference("statute", code, (label_key(unit.label)[1], *inside)) for code in codes)
 
 
-# ---------------------------------------------------------------- the provisions of a corpus
-
 _OPENING_CHARS = 1500  # characters of the first pages, on which a guide states its name
 
 
@@ -115,19 +113,16 @@ class ReferenceCorpus:
         return cls(reference for text in texts for reference in (*list_own_places(text), *find_references(text)))
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs in the texts of this corpus, with the same kind, number and source."""
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
             return True
         return any(is_same_source(reference.kind, reference.source, source) for source in sources)
 
     def __len__(self) -> int:
-        """Return the number of distinct provisions and cases, including the larger units that contain a provision."""
         return sum(map(len, self._sources.values()))
 
 
 def list_own_places(text: str) -> Iterator[Reference]:
-    """Yield the provisions that a text contains, such as the rules of a CPR Part, not those that it only cites."""
     if (system := system_of(text)).units:
         yield from _list_law_places(text, system)
         return
@@ -154,7 +149,6 @@ def list_own_places(text: str) -> Iterator[Reference]:
 
 
 def _guide(opening: str) -> _Place | None:
-    """Return the court guide that begins with this text; None if the text does not begin a court guide."""
     guides = courts.name_guides(opening)
     if not guides or any(_read_title(line) for line in opening[: guides[0].start].split("\n")):
         return None
@@ -193,7 +187,6 @@ def _split_number(number: str) -> Path:
 
 
 def _nest_label(inside: list[str], label: str) -> list[str]:
-    """Return the path of a paragraph, given the path of the previous paragraph."""
     ranks = [_rank(part, inside[:depth]) for depth, part in enumerate(inside)]
     rank = _rank(label, inside)
     kept = [part for part, own in zip(inside, ranks, strict=True) if own < rank]

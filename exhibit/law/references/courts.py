@@ -126,13 +126,8 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
     return "." in text[match.end() : numbers.end] or (first[0] == "11" and len(first) > 1)
 
 
-# ---------------------------------------------------------------- practice directions
-
-
 def find_directions(text: str) -> Iterator[Mention]:
-    """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` refers to the direction named
-    last.
-    """
+    """Yield practice directions; `paragraph 2.1 of the Practice Direction` is one of the direction named last."""
     heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _read_numbers(text, m))]
     units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}
@@ -165,9 +160,6 @@ def _read_numbers(text: str, head: re.Match[str]) -> Numbers | None:
     return read_numbers(text, head.end(), plural=plural, single=not plural)
 
 
-# ---------------------------------------------------------------- court guides
-
-
 def guide_name(text: str) -> str:
     """Return a guide's name in normal form: `kings bench` for the King's Bench Division Guide 2025."""
     plain = re.sub(r"['’]", "", " ".join(text.split())).lower()
@@ -179,7 +171,6 @@ def guide_name(text: str) -> str:
 
 
 def name_guides(text: str) -> list[Named]:
-    """Return every court guide that a text names, in order of the text."""
     matches = _GUIDE_NAME.finditer(text)
     return [Named(*match.span(), name) for match in matches if (name := guide_name(match.group()))]
 
@@ -197,7 +188,6 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 
 def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the name of the court guide that a text names directly before or after a provision."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
@@ -206,7 +196,6 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
 
 
 def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
-    """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide."""
     last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
     if of_guide := _OF_GUIDE.match(text, unit.end):
         # a guide states its own name before the names of others
@@ -238,8 +227,6 @@ def _find_units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
         if number and numbers:
             yield NumberedUnit(number.start(), number.start(), numbers.end, "", numbers.paths)
 
-
-# ---------------------------------------------------------------- decisions
 
 _COURTS = {court.upper(): court for court in _COURT_NAMES}
 _DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}

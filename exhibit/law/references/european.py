@@ -59,8 +59,8 @@ _MAX_EARLIER_ACTS = 100  # most earlier acts that `the Directive` may refer to: 
 
 
 def find_european(text: str) -> Iterator[Mention]:
-    """Yield articles, recitals and annexes with their act, and acts that are named as a whole."""
-    acts = sorted([*_find_numbered(text), *_find_named(text)])
+    named = (Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])]) for match in _NAMED.finditer(text))
+    acts = sorted([*_find_numbered(text), *named])
     by_start = {act.start: act for act in acts}
     units = list(read_units(text, _PROVISION, roman=("annex",)))
     owners: dict[int, Named] = {}
@@ -104,7 +104,6 @@ def _find_owner(
 
 
 def _sort(act: Named) -> str:
-    """Return the kind of an EU act, `regulation` for the GDPR; "" if it is unknown."""
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
@@ -133,11 +132,5 @@ def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool
 
 
 def _parse_year(digits: str) -> int | None:
-    """Return the year that a string of two or four digits denotes: `"95"` is 1995."""
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
-
-
-def _find_named(text: str) -> Iterator[Named]:
-    for match in _NAMED.finditer(text):
-        yield Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])])

@@ -82,7 +82,6 @@ class Reference:
 
 
 def credit(expected: Reference, given: Reference) -> float:
-    """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0."""
     if expected.kind != given.kind or not is_same_source(expected.kind, expected.source, given.source):
         return 0.0
     if expected.kind == "case":
@@ -105,16 +104,9 @@ def _is_same_instrument(one: str, other: str) -> bool:
     if year and year2 and year != year2:
         return False
     short, long = sorted((name, name2), key=len)
-    return short == long or long.endswith(f" {short}") or short == _make_initials(long)
-
-
-def _make_initials(name: str) -> str:
-    """Return the initials of a name, `sca` for `senior courts act`, without words in brackets."""
-    words = re.sub(r"\([^()]*\)", " ", name).split()
-    return "".join(word[0] for word in words if word not in _SMALL)
-
-
-# ---------------------------------------------------------------- the results of a finder
+    words = re.sub(r"\([^()]*\)", " ", long).split()
+    initials = "".join(word[0] for word in words if word not in _SMALL)  # `sca` for `senior courts act`
+    return short in (long, initials) or long.endswith(f" {short}")
 
 
 class Named(NamedTuple):
@@ -146,12 +138,7 @@ def blank_spans(text: str, spans: Sequence[Span]) -> str:
     return "".join([*parts, text[end:]])
 
 
-# ---------------------------------------------------------------- numbers: `3.4(2)(a)`, lists of them, and ranges
-
-
 class Numbers(NamedTuple):
-    """The provision numbers in a list such as `3.4(1), 3.5`, and the offset at which the list ends."""
-
     paths: tuple[Path, ...]
     end: int
 

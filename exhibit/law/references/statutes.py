@@ -103,13 +103,10 @@ _MAX_CHARS_TO_ACT = 400  # greatest distance in characters from a bare `section 
 
 
 def sort_of(name: str) -> str:
-    """Return the kind of an instrument: `act`, `regulations`, `order`, `rules` or `measure`."""
     return re.sub(r" ?\d{4}$", "", name).rpartition(" ")[2]
 
 
 class Instruments:
-    """The instruments (Acts, regulations, orders …) in a text: their full names with a year, and short names."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.named = _keep_longest(
@@ -152,7 +149,6 @@ class Instruments:
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
-    """Return the named instruments without those that overlap the next one in the list."""
     starts: list[float] = [later.start for later in named[1:]]
     return [name for name, following in zip(named, [*starts, math.inf], strict=False) if name.end <= following]
 
@@ -184,9 +180,6 @@ def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
 def _normalise_name(name: str) -> str:
     words = re.sub(r"['’]", "", " ".join(name.split())).lower().replace("&", "and").replace(",", "")
     return re.sub(r"^the ", "", re.sub(r"\((?:ni|n\.i\.)\)", "(northern ireland)", words)).strip()
-
-
-# ---------------------------------------------------------------- provisions of instruments
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
@@ -245,7 +238,6 @@ def _find_owner(
 
 
 def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    """Return the law named directly before a provision, and the offset at which the provision ends; else None."""
     for instrument in reversed(instruments.named):
         gap = _AFTER_NAME.match(text, instrument.end)
         if instrument.end <= head.start and gap and gap.end() == head.start:
@@ -269,15 +261,11 @@ def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]
 
 
 def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    """Yield the path of each provision in a citation such as `sections 3 and 4`, with the outermost unit first."""
     outer = _find_outer(text, head, by_start)
     prefix: Path = next(iter(_list_paths(outer, instrument, by_start, text))) if outer else ()
     for path in head.paths:
         plain = head.unit in {"section", "regulation", "article", "rule"} or (head.unit == "para" and prefix)
         yield (*prefix, *path) if plain else (*prefix, f"{head.unit} {path[0]}", *path[1:])
-
-
-# ---------------------------------------------------------------- by number
 
 
 def find_numbered(text: str) -> Iterator[Mention]:

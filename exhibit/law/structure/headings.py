@@ -43,7 +43,6 @@ class Heading:
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
-    """Return the headings in order, without entries of a table of contents, running heads and page numbers."""
     lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
     lines = [line for line in lines if line.start not in outline.skipped]
     system = system_of(document.text)
@@ -70,21 +69,17 @@ _DEFINITIONS = re.compile(
     r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
-_UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5
-"""The ranks of a title without a number that is not above a number: that of a chapter, or below if it is listed."""
+_UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5  # of a title that is not above a number: a chapter's, or if listed
 _MAX_HEADING_LINES = 4  # most lines of a heading: the longest in the five court guides has four
 _MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")  # a footnote mark at the end of a title
-_SIGNATURE_CHARS = 3000
-"""Characters after a signature line in which a line in capitals is a name or an office, not a heading."""
+_SIGNATURE_CHARS = 3000  # after a signature, where a line in capitals is a name or an office
 _MAX_CAPITAL_LINES = 3  # most lines in capitals of a heading; four in a row are a disclaimer
 
 HeadingMatch = tuple[Heading | None, int]  # the heading at a line, if there is one, and its number of lines
 
 
 class _Finder:
-    """Finds the heading at each line: first by the known titles of the outline, then by the form of the line."""
-
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
         self._letters = [keep_letters(line.text) for line in lines] if outline.titles else []
@@ -113,8 +108,6 @@ class _Finder:
 
     def _label(self, index: int) -> Label | None:
         return self._labels[index] if index < len(self._labels) else None
-
-    # ---------------------------------------------------------------- by the outline
 
     def _find_listed(self, index: int) -> HeadingMatch:
         """Return the heading that begins at a line, and its number of lines; the heading is None if none is found."""
@@ -162,8 +155,6 @@ class _Finder:
             return None
         over = self._make_unnumbered(index, last + 1, text, "listed")
         return replace(over, rank=rank or (over.rank if over.rank != _UNNUMBERED_RANK else _LISTED_RANK))
-
-    # ---------------------------------------------------------------- by the line itself
 
     def _find_heading(self, index: int, *, calm: bool) -> HeadingMatch:
         line, label = self._lines[index], self._labels[index]
@@ -213,7 +204,6 @@ class _Finder:
         return None if is_prose(title) else self._make_unnumbered(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
-        """Return the heading at a line if the line is a title without a number; also return its number of lines."""
         line, label = self._lines[index], self._label(index + 1)
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
         last = index + 1 == len(self._lines)
@@ -238,7 +228,6 @@ class _Finder:
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that is missing from the document's outline; None if the heading must be dropped."""
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
     return None if heading.style in BARE and heading.rank <= _UNNUMBERED_RANK else heading
@@ -251,7 +240,6 @@ def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
 
 
 def _find_fixed(line: Line) -> Heading | None:
-    """Return a heading if a line begins with a standard phrase of contracts, such as `NOW, THEREFORE`; else None."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
         (whole or _WHEREAS.match(line.text), "recitals", 6),
@@ -263,8 +251,6 @@ def _find_fixed(line: Line) -> Heading | None:
             return Heading(line.start, line.start + match.end(), "", title, kind, (), rank, kind)
     return None
 
-
-# ---------------------------------------------------------------- all headings together
 
 COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})
@@ -308,7 +294,6 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _begins_agreement(heading: Heading) -> bool:
-    """Return whether the main text of an agreement begins at a heading."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )
@@ -324,10 +309,11 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]
     first = kept[0] if kept else None
-    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names_part(first)):
+    if (
+        first
+        and first.style in BARE
+        and first.kind == "section"
+        and (first.start < 200 or (first.start < _FIRST_PAGE_CHARS and _DOCUMENT.search(first.title)))
+    ):
         kept[0] = replace(first, kind="title")
     return kept
-
-
-def _names_part(heading: Heading) -> bool:
-    return heading.start < _FIRST_PAGE_CHARS and _DOCUMENT.search(heading.title) is not None

@@ -34,7 +34,6 @@ _MAX_TITLE_CHARS = 150  # characters: a longer text is a sentence
 
 
 def is_title(text: str) -> bool:
-    """Return whether a whole line looks like a title: short, with a capital at the start, not a sentence."""
     opens, ends = text[:1].isupper() or text[:1] in "“\"'‘", text[-1:] in ".;,"
     return 3 <= len(text) <= 110 and opens and not ends and len(text.split()) <= 16
 
@@ -46,7 +45,6 @@ def is_title_case(text: str) -> bool:
 
 
 def is_shout(text: str) -> bool:
-    """Return whether a line in capitals is a heading, and not a company's name, a code or a label of a form."""
     lettered = 2 * sum(map(str.isalpha, text)) > len(text) and _LONG_WORD.search(text) is not None
     if not (lettered and len(text) <= 110 and text.isupper()) or text[-1] in ",;":
         return False
@@ -54,12 +52,10 @@ def is_shout(text: str) -> bool:
 
 
 def heads_nothing(text: str) -> bool:
-    """Return whether a line cannot be a heading, such as `and`, `Name:`, `Confidential` or `Page 3`."""
     return _NO_HEADING.fullmatch(text) is not None
 
 
 def is_prose(title: str) -> bool:
-    """Return whether a text in capitals is a sentence: very long, or more than six words with a verb."""
     return len(title) > _MAX_TITLE_CHARS or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 
@@ -76,8 +72,6 @@ def run_in(rest: str) -> tuple[str, int]:
     return match[1].strip(' “”"'), match.end()
 
 
-# ---------------------------------------------------------------- numbers and letters
-
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
@@ -93,7 +87,6 @@ class Label:
 
 
 def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
-    """Return the number or letter at the start of a line, if it can be the label of a section."""
     system = system or choose_system("en")
     if is_entry(line.text):
         return None
@@ -180,11 +173,8 @@ def _read_number(line: Line, system: LegalSystem) -> Label | None:
         return Label(label, rest, "1.", value, 9, "clause", sure=False) if fits else None
     if not (line.gap or (marked and line.fresh)) or not starts or not (marked or rest):
         return None
-    return Label(label, rest, "1.", value, 6, "section", sure=marked and _is_titled(rest))
-
-
-def _is_titled(rest: str) -> bool:
-    return bool(run_in(rest)[0]) or is_shout(rest) or (len(rest) <= 60 and is_title_case(rest))
+    titled = bool(run_in(rest)[0]) or is_shout(rest) or (len(rest) <= 60 and is_title_case(rest))
+    return Label(label, rest, "1.", value, 6, "section", sure=marked and titled)
 
 
 def _bracket(line: Line) -> Label | None:
@@ -230,7 +220,6 @@ def _parse_value(number: str, system: LegalSystem | None = None, *, letters: boo
 
 
 def parse_roman(text: str) -> int:
-    """Return the value of a Roman number in lower case; 0 if it is not one."""
     if not _ROMAN.fullmatch(text):
         return 0
     values = [_DIGITS[letter] for letter in text]

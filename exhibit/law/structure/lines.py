@@ -35,8 +35,7 @@ _ENTRY = re.compile(
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _LINE = re.compile(r"(?m)^.*$")
-_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")
-"""Words without a wide space between them: some text files separate paragraphs only by three or more spaces."""
+_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")  # without a wide space, which may separate paragraphs
 _MAX_WRAPPED_CHARS = 160
 """If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
 _MAX_LINE_CHARS = 800  # a longer line contains whole sections: some text files have lost the ends of their paragraphs
@@ -79,7 +78,6 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines in the first `characters` characters of a document."""
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -141,15 +139,12 @@ def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterat
 
 
 def find_full_width(lengths: Iterator[int]) -> int:
-    """Return the length of a full line, in characters, from the lengths of all lines of a text."""
     ordered = sorted(length for length in lengths if length)
     if not ordered:
         return 0
     width = ordered[min(len(ordered) * 9 // 10, len(ordered) - 1)]
     return width if width <= _MAX_WRAPPED_CHARS else 0
 
-
-# ---------------------------------------------------------------- the table of contents
 
 _CONTENTS_CHARS = 60_000  # characters: a table of contents is at the start
 _MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
@@ -177,27 +172,19 @@ def find_contents(text: str) -> Span:
 
 
 def is_entry(text: str) -> bool:
-    """Return whether a line ends with a page number, like an entry of a table of contents."""
     last = text[-1:]
     if last == "." and text[-2:-1] not in _LEADING:
         return False  # a sentence: most lines end like this, or with a letter
     return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
 
 
-# ---------------------------------------------------------------- headings known before lines are read
-
-
 class Outline(NamedTuple):
-    """The headings that are known before lines are read: from the contents, bookmarks or fonts."""
-
     titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if its number or its position decides
     skipped: Collection[int] = ()  # the offsets of lines that do not belong to the text: running heads
-    heights: Mapping[int, LineType] = {}
-    """The font of each line that is larger or bolder than the text, by the line's offset."""
+    heights: Mapping[int, LineType] = {}  # the larger or bolder fonts, by the line's offset
 
     least: float = 0.0  # the least font height of a heading without a number
-    rules: bool = False
-    """Whether the text is a set of rules: each decimal number at the start of a paragraph is a label."""
+    rules: bool = False  # each decimal number at the start of a paragraph is a label
 
     @property
     def known(self) -> bool:

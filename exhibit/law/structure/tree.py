@@ -27,13 +27,10 @@ class Section:
     title: Span = _NOWHERE  # the span of the section's own heading; the section's span may begin with headings above it
 
     def walk(self) -> "Iterator[Section]":
-        """Yield this section and its subsections at every level, in reading order."""
         yield self
         for child in self.children:
             yield from child.walk()
 
-
-# ---------------------------------------------------------------- building the tree
 
 _MAX_LEVELS = 9  # levels: lists may be nested more deeply, headings are not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
@@ -61,7 +58,6 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
 
 def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
-    """Return the headings of the sections above a span, outermost first, joined by " > "."""
     headings, section = [], root
     while section.children:
         child = _find_holder(section.children, span)
@@ -94,9 +90,6 @@ def _find_holder(children: Sequence[Section], span: Span) -> Section | None:
     return child if 2 * overlap > span.end - span.start or span.start == span.end else None
 
 
-# ---------------------------------------------------------------- nesting
-
-
 @dataclass
 class Node:
     heading: Heading
@@ -106,7 +99,6 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Return the tree node for a heading, after removing from the stack the sections that end before it."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first belongs to the same recitals
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
@@ -176,7 +168,6 @@ def _goes_on(stack: list[Node], heading: Heading) -> bool:
 
 
 def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> Heading:
-    """Return a lettered heading as a Roman number if its neighbours are Roman numbers."""
     style = {"(a)": "(i)", "a.": "i.", "(A)": "(I)", "A.": "I."}.get(heading.style)
     number = re.sub(r"[^a-z]", "", heading.label.lower())
     value = parse_roman(number)
@@ -190,9 +181,6 @@ def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> 
             follows = ahead is not None and ahead.style == heading.style and re.sub(r"[^a-z]", "", ahead.label.lower())
             return counted if value == 1 and follows == "ii" else heading
     return counted if value == 1 or len(number) > 1 else heading
-
-
-# ---------------------------------------------------------------- the tree
 
 
 def to_section(node: Node, start: int, end: int, text: str) -> Section:

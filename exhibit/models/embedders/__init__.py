@@ -36,8 +36,6 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
 
 
 class CachedEmbedder:
-    """An embedder with a cache on disk: it calls another embedder only for texts that are not cached."""
-
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
         self.languages: frozenset[str] | None = getattr(embedder, "languages", None)

@@ -42,9 +42,9 @@ class MiniLM:
     dimensions = WIDTH
     languages = frozenset({"en"})
 
-    def __init__(self, variant: str = "int8", *, network: Network = OFFICIAL, threads: int | None = None) -> None:
+    def __init__(self, variant: str = "int8", *, network: Network = OFFICIAL) -> None:
         self.name = f"{network.name}-{variant}-{VERSION}"
-        self.threads = threads or count_processors()
+        self.threads = count_processors()
         self._tokens = _INT8_TOKENS if variant == "int8" else 0
         self._tokenizer = load_tokenizer(max_tokens=MAX_TOKENS)
         self._session = open_session(variant, network)

@@ -39,8 +39,7 @@ class Pair(NamedTuple):
 
     ids: Ids
     types: Ids  # marks the passage's tokens
-    offsets: Sequence[tuple[int, int]]
-    """The character range of each token of the passage, without the last special token."""
+    offsets: Sequence[tuple[int, int]]  # of each token of the passage, without the last special one
 
 
 class PairModel:
@@ -54,7 +53,6 @@ class PairModel:
         self._calibration = json.loads(calibration.read_text(encoding="utf-8"))
 
     def tokenise(self, question: str, passages: Sequence[str]) -> list[Pair]:
-        """Return the tokens of the question and each passage; tokens of a pair beyond the 256th are cut off."""
         first, *texts = self._tokenizer.encode_batch(list(map(clean_text, (question, *passages))))
         mark = first.ids[-1]
         front = [*first.ids[:-1][: _QUESTION_TOKENS - 1], mark]
@@ -68,8 +66,6 @@ class PairModel:
 
 
 class LegalReranker(PairModel):
-    """The reranker `legal`; each pair runs alone, several at a time in threads."""
-
     retrieval_weight = 1.5
     """On LegalBench-RAG-mini, 1.0, 1.5, 2.0 and 3.0 gave P@1 55.0, 55.8, 56.0 and 55.8, and R@8 76.0, 76.0, 75.9 and
     75.3. The value was chosen on these figures.
@@ -79,7 +75,6 @@ class LegalReranker(PairModel):
         super().__init__(open_lowrank("legal-reranker", WEIGHTS), variant, CALIBRATION)
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Return a score for each passage, in order: the log-odds of the network, not a probability."""
         pairs = self.tokenise(question, passages)
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(self._score, pairs))

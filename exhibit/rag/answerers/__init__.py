@@ -33,7 +33,6 @@ class Answerer(Protocol):
 
 
 def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
-    """Return one answer per question, in order, with a list of the cited documents, sections and pages below it."""
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
     answerer: Answerer = load_plugin(__name__, wanted)[0].open(config, llm=llm)
     answers = answerer.answer_all(asked)

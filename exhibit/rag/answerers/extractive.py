@@ -52,7 +52,6 @@ class ExtractiveAnswerer:
         self._near = near
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the sentences that match the question best, each with its citation, or a refusal if none matches."""
         asked = frozenset(list_content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _list_candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
@@ -101,7 +100,6 @@ def _choose(
 
 
 def format_quotable(sentence: str) -> str:
-    """Return a sentence on one line, cut to a maximum length."""
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]
         sentence = f"{sentence[: citation.span.start]}({inside}){sentence[citation.span.end :]}"

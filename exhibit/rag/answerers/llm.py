@@ -43,17 +43,14 @@ exactly: {refusal}"""
 _NO_CITATION = "It cites no source."
 _UNSUPPORTED = "These statements have no citation, or their citation does not bear them out:"
 
-_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
-"""A quotation of several words; shorter ones are defined terms in quotation marks."""
+_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")  # shorter quotations are defined terms
 
 
 def ask(question: str, context: AnswerContext) -> Prompt:
-    """Return the first prompt for a question: the numbered sources, then the question."""
     return Prompt(f"{context.text}\n\nQUESTION\n{question.strip()}", SYSTEM)
 
 
 def insist(question: str, context: AnswerContext, reply: str, unsupported: Sequence[str]) -> Prompt:
-    """Return the prompt for the retry: the sources, the question, the model's reply, and the faults of that reply."""
     faults = "\n".join([_UNSUPPORTED, *(f"- {claim}" for claim in unsupported)]) if unsupported else _NO_CITATION
     fence = "~~~"
     while fence in reply:

@@ -59,9 +59,6 @@ def can_read(question: str, kind: str) -> bool:
     return kind not in UNREAD and language_of(question) == "en"
 
 
-# ---------------------------------------------------------------- the texts that are read
-
-
 class _Run:
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources, self.text = sources, ""
@@ -96,11 +93,7 @@ class ReadingWindow:
 
 
 def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
-    """Return the texts for the reader model, best first, without overlaps: a better passage takes the text first.
-
-    A window is a passage with the rest of the sentences in which it begins and ends, and with the adjacent passages
-    that fit.
-    """
+    """Return passages, best first, with the rest of their sentences and the adjacent ones that fit; none overlap."""
     located = {
         source.number: (run, span)
         for run in _join_adjacent(sources)
@@ -123,7 +116,6 @@ def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
 
 
 def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
-    """Return the passages in runs: the passages of a run follow one another in a document."""
     runs: list[list[Source]] = []
     for source in sorted(sources, key=lambda source: (source.document, source.span.start)):
         last = runs[-1][-1] if runs else None
@@ -132,9 +124,6 @@ def _join_adjacent(sources: Sequence[Source]) -> list[_Run]:
         else:
             runs.append([source])
     return list(map(_Run, runs))
-
-
-# ---------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True)
@@ -162,7 +151,6 @@ class ReaderAnswerer:
         return [self.answer(question, context) for question, context in asked]
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return an answer of quoted spans, with citations and a confidence; refuse if the confidence is low."""
         if not can_read(question, context.kind):
             return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
@@ -192,14 +180,9 @@ class ReaderAnswerer:
 
 
 def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
-    """Return the cases of a question for which the confidence was fitted apart."""
     whole = 0 < context.characters <= _WHOLE_CHARS
     short = whole and len(asks.split()) <= _SHORT_WORDS
-    cases: dict[Also, bool] = {
-        "short": short,
-        "whole": whole and not short,
-        "policy": context.kind == "privacy policy",
-    }
+    cases: dict[Also, bool] = {"short": short, "whole": whole and not short, "policy": context.kind == "privacy policy"}
     return [name for name, holds in cases.items() if holds]
 
 

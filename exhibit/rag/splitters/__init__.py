@@ -10,14 +10,12 @@ from typing import Literal
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 
-Splitter = Callable[..., list[Span]]
-"""A function called as `split(text, size=500, overlap=0, sections=())`; returns spans in order that cover the text."""
+Splitter = Callable[..., list[Span]]  # split(text, size=500, overlap=0, sections=()): spans that cover the text
 SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ", "")
 """The separators of LegalBench-RAG; each stays at the start of a piece. They split its sample into 34,180 chunks of 254
 characters on average.
 """
-SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
-"""Separators with punctuation only before a space, so that `3.4(2)` and `10,000` stay whole."""
+SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")  # so that `3.4(2)` and `10,000` stay whole
 
 
 def open_variant(name: str, argument: str | None, *, within_sections: bool = True) -> Splitter:
@@ -43,10 +41,7 @@ def split(
     separators: Sequence[str] = SEPARATORS,
     keep: Literal["start", "end"] = "start",
 ) -> list[Span]:
-    """Return spans of at most `size` characters, by default each within one section, cut at the coarsest separator.
-
-    A separator stays at the start of the span after it, or at the end of the span before it (`keep`).
-    """
+    """Return spans that cover the text, cut at the coarsest separator, which stays at the start or end of a span."""
     check_size(size=size, overlap=overlap)
     cuts = chain.from_iterable(sections if within_sections else ())
     edges = sorted({0, len(text), *(min(max(edge, 0), len(text)) for edge in cuts)})
@@ -65,10 +60,7 @@ def split(
 
 
 def _list_ends(text: str, start: int, end: int, size: int, separators: Sequence[str], *, after: bool) -> Iterator[int]:
-    """Yield the ends of the chunks of a range: it is split at each separator, and neighbours are joined while they fit.
-
-    A piece that is too long is split at the separators that follow in the list.
-    """
+    """Yield the ends of chunks: pieces are joined while they fit, and cut at finer separators if too long."""
     if end - start <= size:
         yield end
         return

@@ -8,10 +8,7 @@ from exhibit.schemas.errors import BundleError
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best scores of each row and their keys, best first; ties are in the order of keys.
-
-    If a row has fewer than k keys, the result is filled up with the score -inf and the key -1.
-    """
+    """Return the k best scores of each row and their keys, best first, ties by key; fill up with -inf and -1."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = make_empty_hits(len(scores), k)

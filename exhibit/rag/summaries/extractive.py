@@ -52,8 +52,6 @@ def open(argument: str | None, *, config: Config, llm: LLM | None) -> "Extractiv
 
 
 class ExtractiveSummariser:
-    """Summarises by quoting the document; deterministic, offline, and never longer than the limit."""
-
     name = "extractive"
     alone = True
 
@@ -73,13 +71,11 @@ class ExtractiveSummariser:
 
 
 def fit(text: str, characters: int) -> str:
-    """Return a text on one line; if it is more than 20 characters longer than `characters`, cut it at a word."""
     text = " ".join(text.split())
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
 
 def read_section_body(document: Document, section: Section) -> str:
-    """Return the first 1,500 characters of a section at most, without its heading."""
     text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY_CHARS)]
     words = [re.escape(word) for word in _WORD.findall(section.heading)]
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
@@ -97,7 +93,6 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _find_subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
-    """Return the sentence that states the purpose of a document or, if there is none, the titles of its sections."""
     opening = document.text[:_OPENING_CHARS]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
     start, end = recitals if recitals and recitals.start < _OPENING_CHARS else (0, _OPENING_CHARS // 3)

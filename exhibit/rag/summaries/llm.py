@@ -14,8 +14,7 @@ from exhibit.rag.summaries.extractive import ExtractiveSummariser, fit
 from exhibit.schemas.errors import ToolkitError
 
 _SHOWN_SECTION_CHARS = 2500  # of a section that are given to the model: a page
-_SHORTER = (1.0, 0.8, 0.6)
-"""The lengths that are requested one after another while a summary is too long, as shares of the limit."""
+_SHORTER = (1.0, 0.8, 0.6)  # shares of the limit, requested in turn while a summary is too long
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 _SYSTEM = "You write one-line summaries of legal texts. You reply with the summary alone, as plain text on one line."
 _USER = """
@@ -64,7 +63,6 @@ class LLMSummariser:
         self._extractive = ExtractiveSummariser(config)
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
-        """Return the summaries; all sections are sent to the model in one batch."""
         config = self._config
         fallback = self._extractive.summarise(document, root, profile)
         text = document.text[: config.summary_input_characters]

@@ -70,8 +70,7 @@ def _make_parser() -> cli.Parser:
     return parser
 
 
-Result = tuple[Any, list[str]]
-"""The record of a command for --json, and its lines for a person."""
+Result = tuple[Any, list[str]]  # the record of a command for --json, and its lines for a person
 
 
 def _make(options: Any) -> Result:
@@ -90,11 +89,8 @@ def _make(options: Any) -> Result:
 def _read(options: Any) -> Result:
     reviews = _read_reviews(options.files, several_pages=False)
     if reviews[0].of == "bundle":
-        files = " ".join(map(str, options.files))
-        raise ToolkitError(
-            f"{options.files[0]}: is a review of the bundle {reviews[0].run}, not of a run; apply it: exhibit review "
-            f"apply {files} --bundle DIR --out DIR"
-        )
+        advice = f"apply it: exhibit review apply {' '.join(map(str, options.files))} --bundle DIR --out DIR"
+        raise ToolkitError(f"{options.files[0]}: is a review of the bundle {reviews[0].run}, not of a run; {advice}")
     folder = options.run or Path("results") / reviews[0].run
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such run; name the reviewed run with --run")
@@ -117,11 +113,8 @@ def _read(options: Any) -> Result:
         "left": {reason: [list(key) for key in keys] for reason, keys in result.left.items()},
     }
     write_json(out / "review.json", summary)
-    lines = [
-        f"{share['reviewer']}: right {ASPECTS[share['aspect']]} in {share['right']} of {share['judged']}"
-        + (f", {share['unclear']} unclear" if share["unclear"] else "")
-        for share in shares
-    ]
+    words = "{reviewer}: right {on} in {right} of {judged}, {unclear} unclear"
+    lines = [words.format(on=ASPECTS[share["aspect"]], **share) for share in shares]
     lines += [*map(str, agreements), f"corrected: {len(result.corrected)} questions"]
     lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in result.left.items()]
     lines += [f"review: {out / 'review.json'}", *(f"patch:  {path}" for path in patches)]
@@ -145,15 +138,12 @@ def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
         return _add_questions(reviews, options)
     drafted = DraftedBundle(options.bundle)
     _check_same_questions(reviews, drafted.questions, options.bundle)
-    agreements = compute_agreements(reviews, drafted.questions)
     draft, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     if reopened:
         print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
-    agreed = [{"of": [pair.first, pair.second], "kappa": pair.kappa, "n": pair.n} for pair in agreements]
     record = {"bundle": options.out, "sure": draft.sure, "unsure": draft.unsure, "reopened": reopened}
-    record |= {"agreement": agreed}
     counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
-    return record, [*map(str, agreements), f"{options.out}: {counts}"]
+    return record, [f"{options.out}: {counts}"]
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> Result:
@@ -184,17 +174,13 @@ def _check_same_questions(reviews: Sequence[Review], questions: Questions, where
 
 
 def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]:
-    """Read reviews; raise an error if one reviewer reviewed a page twice, or if they are of different pages.
-
-    Of a drafted bundle, which grows, several pages may be made, one after another.
-    """
+    """Read reviews of one page, or of a drafted bundle, which grows, of several; refuse a second one by a reviewer."""
     reviews = [read_review(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):
         if review.review != reviews[0].review and not several_pages:
-            raise ToolkitError(
-                f"{path}: is a review of another page than {files[0]}; run exhibit review read for each page separately"
-            )
+            advice = "run exhibit review read for each page separately"
+            raise ToolkitError(f"{path}: is a review of another page than {files[0]}; {advice}")
         if first := seen.get((review.review, review.reviewer)):
             raise ToolkitError(f"{path}: {review.reviewer} reviewed this page in {first} too; give only the later file")
         seen[review.review, review.reviewer] = path

@@ -19,15 +19,8 @@ from exhibit.schemas.review import Review, ReviewedCase, digest_gold
 from exhibit.schemas.run import Outcome, RunGold, RunQuestion, RunReply
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
-from exhibit.viewer.review.source import (
-    Judged,
-    Key,
-    Questions,
-    ReviewedRun,
-    group_by_question,
-    join_words,
-    place_passage,
-)
+from exhibit.viewer.review import source
+from exhibit.viewer.review.source import Judged, Key, Questions, ReviewedRun
 
 _CHECKED_SHARE = 0.3  # of sure drafts in the sample: their error rate is shown beside every figure
 
@@ -42,10 +35,8 @@ class DraftedBundle:
     def __init__(self, folder: Path) -> None:
         self.folder, self.name, self.bundle = folder, folder.name, open_bundle(folder)
         if self.bundle.info is None or self.bundle.info.draft is None:
-            raise BundleError(
-                f"{folder}: not a bundle made by exhibit draft; evaluate it, then review the run: "
-                "exhibit review make results/RUN"
-            )
+            advice = "evaluate it, then review the run: exhibit review make results/RUN"
+            raise BundleError(f"{folder}: not a bundle made by exhibit draft; {advice}")
         self.info, self.draft = self.bundle.info, self.bundle.info.draft
 
     @cached_property
@@ -65,31 +56,21 @@ class DraftedBundle:
         return {(self.name, id): self._make_question(row, gold) for id, (row, gold) in self.rows.items()}
 
     def _make_question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
-        labels = get_labels(gold)
+        labels, quoted = _get_labels(gold), [line for line in gold if line.context is not None]
         confidence = labels.get("confidence")
+        quotes = [
+            RunGold(filename=line.filename, pages=line.pages, text=row.contexts[line.context or 0].text,
+                    places=[line.spans] if line.spans else [])
+            for line in quoted
+        ]  # fmt: skip
+        reply = RunReply(error="", confidence=float(confidence) if isinstance(confidence, int | float) else None)
         return RunQuestion(
-            dataset=self.name,
-            id=row.id,
-            question=row.question,
-            truth=row.answer,
-            is_impossible=row.is_impossible,
-            filename=gold[0].filename if gold else None,
-            labels=dict(labels),
-            gold=[
-                RunGold(
-                    filename=line.filename,
-                    pages=line.pages,
-                    text=row.contexts[line.context].text,
-                    places=[line.spans] if line.spans else [],
-                )
-                for line in gold
-                if line.context is not None
-            ],
-            reply=RunReply(error="", confidence=float(confidence) if isinstance(confidence, int | float) else None),
+            dataset=self.name, id=row.id, question=row.question, truth=row.answer, is_impossible=row.is_impossible,
+            filename=gold[0].filename if gold else None, labels=dict(labels), gold=quotes, reply=reply,
             outcome=Outcome.NOT_JUDGED,
-        )
+        )  # fmt: skip
 
-    def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is only one dataset
+    def document(self, _: str, filename: str) -> Document | None:
         """Return a document, read only once; None if it is missing or cannot be read."""
         return self._documents.get(filename)
 
@@ -118,7 +99,7 @@ Reviewed = ReviewedRun | DraftedBundle
 """The object of a review: a run with its replies, or a bundle of drafted questions."""
 
 
-def get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
+def _get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
     return gold[0].labels if gold else {}
 
 
@@ -126,9 +107,6 @@ def find_status(labels: dict[str, Any]) -> Status:
     if labels.get("draft") == "unsure":
         return "unsure"  # also a person's work that is open again
     return "judged" if labels.get("draft") == "judged" or "added_by" in labels else "sure"
-
-
-# ---------------------------------------------------------------- the bundle after the judgments
 
 
 def apply_reviews(
@@ -143,7 +121,7 @@ def apply_reviews(
     changed, waiting = ChangedBundle(), []
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
-        judged, status = judgments.get(id), find_status(get_labels(gold))
+        judged, status = judgments.get(id), find_status(_get_labels(gold))
         counts["before"] += status == "judged"
         if judged is not None:
             counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
@@ -158,15 +136,11 @@ def apply_reviews(
     rows, lines = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     changed.rows += rows
     changed.gold += lines
-    info = drafted.draft.model_copy(
-        update={
-            "sure": len(changed.rows),
-            "unsure": len(waiting),
-            "reviewed": drafted.draft.reviewed - counts["before"] + counts["reviewed"] + len(rows),
-            "judged_sure": drafted.draft.judged_sure + counts["judged"],
-            "wrong": drafted.draft.wrong + counts["wrong"],
-        }
-    )
+    before = drafted.draft
+    reviewed = before.reviewed - counts["before"] + counts["reviewed"] + len(rows)
+    update = {"sure": len(changed.rows), "unsure": len(waiting), "reviewed": reviewed}
+    update |= {"judged_sure": before.judged_sure + counts["judged"], "wrong": before.wrong + counts["wrong"]}
+    info = before.model_copy(update=update)
     drafts = {DRAFTS: drafts_text(waiting)}
     write_changed(drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, drafts, force=force)
     return info, len(reopened)
@@ -185,8 +159,8 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, 
     if _is_right(judged):
         lines = _add_labels(gold, who)
     elif better is not None:
-        answer = better.answer.strip() or join_words(better.contexts)
-        row, lines = replace_gold(row, gold, better.contexts, answer, {**get_labels(gold), **who}, drafted.bundle)
+        answer = better.answer.strip() or source.join_words(better.contexts)
+        row, lines = replace_gold(row, gold, better.contexts, answer, {**_get_labels(gold), **who}, drafted.bundle)
     else:
         changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
         return False
@@ -212,13 +186,13 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
-    for (_, id), judged in group_by_question(reviews).items():
+    for (_, id), judged in source.group_by_question(reviews).items():
         if id not in drafted.rows:
             continue
         row, gold = drafted.rows[int(id)]
         now = digest_gold((context.filename, context.text) for context in row.contexts)
         current = [(name, case) for name, case in judged if case.was in (None, now)]
-        if find_status(get_labels(gold)) == "judged":
+        if find_status(_get_labels(gold)) == "judged":
             judged = current
         valid = [(name, placed) for name, case in current if (placed := _place_case(case, drafted))]
         reopened |= {int(id)} if judged and not valid else set()
@@ -229,13 +203,10 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
 def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
     """Return a judgment with its corrected passages located in the current documents; None if one is not found."""
     marked = case.better.contexts
-    contexts = [passage for c in marked if (passage := place_passage(c, drafted.document("", c.filename)))]
+    contexts = [passage for c in marked if (passage := source.place_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(marked):
         return None
     return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})
-
-
-# ---------------------------------------------------------------- questions that reviewers wrote
 
 
 def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bool = False) -> int:
@@ -256,13 +227,11 @@ def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: i
     gold: list[Gold] = []
     for reviewer, added in ((review.reviewer, added) for review in reviews for added in review.added):
         if added.filename is not None and added.filename not in bundle.files:
-            raise BundleError(
-                f"the added question {added.question!r}: its document {added.filename} is not in {bundle.root}; "
-                "is this the right bundle?"
-            )
+            where = f"its document {added.filename} is not in {bundle.root}; is this the right bundle?"
+            raise BundleError(f"the added question {added.question!r}: {where}")
         number = first + len(rows)
         labels: dict[str, Label] = {"added_by": reviewer, **({"comment": added.comment} if added.comment else {})}
-        answer = added.answer.strip() or join_words(added.contexts)
+        answer = added.answer.strip() or source.join_words(added.contexts)
         fields: dict[str, Any] = {"id": number, "question": added.question, "is_impossible": added.is_impossible}
         row = Row(**fields, answer=answer or IMPOSSIBLE_ANSWER, contexts=[])
         nowhere = [NOWHERE.make_gold(number, None, added.filename, labels)]

@@ -18,15 +18,8 @@ from exhibit.schemas.review import REVIEW, digest_gold
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
-from exhibit.viewer.drawing import (
-    WIDTH,
-    FileSpans,
-    choose_pages,
-    cut_windows,
-    group_spans,
-    list_passage_spans,
-    measure_box,
-)
+from exhibit.viewer import drawing
+from exhibit.viewer.drawing import FileSpans
 from exhibit.viewer.page import Record, as_json, cut, format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import BY, Key, draw_sample
@@ -47,8 +40,7 @@ class ReviewPage(NamedTuple):
     cases: int
     of: int
     sheets: int
-    left_out: int
-    """The number of pages that could not be drawn or did not fit."""
+    left_out: int  # the number of pages that could not be drawn or did not fit
 
 
 def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = "") -> ReviewPage:
@@ -65,15 +57,10 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
         cases = _make_cases(keys, run, album)
     # the browser stores judgments under this id, and reviews with the same id belong to the same page
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
-    about: Record = {
-        "format": REVIEW,
-        "review": hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16],
-        "of": "bundle" if drafted else "run",
-        "run": run.name,
-        "sample": {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(BY)},
-        "drafted": drafted,
-        **({"save": save} if save else {}),
-    }
+    digest = hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
+    sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(BY)}
+    about: Record = {"format": REVIEW, "review": digest, "of": "bundle" if drafted else "run", "run": run.name}
+    about |= {"sample": sample, "drafted": drafted, **({"save": save} if save else {})}
     text = format_page(
         f"Review of {run.name} – Exhibit",
         render("review.html.j2", drafted=drafted, save=save),
@@ -88,7 +75,7 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
 
 def _make_cases(keys: Sequence[Key], run: Reviewed, album: "Album") -> list[Record]:
     rows = [run.questions[key] for key in keys]
-    files = [group_spans(row) for row in rows]
+    files = [drawing.group_spans(row) for row in rows]
     wanted = [_list_sheets(row, spans, run) for row, spans in zip(rows, files, strict=True)]
     chosen: list[list[str]] = [[] for _ in keys]
     # the best page of every question comes before the second of any, so that gold is not crowded out
@@ -105,35 +92,21 @@ def _make_cases(keys: Sequence[Key], run: Reviewed, album: "Album") -> list[Reco
 def _make_case(row: RunQuestion) -> Record:
     """Return the question, gold, answer and passages that a reviewer sees; the run's own outcome is hidden."""
     reply = row.reply
-    return {
-        "dataset": row.dataset,
-        "id": row.id,
-        "question": row.question,
-        "truth": cut(row.truth, _MAX_TEXT_CHARS),
-        "impossible": row.is_impossible,
-        "was": digest_gold((gold.filename, gold.text) for gold in row.gold),
-        "gold": [
-            {
-                "filename": gold.filename or "",
-                "pages": gold.pages,
-                "text": cut(gold.text or "", _MAX_TEXT_CHARS),
-                "spans": gold.places[0] if gold.places else [],
-            }
-            for gold in row.gold
-        ],
-        "answer": None if reply.answer is None else cut(reply.answer, _MAX_TEXT_CHARS),
-        "error": reply.error,
-        "passages": [
-            {
-                "filename": passage.filename or "",
-                "page": passage.page,
-                "spans": list_passage_spans(passage),
-                "text": cut(passage.text or "", _MAX_TEXT_CHARS),
-                "cited": number in reply.citations,
-            }
-            for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
-        ],
-    }
+    case: Record = {"dataset": row.dataset, "id": row.id, "question": row.question, "impossible": row.is_impossible}
+    case |= {"truth": cut(row.truth, _MAX_TEXT_CHARS), "error": reply.error}
+    case["answer"] = None if reply.answer is None else cut(reply.answer, _MAX_TEXT_CHARS)
+    case["was"] = digest_gold((gold.filename, gold.text) for gold in row.gold)
+    case["gold"] = [
+        {"filename": gold.filename or "", "pages": gold.pages, "text": cut(gold.text or "", _MAX_TEXT_CHARS),
+         "spans": gold.places[0] if gold.places else []}
+        for gold in row.gold
+    ]  # fmt: skip
+    case["passages"] = [
+        {"filename": passage.filename or "", "page": passage.page, "spans": drawing.list_passage_spans(passage),
+         "text": cut(passage.text or "", _MAX_TEXT_CHARS), "cited": number in reply.citations}
+        for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
+    ]  # fmt: skip
+    return case
 
 
 def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -> list[tuple[str, int]]:
@@ -144,7 +117,7 @@ def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -
     name = row.filename or ""
     document = run.document(row.dataset, name) if name else None
     rest = [(name, page.number) for page in document.pages] or [(name, 0)] if document else []
-    return list(dict.fromkeys([*choose_pages(row, files, most=MAX_PAGES), *beside, *rest]))[:MAX_PAGES]
+    return list(dict.fromkeys([*drawing.choose_pages(row, files, most=MAX_PAGES), *beside, *rest]))[:MAX_PAGES]
 
 
 class Album:
@@ -157,10 +130,7 @@ class Album:
         self._keys: dict[tuple[Any, ...], str | None] = {}
 
     def add(self, dataset: str, filename: str, number: int, *spans: Span) -> str | None:
-        """Add a document page and return its key; for page number 0, add the text around the spans.
-
-        Return None if the page cannot be drawn, or if its image exceeds the remaining size budget.
-        """
+        """Return the key of a page (0: the text around the spans); None if it cannot be drawn or is too large."""
         page = (dataset, filename, number, spans)
         if page not in self._keys:
             self._keys[page] = None
@@ -178,7 +148,7 @@ class Album:
             return make_sheet(document, 0, spans, "")
         page = document.pages[number - 1]
         with suppress(DocumentError):  # a page that cannot be drawn in time is shown as text
-            picture = draw_page_uri(document.path, page, width=WIDTH) if document.path and page.width else ""
+            picture = draw_page_uri(document.path, page, width=drawing.WIDTH) if document.path and page.width else ""
             if picture and len(picture) <= self._left:
                 self._left -= len(picture)
                 return make_sheet(document, number, (), picture)
@@ -186,14 +156,11 @@ class Album:
 
 
 def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]], address: str) -> Record:
-    """Return the data of a page for the script that marks words: its size, its words, and its image's address.
-
-    For a document without pages (number 0), return the text around the spans or, without spans, its start.
-    """
+    """Return a page's size, words and image address for the script that marks words; for number 0, the text."""
     if number:
         page = document.pages[number - 1]
         words = [
-            [*span, document.text[span.start : span.end], *map(measure_box, boxes)]
+            [*span, document.text[span.start : span.end], *map(drawing.measure_box, boxes)]
             for span, boxes in read_words(document, number)
             if boxes
         ]
@@ -206,7 +173,7 @@ def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
     """Return the words around some spans, each with its offsets; `breaks` are the words that begin a line."""
     words: list[list[Any]] = []
     breaks = []
-    for start, text in cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND_CHARS):
+    for start, text in drawing.cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND_CHARS):
         for word in re.finditer(r"\S+", text):
             first, last = start + word.start(), start + word.end()
             if words and (not word.start() or "\n" in document.text[words[-1][1] : first]):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from exhibit.evaluation.outcomes import BAD, GOOD, GOOD_MARK, MARK
 from exhibit.evidence import fold
 from exhibit.schemas import review
+from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.page import Record
 from exhibit.viewer.review.source import Judged, Key, ReviewedRun, group_by_question, join_words, place_passage
@@ -26,8 +27,7 @@ class Agreement(NamedTuple):
     first: str
     second: str
     aspect: str
-    n: int
-    """The number of questions that both judged."""
+    n: int  # the number of questions that both judged
     same: int
     kappa: float | None
     """None where chance alone would always make them agree, because each gives one judgment throughout."""
@@ -89,9 +89,6 @@ def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return None if chance == 1 else (seen - chance) / (1 - chance)
 
 
-# ---------------------------------------------------------------- corrected gold
-
-
 @dataclass
 class Corrections:
     """The result of reviews: patches by dataset, corrected questions, and uncorrected questions by reason."""
@@ -119,7 +116,8 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:
             result.left[reason or "the marked words are not in the document"].append(key)
     about = f"Review of the run {run.name} by {', '.join(dict.fromkeys(one.reviewer for one in reviews))}."
     for dataset, corrections in fixes.items():
-        name = run.find_bundle_name(dataset)
+        path = run.bundles[dataset] / INFO
+        name = read_info(path).name if path.is_file() else dataset
         patch = review.Patch(format=review.PATCH, dataset=name, about=about, corrections=corrections)
         result.patches[dataset] = patch
     return result
@@ -161,12 +159,9 @@ def _make_correction(
         quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
         is_quote = fold(row.truth.replace("[…]", ""), loose=True) == quotes
         answer = join_words(contexts) if row.is_impossible or is_quote else None
+    comments = dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong)
     return review.Correction(
-        id=int(key[1]),
-        was=review.digest_gold((gold.filename, gold.text) for gold in row.gold),
-        contexts=contexts,
-        is_impossible=better.is_impossible,
-        answer=answer,
-        reviewers=[name for name, _ in wrong],
-        reason="; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip())),
-    )
+        id=int(key[1]), was=review.digest_gold((gold.filename, gold.text) for gold in row.gold), contexts=contexts,
+        is_impossible=better.is_impossible, answer=answer, reviewers=[name for name, _ in wrong],
+        reason="; ".join(filter(None, comments)),
+    )  # fmt: skip

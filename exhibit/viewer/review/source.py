@@ -9,7 +9,7 @@ from pathlib import Path
 from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document, fold, locate
 from exhibit.runtime.command import print_note
-from exhibit.schemas.bundle import INFO, TRAIN, read_info
+from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
@@ -17,13 +17,10 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import list_corpus_files, mirror_bundle, sha256_of
 from exhibit.viewer.report import find_dataset_roots
 
-Key = tuple[str, Id]
-"""A dataset and the id of a question in it."""
+Key = tuple[str, Id]  # a dataset and the id of a question in it
 Questions = Mapping[Key, RunQuestion]
-Judged = list[tuple[str, ReviewedCase]]
-"""The judgments of a question's gold, by reviewer."""
-JOINT = " […] "
-"""The separator of the passages of an answer that is made of several."""
+Judged = list[tuple[str, ReviewedCase]]  # the judgments of a question's gold, by reviewer
+JOINT = " […] "  # the separator of the passages of an answer that is made of several
 BY = ("confidence", "outcome", "dataset")
 
 
@@ -40,10 +37,7 @@ def group_by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
 
 
 def place_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
-    """Return a marked passage with the document's own text, located again if the document has changed.
-
-    Return None if there is no document, or if it does not contain the passage.
-    """
+    """Return a passage with the document's own text, located again if that has changed; None if it is not in it."""
     if document is None:
         return None
     words = " ".join(document.text[start:end] for start, end in marked.spans)
@@ -100,11 +94,6 @@ class ReviewedRun(RunFolder):
     @cached_property
     def questions(self) -> Questions:
         return KeyedRows(self)
-
-    def find_bundle_name(self, dataset: str) -> str:
-        """Return the dataset's name for a patch: that in bundle.json or, without such a file, that in the run."""
-        path = self.bundles[dataset] / INFO
-        return read_info(path).name if path.is_file() else dataset
 
     def document(self, dataset: str, filename: str) -> Document | None:
         """Return a document, read only once; None if it is missing or cannot be read."""

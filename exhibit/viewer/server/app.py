@@ -18,7 +18,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
@@ -28,17 +28,15 @@ from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.server.views import EXPECTED, Views, refuse
 
-FOLDERS = ("datasets_out", "results")
-"""The folders that are shown where none is named."""
+FOLDERS = ("datasets_out", "results")  # the folders that are shown where none is named
 _HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"no-referrer",  # the address contains the token
-    b"cross-origin-resource-policy": b"same-origin",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"cache-control": b"no-store",
-}
-"""The headers of every response."""
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",  # the address contains the token
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}  # the headers of every response
 
 
 class Guard:
@@ -59,9 +57,9 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                known = {name.lower() for name, _ in message["headers"]}
-                extra = [(name, value) for name, value in _HEADERS.items() if name not in known]
-                message = {**message, "headers": [*message["headers"], *extra]}
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         refusal = self._refuse(scope)

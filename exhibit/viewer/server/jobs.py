@@ -28,7 +28,7 @@ from exhibit.storage.atomic import write_whole
 
 JOB, OUTPUT, ENDED, LOCK, PID = "job.json", "output.txt", "ended.json", "lock", "pid"
 _TAIL_BYTES = 4000  # of the output that a page shows
-_PROGRESS = re.compile(r"^(?P<label>[^\n:]{1,60}): (?P<done>\d+)/(?P<total>\d+) \w", re.MULTILINE)
+_PROGRESS = re.compile(r"^([^\n:]{1,60}): (\d+)/(\d+) \w", re.MULTILINE)
 
 JobState = Literal["running", "finished", "stopped", "failed", "ended unexpectedly"]
 
@@ -40,8 +40,7 @@ class Job:
     words: tuple[str, ...]
     cwd: str
     began: float
-    out: str
-    """The folder that the command makes: a bundle or a run."""
+    out: str  # the folder that the command makes: a bundle or a run
 
 
 class Jobs:
@@ -54,7 +53,7 @@ class Jobs:
 
     def start(self, title: str, words: Sequence[str], *, cwd: Path, out: Path) -> Job:
         """Start an `exhibit` command in the background, and return its job; this takes milliseconds."""
-        self.reap()
+        self._reap()
         job = Job(secrets.token_hex(8), title, tuple(words), str(cwd), time.time(), str(out))
         folder = self._folder / job.key
         folder.mkdir(mode=0o700)
@@ -72,14 +71,14 @@ class Jobs:
         (folder / PID).write_text(str(process.pid), encoding="ascii")
         return job
 
-    def reap(self) -> None:
+    def _reap(self) -> None:
         """Collect the exit codes of ended processes, which would otherwise stay as zombies."""
         for key, process in list(self._processes.items()):
             if process.poll() is not None:
-                del self._processes[key]
+                self._processes.pop(key, None)
 
     def all(self) -> list[Job]:
-        self.reap()
+        self._reap()
         jobs = [job for path in self._folder.glob(f"*/{JOB}") if (job := _read(path))]
         return sorted(jobs, key=lambda job: -job.began)
 
@@ -117,10 +116,10 @@ class Jobs:
                 os.killpg(int((self._folder / job.key / PID).read_text(encoding="ascii")), signal.SIGINT)
 
 
-def find_progress(output: str) -> tuple[str, int, int] | None:
-    """Return the step that a command reported last, and how many of its items are done; None if it reported none."""
-    matches = list(_PROGRESS.finditer(output))
-    return (matches[-1]["label"], int(matches[-1]["done"]), int(matches[-1]["total"])) if matches else None
+def find_progress(output: str) -> tuple[str, int, int]:
+    """Return the step that a command reported last, how many of its items are done, and of how many; else 0 of 0."""
+    label, done, total = (_PROGRESS.findall(output) or [("", 0, 0)])[-1]
+    return label, int(done), int(total)
 
 
 def _read(path: Path) -> Job | None:

@@ -69,8 +69,7 @@ class QuestionLine(NamedTuple):
     answer: str
     document: str
     is_impossible: bool
-    searched: str
-    """The question, its document and its labels, in lower case."""
+    searched: str  # the question, its document and its labels, in lower case
 
 
 class Library:
@@ -107,9 +106,6 @@ class Library:
             if key_of(folder) == key:
                 return folder
         raise ToolkitError("no bundle or run has this name; it may have been moved")
-
-    def is_inside(self, path: Path) -> bool:
-        return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
     def _find_folders(self, kind: Callable[[Path], bool]) -> list[Path]:
         return [path for root in self.folders for path in _walk(root, _MAX_DEPTH) if kind(path)][:_MAX_FOLDERS]

@@ -1,8 +1,4 @@
-"""Save judgments and new questions at once, in the review file of their reviewer.
-
-Each reviewer has a separate file. Two tabs of one reviewer write the same file under a lock, one case at a time, so
-that neither overwrites the other.
-"""
+"""Save judgments and new questions at once, in the file of their reviewer, under a lock: two tabs may write it."""
 
 import hashlib
 import json

@@ -35,8 +35,7 @@ class SearchResult(NamedTuple):
     """The documents with pages that have all the searched words, among those read so far; the best come first."""
 
     documents: list[tuple[str, list[FoundPage]]]
-    total: int
-    """The number of documents with such pages; at most 50 are listed."""
+    total: int  # the number of documents with such pages; at most 50 are listed
     read: int
     of: int
     unread: dict[str, str]
@@ -52,14 +51,11 @@ class TextSearch:
         self._faults: dict[str, str] = {}
 
     def find(self, files: Mapping[str, Location], words: str, *, wait: float = MAX_WAIT_SECONDS) -> SearchResult:
-        """Return the documents with all words on one page, among those that were read within `wait` seconds.
-
-        The other documents are read in the background, for later searches.
-        """
+        """Return the documents with all words on one page, among those that were read within `wait` seconds."""
         keys = {_make_key(path): name for name, path in files.items()}
+        every, paths = frozenset(keys), {key: files[name] for key, name in keys.items()}
         with self._lock:  # searches of the same documents share one thread
-            if (every := frozenset(keys)) not in self._threads:
-                paths = {key: files[name] for key, name in keys.items()}
+            if every not in self._threads:
                 self._threads[every] = threading.Thread(target=self._store, args=(paths,), daemon=True)
                 self._threads[every].start()
         self._threads[every].join(wait)

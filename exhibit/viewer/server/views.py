@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import time
 import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -64,8 +65,7 @@ class Form(BaseModel):
     run: str = Field("", max_length=200)
     url: str = Field("", max_length=2000)
     preset: str = Field("", max_length=60)
-    name: str = Field("", max_length=200)
-    """The name of the new set of documents, on which questions are drafted."""
+    name: str = Field("", max_length=200)  # the name of the new set of documents, on which questions are drafted
     folder: str = Field("", max_length=1000)
 
 
@@ -124,7 +124,6 @@ class Views:
         """Return the page of one bundle; the query filters questions (`find`) or searches documents (`text`)."""
         key, query = request.path_params["key"], request.query_params
         bundle = self.library.open_bundle(key)
-        folder = reviews.find_review_folder(bundle.root)
         words, wanted = query.get("text", "").strip(), query.get("find", "").lower().split()
         if len(words) > _MAX_SEARCH_CHARS:
             raise ToolkitError(f"a search may have at most {_MAX_SEARCH_CHARS} characters")
@@ -132,32 +131,15 @@ class Views:
         questions = list_questions(bundle)
         shown = [line for line in questions if all(word in line.searched for word in wanted)]
         counts, named = Counter(line.document for line in questions), {line.document for line in shown}
-        documents = [
-            (name, counts[name])
-            for name in bundle.files
-            if not wanted or name in named or all(word in name.lower() for word in wanted)
-        ]
-        return _format(
-            bundle.root.name,
-            "view_bundle.html.j2",
-            {"key": key, "again": found is not None and found.read < found.of},
-            name=bundle.root.name,
-            key=key,
-            info=bundle.info,
-            documents=len(bundle.files),
-            questions=len(bundle.questions),
-            located=count_located(bundle.info) if bundle.info else "",
-            presets=list_presets(),
-            reviews=len(reviews.list_reviews(folder)),
-            added=sum(len(read_review(path).added) for path in reviews.list_reviews(folder)),
-            find=query.get("find", ""),
-            words=words,
-            found=found,
-            shown_documents=documents[:_LISTED],
-            more_documents=max(0, len(documents) - _LISTED),
-            shown_questions=shown[:_LISTED],
-            more_questions=max(0, len(shown) - _LISTED),
-        )
+        names = (name for name in bundle.files if name in named or all(word in name.lower() for word in wanted))
+        documents = [(name, counts[name]) for name in names]
+        files = reviews.list_reviews(reviews.find_review_folder(bundle.root))
+        values: dict[str, Any] = {"key": key, "bundle": bundle, "words": words, "found": found, "reviews": len(files)}
+        values |= {"find": query.get("find", ""), "presets": list_presets(), "listed": _LISTED}
+        values |= {"documents": documents, "questions": shown, "located": bundle.info and count_located(bundle.info)}
+        values["added"] = sum(len(read_review(path).added) for path in files)
+        data = {"key": key, "again": found is not None and found.read < found.of}
+        return _format(bundle.root.name, "view_bundle.html.j2", data, **values)
 
     def show_document(self, request: Request) -> Response:
         key, query = request.path_params["key"], request.query_params
@@ -169,17 +151,10 @@ class Views:
         )
         data = {"key": key, "name": name, "pages": [page.number for page in document.pages] or [0]}
         data |= {"first": int(query.get("page") or next(gold, 1)), "words": query.get("words", "").lower().split()}
-        return _format(
-            name,
-            "view_document.html.j2",
-            data,
-            marking=True,
-            key=key,
-            bundle=bundle.root.name,
-            name=name,
-            questions=[line for line in questions if line.document == name],
-            question=next((line for line in questions if str(line.id) == question), None),
-        )
+        values: dict[str, Any] = {"key": key, "bundle": bundle.root.name, "name": name}
+        values["questions"] = [line for line in questions if line.document == name]
+        values["question"] = next((line for line in questions if str(line.id) == question), None)
+        return _format(name, "view_document.html.j2", data, marking=True, **values)
 
     def show_sheet(self, request: Request) -> Response:
         """Return a page's words with their positions and the spans of gold, for the script that marks words."""
@@ -323,19 +298,23 @@ class Views:
 
     def show_job(self, request: Request) -> Response:
         job = self.jobs.get(request.path_params["key"])
-        state, output = self.jobs.find_state(job), self.jobs.read_output(job)
-        return _format(job.title, "view_job.html.j2", {"job": job.key}, job=job, state=state, output=output)
+        return _format(job.title, "view_job.html.j2", {"job": job.key}, job=job, state=self.jobs.find_state(job))
 
     def show_job_state(self, request: Request) -> Response:
         job = self.jobs.get(request.path_params["key"])
         state, output, out = self.jobs.find_state(job), self.jobs.read_output(job), Path(job.out)
-        step, done, total = find_progress(output) or ("", 0, 0)
+        step, done, total = find_progress(output)
         fields: dict[str, Any] = {"state": state, "output": output, "resumable": False, "open": ""}
+        fields["seconds"] = int(time.time() - job.began)
         if job.words[0] == "evaluate" and out.is_dir():
             total = len(self.library.open_bundle(key_of(Path(job.words[1]))).questions)
             step, done = "questions", count_replies(out)
             fields["resumable"] = state not in ("running", "finished")
-        if state == "finished" and self.library.is_inside(out) and out.is_dir():
+        elif not total and job.words[0] == "draft":
+            count = sum(path.is_file() for path in Path(job.words[2]).rglob("*"))
+            step = f"{count} {'document is' if count == 1 else 'documents are'} being read"
+        inside = any(out.resolve().is_relative_to(folder) for folder in self.library.folders)
+        if state == "finished" and inside and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
             fields["open"] = f"/{self._token}/{kind}/{key_of(out.resolve())}"
         return JSONResponse({**fields, "step": step, "done": min(done, total), "total": total})

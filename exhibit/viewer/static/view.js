@@ -151,7 +151,7 @@ if (byId("output") && VIEW.job) {
     byId("output").textContent = job.output;
     byId("progress").hidden = !running;
     if (job.total) Object.assign(byId("progress"), { max: job.total, value: job.done });
-    byId("far").textContent = !running ? "" : job.total ? `${job.step}: ${number(job.done)} of ${number(job.total)}` : "being prepared";
+    byId("far").textContent = !running ? "" : job.total ? `${job.step}: ${number(job.done)} of ${number(job.total)}` : `${job.step || "being prepared"}, ${job.seconds} s so far`;
     byId("fault").textContent = job.state === "failed" ? job.output.trim().split("\n").filter((line) => line.startsWith("error: ")).join(" ") || "It failed; the technical output below has the reason." : "";
     byId("fault").hidden = job.state !== "failed";
     byId("stop").hidden = !running;

@@ -284,13 +284,6 @@ def test_recall_and_ndcg_are_none_without_gold_text_or_after_error():
     assert apply("ndcg", [row], Options()) == {"ndcg@5": [None], "ndcg@10": [None]}
 
 
-CLAUSES = ["aa" * 30, "bb" * 30, "cc" * 30]
-texts = st.lists(st.lists(st.sampled_from([*CLAUSES, "zz"]), min_size=1, max_size=3).map(" ".join), max_size=6)
-
-
-ends_of_spans = st.tuples(st.integers(0, 60), st.integers(1, 40)).map(lambda pair: (pair[0], pair[0] + pair[1]))
-
-
 # ---------------------------------------------------------------- documents
 
 
