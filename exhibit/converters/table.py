@@ -78,7 +78,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
     shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))
     by_user = [role for role, name in named.items() if name is not None]
-    columns = correct_columns(choose_columns(table, seen, named), by_user, records)
+    columns = correct_columns(choose_columns(table, seen, named), by_user, records, shelf)
     show_columns(table, seen, columns, named, tally)
     readable = [file.name for file in shelf.files if is_readable(file.path)]
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None

@@ -189,6 +189,20 @@ QUOTED: dict[str, tuple[str, Any]] = {
         "t.parquet",
         [{"question": ASK, "answer": "x", "evidence": [{"text": RENT, "document": LEASED, "page": 1}]}],
     ),
+    "columns": (
+        "t.json",
+        {
+            "question": [ASK, ASK + " Why?"],
+            "answer": ["x", "y"],
+            "contexts": [[RENT], [RENT]],
+            "filename": [LEASED, LEASED],
+        },
+    ),
+    "rows by id": (
+        "t.yaml",
+        f"q1: {{question: {ASK}, answer: x, quote: '{RENT}', file: {LEASED}}}\n"
+        f"q2: {{question: Which rent?, answer: x, quote: '{RENT}', file: {LEASED}}}\n",
+    ),
     "an object in a cell of a sheet": (
         "t.csv",
         f'question,answer,gold\n{ASK},x,"{{""text"": ""{RENT}"", ""filename"": ""{LEASED}""}}"\n',
@@ -247,6 +261,11 @@ PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
         "t.jsonl",
         [{"question": "Term?", "answer": "3 years", "clause": "Section 1.02"}],
         [(LEASED, "Section 1.02 Term")],
+    ),
+    "a column known by its cells": (
+        "t.jsonl",
+        [{"question": "Kaution?", "answer": "x", "fundstelle": "§ 2a BootMG"}],
+        [(LAWS, "§ 2a Kaution")],
     ),
 }
 

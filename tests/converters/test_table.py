@@ -426,13 +426,14 @@ def test_table_reads_a_sheet_with_title_row_merged_cells_and_empty_rows(leases, 
     path = workbook_of(tmp_path / "q.xlsx", rows, "A1:E1", "D4:D5")
     tally = Tally()
     flags = ["--documents", leases, "--question", "What the client asks", "--answer", "Expected"]
-    flags += ["--document", "Agreement", "--text", "Clause relied on"]
     benchmark = read(path, *flags, tally=tally)
     assert quotes(benchmark) == [
         [("Alder.txt.pdf", NOTICE)], [("Alder.txt.pdf", "The rent is £900.")], [("Birch.txt.pdf", TERM)],
     ]  # fmt: skip
     assert tally.left_out == {"the row has no question": ["row 8"]}, "as Excel counts"
     assert tally.noted["row above the header of the table"] == ["q.xlsx: row 1: Lease review, May 2026"]
+    told = tally.noted["column guessed from its name or its cells"]
+    assert {"document = Agreement", "text = Clause relied on"} <= set(told)
     copy = tmp_path / "q.csv"
     text = "\n".join(",".join("" if cell is None else f'"{cell}"' for cell in row) for row in rows)
     copy.write_text(text.replace('"£900",,', '"£900","Alder",'), encoding="utf-8")

@@ -7,15 +7,18 @@ import json
 import numpy as np
 import pytest
 
+from exhibit.drafting.asked import Asker
 from exhibit.drafting.constructed import construct_questions
 from exhibit.drafting.drafts import word_question
+from exhibit.drafting.generated import Generator
 from exhibit.drafting.playbook import Playbook, choose_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
-from tests.drafting.test_draft import CONTRACT
+from tests.drafting.test_draft import CONTRACT, Scripted
 from tests.drafting.test_generated import KEPT, LAW, Model, generate
 
 LEASE = """LEASE AGREEMENT
@@ -255,3 +258,12 @@ def test_generator_drops_a_question_with_a_quote_missing_from_the_document(prepa
     spaced = {**KEPT, "question": "Which  law\ngoverns it?"}
     [draft], _ = generate(Model(json.dumps({"questions": [spaced]})), prepared)
     assert draft.asks == "Which law governs it?" and draft.kind == "llm"
+
+
+@pytest.mark.parametrize(("likely", "status"), [(0.85, "sure"), (0.849, "unsure")])
+def test_generator_marks_a_draft_sure_above_a_confidence_threshold(prepared, likely, status):
+    reader = Scripted()
+    reader.confidence = lambda scores, *, spot=None: likely
+    model = Model(json.dumps({"questions": [KEPT]}))
+    [draft] = Generator(model, Asker(Hashing(64), reader, reader)).draft(prepared)
+    assert (draft.status, draft.confidence) == (status, likely)

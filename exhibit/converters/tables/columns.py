@@ -9,9 +9,12 @@ from typing import Any
 from tqdm import tqdm
 
 from exhibit.converters.core.benchmark import Tally
-from exhibit.converters.tables.cells import list_cell_values, read_number, read_refusal
+from exhibit.converters.tables.cells import list_cell_values, read_cell_words, read_number, read_refusal
+from exhibit.converters.tables.documents import Shelf, is_url
 from exhibit.converters.tables.records import Record, columns_of
 from exhibit.evidence.fields import HELPS, choose_name, flatten_object
+from exhibit.evidence.fold import fold
+from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import SourceError
 
 Columns = dict[str, str | None]
@@ -19,6 +22,11 @@ ROLES = HELPS
 
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
 MAX_FLAGS = 3  # that an error proposes
+MAX_CELLS = 20  # of a column that are searched in the documents
+MIN_SHARE = 0.5  # of a column's cells that must fit a role
+MIN_SHARE_OF_OTHER = 0.9  # the same for a column whose name says something else: some answers are names of files
+MIN_PASSAGE_CHARS = 20  # folded: a shorter text occurs in any contract
+MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 
 
 def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
@@ -81,13 +89,26 @@ def _suggest_flags(roles: Sequence[str], free: Sequence[str]) -> str:
 # ---------------------------------------------------------------- by the cells
 
 
-def correct_columns(chosen: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
+def correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
     """Return the column of each role, corrected by the content of the cells unless the user named the column.
 
-    A column whose cells do not fit its role loses it, a column of verdicts is `impossible`, and a role without a
-    column gets a nested field: `text` gets `evidence.text`.
+    A column whose cells name files of the folder is the document, whatever its name; one whose cells occur in
+    those files is the passage; one whose cells name provisions is the provision.
     """
-    columns = dict(chosen)
+    columns = _check_cells(dict(columns), named, records)
+    if shelf.folder is not None and "document" not in named:
+        columns = _assign_by_names(columns, records, shelf)
+    if "provision" not in named and columns["provision"] is None:
+        columns = _assign_by_provisions(columns, named, records, shelf)
+    columns = _assign_by_nesting(columns, named, records)
+    document = columns["document"]
+    if shelf.folder is not None and columns["text"] is None and "text" not in named and document:
+        columns["text"] = _choose_free(columns, records, lambda name: _measure_quotes(records, name, document, shelf))
+    return columns
+
+
+def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
+    """Take the role from a numeric column with other cells; give a column of verdicts the role `impossible`."""
 
     def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
         cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
@@ -101,6 +122,33 @@ def correct_columns(chosen: Columns, named: Collection[str], records: Sequence[R
     decided = columns["impossible"] or columns["answerable"] or "impossible" in named
     if verdict and not decided and holds_only(verdict, read_refusal):
         columns["impossible"] = verdict
+    return columns
+
+
+def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Choose as `document` the column with the largest share of cells that name files of the folder."""
+    guessed = columns["document"]
+    others = {name for role, name in columns.items() if role not in ("document", "provision")}
+    shares = {name: _measure_naming(records, name, shelf) for name in columns_of(records)}
+    likely = [name for name in shares if shares[name] >= (MIN_SHARE_OF_OTHER if name in others else MIN_SHARE)]
+    best = max(likely, key=lambda name: shares[name], default=None)
+    if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
+        return {role: None if name == best else name for role, name in columns.items()} | {"document": best}
+    return columns
+
+
+def _assign_by_provisions(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
+    """Choose as `provision` a free column whose cells name provisions, else a document column that names no files."""
+    best = _choose_free(columns, records, lambda name: _measure_provisions(records, name))
+    document = columns["document"]
+    if best or not document or "document" in named or _measure_naming(records, document, shelf):
+        return columns | {"provision": best}
+    cited = _measure_provisions(records, document) >= MIN_SHARE
+    return columns | ({"document": None, "provision": document} if cited else {})
+
+
+def _assign_by_nesting(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
+    """Give a role without a column a nested field: `text` gets `evidence.text`."""
     nested = {
         f"{column}.{field}": column
         for record in records
@@ -114,3 +162,45 @@ def correct_columns(chosen: Columns, named: Collection[str], records: Sequence[R
             taken = {path.split(".")[0] for path in columns.values() if path} if role == "text" else set()
             columns[role] = choose_name((path for path, column in nested.items() if column not in taken), role)
     return columns
+
+
+def _choose_free(columns: Columns, records: Sequence[Record], measure: Callable[[str], float]) -> str | None:
+    """Return the column without a role that has the largest share, if at least half of its cells fit."""
+    shares = {name: measure(name) for name in columns_of(records) if name not in columns.values()}
+    best = max(shares, key=lambda name: shares[name], default=None)
+    return best if best is not None and shares[best] >= MIN_SHARE else None
+
+
+def _list_cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
+    cells = (
+        (record, read_cell_words(cell))
+        for record in records
+        for cell in list_cell_values(record.cells.get(column))
+        if not isinstance(cell, dict)
+    )
+    return [(record, cell) for record, cell in cells if not is_url(cell)]
+
+
+def _compute_share(fits: Sequence[object]) -> float:
+    return sum(map(bool, fits)) / len(fits) if fits else 0.0
+
+
+def _measure_naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
+    """Return the share of a column's cells that name a file of the folder."""
+    return _compute_share([shelf.find_named(cell) for _, cell in _list_cells(records, column)])
+
+
+def _measure_provisions(records: Sequence[Record], column: str) -> float:
+    """Return the share of a column's cells that are short and name a provision."""
+    cells = [cell for _, cell in _list_cells(records, column)]
+    return _compute_share([len(cell) < MAX_PROVISION_CHARS and read_provisions(cell, bare=False) for cell in cells])
+
+
+def _measure_quotes(records: Sequence[Record], column: str, document: str, shelf: Shelf) -> float:
+    """Return the share of a column's longer cells that occur in the document of their row."""
+    folded = [(record, fold(cell, loose=True)) for record, cell in _list_cells(records, column)]
+    fits = []
+    for record, cell in [(record, cell) for record, cell in folded if len(cell) >= MIN_PASSAGE_CHARS][:MAX_CELLS]:
+        names = (shelf.names.find(read_cell_words(name)) for name in list_cell_values(record.cells.get(document)))
+        fits.append(any(cell in shelf.read_folded(name) for name in names if name))
+    return _compute_share(fits)

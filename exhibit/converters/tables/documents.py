@@ -42,6 +42,7 @@ class Shelf:
     policy: Policy
     lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # reason and details, by name
     _read: dict[str, Document | None] = field(default_factory=dict)
+    _folded: dict[str, str] = field(default_factory=dict)
     _provisions: dict[str, ProvisionIndex] = field(default_factory=dict)
 
     @cached_property
@@ -221,16 +222,22 @@ class Shelf:
         name = names.get(document.original or document.path or Path())
         return self.read(name) if name is not None else None
 
+    def read_folded(self, name: str) -> str:
+        """Return a file's text folded for comparison; empty if the file cannot be read."""
+        if name not in self._folded:
+            document = self.read(name)
+            self._folded[name] = fold(document.text, loose=True) if document else ""
+        return self._folded[name]
+
     @cached_property
-    def _folded(self) -> list[tuple[str, str]]:
+    def _all_folded(self) -> list[tuple[str, str]]:
         files = track(self.files, total=len(self.files), label="documents searched for passages")
-        read = ((file.name, self.read(file.name)) for file in files)
-        return [(name, fold(document.text, loose=True)) for name, document in read if document]
+        return [(file.name, self.read_folded(file.name)) for file in files]
 
     def find_holders(self, passage: str) -> list[str]:
         """Return the documents that contain a passage."""
         needle = fold(passage, loose=True)
-        return [name for name, text in self._folded if needle and needle in text]
+        return [name for name, text in self._all_folded if needle and needle in text]
 
     def find_law_file(self, source: str) -> str | None:
         """Return the only file of a law or contract that is cited by name, by the file names, then by the texts."""

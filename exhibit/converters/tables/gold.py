@@ -198,9 +198,11 @@ class GoldReader:
     def _split_cell(self, cell: Any) -> list[Any]:
         """Return the values of a cell; a text with several names is split, unless it is the name of a known file."""
         values = list_cell_values(cell)
-        if len(values) != 1 or not isinstance(values[0], str) or self._shelf.find_named(values[0]):
+        find_named = self._shelf.find_named
+        if len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
             return values
-        return split_values(cell)
+        pieces, by_comma = split_values(cell), [part.strip() for part in values[0].split(", ")]
+        return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
 
     def _read_documents(self) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that the row names, with stated pages; none if its passages' objects name them."""

@@ -142,8 +142,8 @@ def _find_header(rows: Sequence[Numbered]) -> int:
     return next(wide, 0)
 
 
-def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
-    """Yield the rows below the header as records by column name."""
+def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
+    """Yield the rows below the header as records by column name; `first` is the index of the first record."""
     at = _find_header(rows)
     for number, cells in rows[:at]:
         words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
@@ -157,8 +157,8 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
         raise SourceError(
             f"{path}: row {rows[at][0]} has {len(header)} columns, but rows below lack {missing} cells; is it a header?"
         )
-    for index, (number, row) in enumerate(rows[at + 1 :]):
-        place = f"row {number}"
+    for index, (number, row) in enumerate(rows[at + 1 :], first):
+        place = f"{sheet}, row {number}" if sheet else f"row {number}"
         if len(row) > len(header):
             line = f"{path.name}: {place}"
             tally.fault("row with more cells than the header", line, item=Item("rows", place))
@@ -176,19 +176,24 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of the named sheet, else of the first sheet with a table: a cover sheet has no columns."""
+    """Yield the rows of the named sheet, else of the first sheet with a table and of those with the same header."""
     sheets = _read_unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in sheets:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(sheets)}")
     filled = {title: rows for title, rows in sheets.items() if rows}
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
-    tabular = [title for title, rows in filled.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
-    chosen = [*tabular, *filled][0]
+    headers = {title: rows[_find_header(rows)][1] for title, rows in filled.items()}
+    # a cover sheet has no columns
+    tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
+    alike = [title for title in filled if headers[title] == headers[[*tabular, *filled][0]]]
     for title, rows in sheets.items():
-        if title != chosen and (rows is None or rows):
+        if title not in alike and (rows is None or rows):
             tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
-    yield from _cut(path, filled[chosen], tally)
+    count = 0
+    for title in alike:
+        yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
+        count += len(filled[title]) - _find_header(filled[title]) - 1
 
 
 def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
@@ -255,7 +260,11 @@ _DatelessLoader.yaml_implicit_resolvers = {
 
 
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
-    """Return the rows in parsed JSON or YAML: a list of objects, alone, under a known key, or as the only list."""
+    """Return the rows in parsed JSON or YAML; None if there are none.
+
+    They are a list of objects, such a list under a known key or as the only list, columns of equal length, or
+    an object by ids.
+    """
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
     if not isinstance(data, dict) or not depth:
@@ -264,8 +273,12 @@ def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
         rows = _find_rows(data[key], depth - 1)
         if rows is not None:
             return rows
-    lists = [value for value in data.values() if isinstance(value, list)]
-    return _find_rows(lists[0]) if len(lists) == 1 else None
+    columns = [value for value in data.values() if isinstance(value, list)]
+    if len(columns) > 1 and columns[0] and len(columns) == len(data) and len({len(column) for column in columns}) == 1:
+        return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    if len(data) > 1 and all(isinstance(value, dict) for value in data.values()):
+        return [{"id": key, **value} for key, value in data.items()]  # {"q1": {…}, "q2": {…}}
+    return _find_rows(columns[0]) if len(columns) == 1 else None
 
 
 def _number_rows(rows: list[Any]) -> list[Record]:
