@@ -274,7 +274,8 @@ def find_values(text: str, *, numbers: bool = False) -> list[Value]:
     """Return the values of a text in order; of overlapping ones, the first, and of those the longest."""
     values = find_dates(text)
     for kind, pattern in _PATTERNS.items():
-        values += filter(None, map(_READERS[kind], pattern.finditer(text)))
+        for start, end in _find_windows(text, kind):
+            values += filter(None, map(_READERS[kind], pattern.finditer(text, start, end)))
     if numbers:
         values += filter(None, map(_read_number, _ANY_NUMBER.finditer(text)))
     values.sort(key=lambda value: (value.span.start, -value.span.end))
@@ -288,6 +289,23 @@ def find_values(text: str, *, numbers: bool = False) -> list[Value]:
 @cache
 def keys_of(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(value.same for value in find_values(text))
+
+
+def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a text with a sign or unit of a kind, so that not all of the text is searched."""
+    anchor = _ANCHORS.get(kind)
+    if anchor is None:
+        yield 0, len(text)
+        return
+    start = end = 0
+    for match in anchor.finditer(text):
+        if match.start() - _CHARS_BEFORE_UNIT > end:
+            if end:
+                yield start, end
+            start = match.start() - _CHARS_BEFORE_UNIT
+        end = min(len(text), match.end() + _CHARS_AFTER_UNIT)
+    if end:
+        yield max(0, start), end
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
@@ -375,6 +393,13 @@ _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
     "amount": _AMOUNT, "percentage": _PERCENTAGE, "period": _PERIOD, "place": _PLACE,
 }  # fmt: skip
 _ANY_NUMBER = re.compile(rf"{_NUMBER}(?P<scale>{_SCALE})?(?![\w]|\.\d)", re.IGNORECASE)
+_CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
+"""Most characters before and after a unit or a sign that its number and bracket take."""
+_ANCHORS: dict[ValueKind, re.Pattern[str]] = {
+    "amount": re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_CURRENCY_WORDS])})", re.IGNORECASE),
+    "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
+    "period": re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE),
+}
 _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
     "amount": _read_amount, "percentage": _read_percentage, "period": _read_period, "place": _read_place,
 }  # fmt: skip

@@ -164,52 +164,6 @@ def test_find_boxes_returns_boxes_on_both_pages_of_a_passage(contract):
     assert {box.page for box in find_boxes(document, Span(end - 60, end + 60))} == {1, 2}
 
 
-def test_draw_spans_marks_the_words_in_yellow(contract):
-    document = read_document(contract)
-    [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
-    picture = draw_spans(document, [match.span], scale=1.0)[1]
-    [box, *_] = find_boxes(document, match.span)
-    marked = picture.crop((int(box.left), int(box.top), int(box.right), int(box.bottom)))
-    yellow = [red > blue + 40 for red, _, blue in marked.get_flattened_data()]
-    assert sum(yellow) > len(yellow) / 2
-    assert picture.getpixel((5, 5)) == (255, 255, 255)
-
-
-def test_find_boxes_follows_a_rotated_page(contract, tmp_path):
-    writer = PdfWriter()
-    writer.add_page(PdfReader(contract).pages[0]).rotate(90)
-    writer.write(tmp_path / "turned.pdf")
-    document = read_document(tmp_path / "turned.pdf")
-    assert document.pages[0].width > document.pages[0].height
-    [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
-    [box, *_] = find_boxes(document, match.span)
-    # turned clockwise, the title's line runs downward near the right edge
-    assert box.bottom - box.top > box.right - box.left and box.left > document.pages[0].width / 2
-
-
-@pytest.fixture
-def write(tmp_path):
-    def run(name: str, data: bytes | str):
-        path = tmp_path / name
-        path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
-        return path
-
-    return run
-
-
-def pdf_bytes(writer: PdfWriter) -> bytes:
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
-
-
-def test_read_document_reports_an_encrypted_pdf(contract, write):
-    writer = PdfWriter(clone_from=contract)
-    writer.encrypt("secret", algorithm="RC4-128")
-    with pytest.raises(DocumentError, match="encrypted; remove the password"):
-        read_document(write("locked.pdf", pdf_bytes(writer)))
-
-
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9])
 def test_read_document_reads_a_truncated_pdf_partly_or_reports_damage(contract, write, share):
     data = contract.read_bytes()
