@@ -394,10 +394,8 @@ def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> s
     if listed or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
         return "The reply names others beside the expected answer."
     following = zip(given.stream, given.stream[1:], given.stream[2:], strict=False)
-    owners = [
-        owner for part, of, owner in following if (part, of) == (needed[-1], "of")
-    ]  # "the Client of the Contractor"
     # "the Client of the Contractor"
+    owners = [owner for part, of, owner in following if (part, of) == (needed[-1], "of")]
     owned = any("\0" not in needed[-1] or owner.startswith("label") for owner in owners)
     if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
         return "The word beside the expected answer changes it."
