@@ -21,10 +21,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from exhibit.__main__ import EXIT_CODES, VERBS, list_spellings
+from exhibit.__main__ import EXIT_CODES, VERBS
 from exhibit.evaluation.metrics import import_metrics
 from exhibit.evaluation.settings import list_settings
-from exhibit.runtime.command import Invocation, set_invocation
 from exhibit.schemas.generate import generate
 
 ROOT = Path(__file__).parent.parent
@@ -114,7 +113,6 @@ def help_of(name: str) -> str:
     verb, text = VERBS[name], io.StringIO()
     with (
         patch.dict(os.environ, COLUMNS="100"),
-        set_invocation(Invocation(list_spellings())),
         contextlib.redirect_stdout(text),
         contextlib.suppress(SystemExit),
     ):
