@@ -44,10 +44,8 @@ __all__ = [
     "draft", "evaluate", "load", "locate", "publish", "read_document",
 ]  # fmt: skip
 
-
-# ONNX Runtime reports every opened model to its maker, unless this is set before its import
+# ONNX Runtime reports every opened model, and huggingface_hub the calling program, unless this is set before the import
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-# huggingface_hub reports the calling program to the Hub before every download, unless this is set
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 

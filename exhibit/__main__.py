@@ -14,14 +14,12 @@ PROGRAM = "exhibit"
 
 
 class Verb(NamedTuple):
-    """A subcommand of `exhibit`; its module is imported only when the subcommand is called."""
-
-    module: str
+    module: str  # imported only when the subcommand is called
     help: str
-    words: Sequence[str] = ()
-    """Arguments that the function gets before the user's own."""
-    modes: Mapping[str, str] = {}
-    """Flags that another function handles, as `module:function`; it gets the arguments without the flag."""
+    words: Sequence[str] = ()  # arguments that the function gets before the user's own
+    modes: Mapping[
+        str, str
+    ] = {}  # flags that another function, `module:function`, handles: it gets the other arguments
 
 
 VERBS = {
@@ -32,8 +30,7 @@ VERBS = {
         modes={"--playbooks": "exhibit.drafting.__main__:playbook_main"},
     ),
     "vary": Verb(
-        "exhibit.vary.__main__",
-        "change a bundle by rule: other figures, a removed clause, an amendment, an injection",
+        "exhibit.vary.__main__", "change a bundle by rule: other figures, a removed clause, an amendment, an injection"
     ),
     "evaluate": Verb(
         "exhibit.viewer.report",
@@ -108,8 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         rest.remove(flag)
         arguments = rest
     with set_invocation(Invocation(quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
-        code: int = getattr(import_module(module), function)(arguments)
-    return code
+        return int(getattr(import_module(module), function)(arguments))
 
 
 def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
@@ -120,26 +116,15 @@ def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
 
 
 def format_help() -> str:
-    lines = [
-        f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
-        "",
-        "Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.",
-        "",
-        *_format_list("verbs", {name: verb.help for name, verb in VERBS.items()}),
-        *_format_list("flags", _FLAGS),
-        *_format_list("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
-        "examples:",
-        f"  {PROGRAM} demo",
-        f"  {PROGRAM} convert cuad --out datasets_out/cuad",
-        f"  {PROGRAM} evaluate datasets_out/cuad",
-        f"  {PROGRAM} evaluate --help",
-    ]
-    return "\n".join(lines)
-
-
-def _format_list(title: str, meanings: Mapping[str, str]) -> list[str]:
-    width = max(map(len, meanings))
-    return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
+    lines = [f"usage: {PROGRAM} [--quiet|--verbose] VERB …", ""]
+    lines += ["Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.", ""]
+    verbs = {name: verb.help for name, verb in VERBS.items()}
+    codes = {str(code): meaning for code, meaning in EXIT_CODES.items()}
+    for title, meanings in {"verbs": verbs, "flags": _FLAGS, "exit codes": codes}.items():
+        width = max(map(len, meanings))
+        lines += [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
+    examples = ("demo", "convert cuad --out datasets_out/cuad", "evaluate datasets_out/cuad", "evaluate --help")
+    return "\n".join([*lines, "examples:", *(f"  {PROGRAM} {words}" for words in examples)])
 
 
 if __name__ == "__main__":

@@ -43,8 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     converter = find_converter(given[0])
     custom_run = getattr(converter, "run", None)  # a converter with more than one action has its own command
-    code: int = custom_run(given[1:]) if custom_run else command.main(converter, given[1:])
-    return code
+    return int(custom_run(given[1:]) if custom_run else command.main(converter, given[1:]))
 
 
 def find_converter(name: str) -> Converter:
@@ -89,11 +88,7 @@ class Conversion:
 
 
 def convert(
-    name: str,
-    *,
-    source: Path | str | None = None,
-    out: Path | str | None = None,
-    **options: object,
+    name: str, *, source: Path | str | None = None, out: Path | str | None = None, **options: object
 ) -> Conversion:
     """Convert a benchmark; `name` is a converter, or the Python file of one.
 
@@ -116,19 +111,15 @@ def convert(
 
 
 def draft(source: Path | str, *, out: Path | str | None = None, **options: object) -> Conversion:
-    """Draft questions about a folder of documents; `options` are the flags of `exhibit draft`, with underscores.
-
-    Scans are read if an OCR engine is installed.
-    """
+    """Draft questions about a folder of documents; `options` are the flags of `exhibit draft`, with underscores."""
     return convert("draft", source=source, out=out or DEFAULT_OUT / Path(source).resolve().name, **options)
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
     """Call a function, in another thread if this one runs an event loop, as in a notebook."""
-    loop = None
-    with contextlib.suppress(RuntimeError):
-        loop = asyncio.get_running_loop()
-    if loop is None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
         return work()
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, work).result()

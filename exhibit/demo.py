@@ -36,9 +36,8 @@ def samples_folder() -> Path:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo, and return the exit code of the first command that fails, or 0."""
     parser = build_parser("exhibit demo", __doc__)
-    parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help="the folder for datasets_out and results"
-    )
+    what = "the folder for datasets_out and results"
+    parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help=what)
     parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
     add_json(parser)

@@ -13,9 +13,9 @@ import os
 import platform
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module, metadata
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -44,8 +44,7 @@ FIXES: dict[str, Callable[[], int]] = {
     "model": lambda: import_module("exhibit.models.embedders.legal").main(),
 }
 
-State = Literal["ok", "missing", "absent"]
-"""`ok`: present; `missing`: required but missing; `absent`: missing, and needed only for some work."""
+State = Literal["ok", "missing", "absent"]  # missing: but required; absent: and needed only for some work
 
 
 class Finding(NamedTuple):
@@ -119,8 +118,10 @@ def _check_browser() -> tuple[State, str]:
         return "absent", chromium.NEEDED
     browser: Path | None = chromium.find_browser()
     if browser is None:
-        advice = "run exhibit doctor --fix browser, or set EXHIBIT_BROWSER"
-        return "missing", f"no Chromium to print documents with; {advice}"
+        return (
+            "missing",
+            "no Chromium to print documents with; run exhibit doctor --fix browser, or set EXHIBIT_BROWSER",
+        )
     if not browser.is_file():
         return "missing", f"{browser}: no such file; correct EXHIBIT_BROWSER"
     return "ok", str(browser)
@@ -178,18 +179,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _format_findings(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]:
-    width, group = max(len(finding.name) for finding in findings), ""
-    for finding in findings:
-        if finding.group != group:
-            group = finding.group
-            yield group
-        yield f"  {finding.state:<7}  {finding.name:<{width}}  {finding.detail}"
+    width = max(len(finding.name) for finding in findings)
+    for group, members in groupby(findings, key=lambda finding: finding.group):
+        yield group
+        yield from (f"  {finding.state:<7}  {finding.name:<{width}}  {finding.detail}" for finding in members)
     absent = [finding.name for finding in findings if finding.state == "absent" and finding.group == "programs"]
     yield ""
     if absent:
         yield f"missing, so that some files cannot be converted or read: {', '.join(absent)}; see above"
     yield f"missing: {', '.join(missing)}" if missing else "everything that is required is present"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

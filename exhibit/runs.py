@@ -64,9 +64,13 @@ class Run(RunResults):
 
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
-    fields |= {"file": row.filename or ""}
-    fields |= {"answer": row.reply.answer, "error": row.reply.error, "outcome": row.outcome, "reason": row.reason}
-    return fields | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
+    fields |= {"file": row.filename or "", "answer": row.reply.answer, "error": row.reply.error, "outcome": row.outcome}
+    return fields | {
+        "reason": row.reason,
+        "seconds": row.reply.seconds,
+        "confidence": row.reply.confidence,
+        **row.scores,
+    }
 
 
 def _make_frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:

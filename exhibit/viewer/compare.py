@@ -29,8 +29,7 @@ class Comparison:
     names: tuple[str, str]
     differences: dict[str, Difference]
     overlap: Overlap
-    regressions: list[str]
-    """The metrics and outcomes that are worse beyond chance or, with too few documents, much worse."""
+    regressions: list[str]  # the metrics and outcomes that are worse beyond chance or, with few documents, much worse
 
     @property
     def better(self) -> str:
@@ -54,10 +53,7 @@ def compare_two(
 
 
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: str = "", **how: Any) -> Path:
-    """Write a page that compares the first results folder with each of the others, and return its path.
-
-    Without `out`, the page is `compare.html` in the last folder; `how` are options of `write_page`.
-    """
+    """Compare the first results folder with each of the others on a page; `how` are options of `write_page`."""
     runs = [RunResults(folder) for folder in folders]
     name_apart(runs)
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
@@ -73,9 +69,8 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: 
         values: Record = {"home": home, "meta": meta, "notes": notes, "moved": moved, "meanings": MEANINGS}
         values["runs"] = [(run.name, format_start(run), describe_result(run.tables.values())) for run in runs]
         values |= {"grids": _make_grids(names, tables), "left_out": left_out, "differing": _find_differing(runs)}
-        values["asked"] = min(pair.overlap.asked for pair in compared)
+        values |= {"asked": min(pair.overlap.asked for pair in compared), "better": [pair.better for pair in compared]}
         values["answered"] = min(pair.overlap.answered for pair in compared)
-        values["better"] = [pair.better for pair in compared]
         stages = ((run, tallies[run.name].stages) for run in runs)
         values["funnels"] = [(run.name, counted, make_funnel(counted, run.means)) for run, counted in stages]
         changes = ((name, change.meaning, counts.get(name)) for name, change in CHANGES.items())

@@ -18,8 +18,7 @@ from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 from exhibit.viewer.page import Record
 
-PASSAGES = 10
-"""The number of passages that are drawn and quoted even if no answer cites them; rows have the text of as many."""
+PASSAGES = 10  # that are drawn and quoted even if no answer cites them; rows have the text of as many
 MAX_PAGES = 2000  # drawn by default, in one minute on two cores: 53 ms and 36 kB each on contracts of CUAD
 WIDTH = 830  # pixels: that of two pages side by side on a wide screen
 _TOP_PASSAGES = 3  # whose pages are shown even if no answer cites them
@@ -89,10 +88,8 @@ def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int 
 
     If these are more than `most`, gold pages are left out first, except for two; further pages of long passages follow.
     """
-    gold = dict.fromkeys(_list_gold_pages(row, files))
-    passages = row.reply.passages
-    others: dict[PageKey, None] = {}
-    further: dict[PageKey, None] = {}
+    gold, passages = dict.fromkeys(_list_gold_pages(row, files)), row.reply.passages
+    others, further = dict[PageKey, None](), dict[PageKey, None]()
     for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP_PASSAGES + 1)]):
         passage = passages[number - 1] if 0 < number <= len(passages) else None
         if passage and passage.filename and passage.span:
@@ -133,10 +130,10 @@ class Wanted:
         if draw:
             self.pages |= dict.fromkeys(shown)
             for filename, document in files.items():
-                spans = self.spans[self.number(row.dataset, filename)]
-                spans.update(document.gold)
-                cited = row.reply.citations
-                spans.update(*(own for n, own in document.passages.items() if n <= PASSAGES or n in cited))
+                shown_passages = (
+                    own for n, own in document.passages.items() if n <= PASSAGES or n in row.reply.citations
+                )
+                self.spans[self.number(row.dataset, filename)].update(document.gold, *shown_passages)
         return shown
 
 
@@ -160,8 +157,7 @@ def draw(
 ) -> tuple[list[int], list[str]]:  # fmt: skip
     """Draw at most `most` pages; return the numbers of the drawn documents, which `put` gets, and the faults."""
     items, notes = _make_sheets(wanted, most, datasets, folder)
-    documents: list[int] = []
-    pages = 0
+    documents, pages = list[int](), 0
     outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())
     for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
         if isinstance(outcome, ToolkitError):

@@ -26,9 +26,8 @@ def format_page(
     scripts and images from its own folder. A page that is `served` by `exhibit view` may send requests to it.
     """
     css, code = "\n".join(map(read, ["viewer.css", *styles])), "\n".join(map(read, scripts))
-    blocks = "".join(
-        f'<script type="application/json" id="{escape(name)}">{text}</script>\n' for name, text in (data or {}).items()
-    )
+    block = '<script type="application/json" id="{}">{}</script>\n'
+    blocks = "".join(block.format(escape(name), text) for name, text in (data or {}).items())
     text = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -50,10 +49,8 @@ def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
     connect, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
     images = beside or (" 'self'" if served else "")
     allowed = f"{script}{beside}" if code else "'none'"
-    return (
-        f"default-src 'none'; {connect}img-src data:{images}; style-src {style}; script-src {allowed}; "
-        f"base-uri 'none'; form-action {form}"
-    )
+    sources = f"img-src data:{images}; style-src {style}; script-src {allowed}"
+    return f"default-src 'none'; {connect}{sources}; base-uri 'none'; form-action {form}"
 
 
 def read(name: str) -> str:

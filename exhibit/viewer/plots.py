@@ -1,4 +1,4 @@
-"""The tables of metrics on a page, the funnel of stages that lose gold, and the geometry of small plots."""
+"""The tables of metrics on a page, the funnel of stages that lose gold, and the plots that `plots.j2` draws as SVG."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -165,9 +165,6 @@ def stack_shares(counted: Mapping[str, Counter[str]], order: Iterable[str]) -> l
     return bars
 
 
-# ---------------------------------------------------------------- plots, which `plots.j2` draws as SVG
-
-
 class Point(NamedTuple):
     x: float
     y: float
@@ -226,8 +223,7 @@ def mark_side(label: Callable[[float], str], shares: Iterable[float]) -> list[Po
 def make_plots(means: Means) -> list[Plot]:
     """Return the plots of retrieval metrics over k for which a run has at least two cutoffs."""
     recall = plot_over_k(means, ["char_recall", "char_precision"], "Precision and recall")
-    document = plot_over_k(means, ["document_hit", "drm"], "The right document")
-    return [plot for plot in (recall, document) if plot]
+    return [plot for plot in (recall, plot_over_k(means, ["document_hit", "drm"], "The right document")) if plot]
 
 
 def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | None:

@@ -21,10 +21,8 @@ from exhibit.viewer.page import Record, as_json, cut
 
 
 class Look(NamedTuple):
-    """The explanation and the colour of an outcome or a change."""
-
-    meaning: str
-    tone: str = ""
+    meaning: str  # of an outcome or a change
+    tone: str = ""  # its colour
 
 
 OUTCOMES: dict[str, Look] = {
@@ -37,8 +35,7 @@ OUTCOMES: dict[str, Look] = {
     Outcome.FOUND: Look("The gold is among the first passages.", "one"),
     Outcome.RIGHTLY_REFUSED: Look("The documents do not answer this question, and the system said so.", "calm"),
     Outcome.RIGHT: Look("The reply gives the expected answer.", "ok"),
-}  # fmt: skip
-"""The outcomes of a question, the most serious first."""
+}  # the outcomes of a question, the most serious first
 CHANGES = {
     "lost": Look("The outcome was good in the first run, and is not in another.", "bad"),
     "failed": Look("A later run gave an error, and the first did not.", "broken"),
@@ -88,9 +85,6 @@ def _compare_sides(first: RunQuestion, other: RunQuestion) -> str:
     return "better" if then > recall else "worse"
 
 
-# ---------------------------------------------------------------- counts and order
-
-
 @dataclass
 class Tally:
     """What became of the questions of one run."""
@@ -111,10 +105,8 @@ class Tally:
 
 
 class Entry(NamedTuple):
-    """A question in the list: its row number in each run, and its value for each filter."""
-
-    numbers: tuple[int | None, ...]
-    values: list[str]
+    numbers: tuple[int | None, ...]  # of the question's row in each run
+    values: list[str]  # for each filter of the list
 
 
 class Matching:
@@ -131,7 +123,7 @@ class Matching:
             for tally, row in zip(self.tallies, sides, strict=True):
                 if row is not None:
                     tally.add(row)
-            first = _get_first(sides)
+            first = next(row for row in sides if row is not None)
             own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
             kind = _find_change(sides) if self.several else first.outcome
             self.entries.append(Entry(numbers, [kind, first.dataset, *own]))  # in the order of the filters
@@ -173,23 +165,10 @@ class Matching:
         return facets
 
 
-def _get_first(sides: Sequence[Side]) -> RunQuestion:
-    return next(row for row in sides if row is not None)
-
-
-# ---------------------------------------------------------------- the data files of a page
-
-
 LINES, CASES = 500, 50  # the lines and the cases in a piece: a piece is loaded in some milliseconds
 _MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
 _MAX_PASSAGE_CHARS = 4000
 _QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
-
-
-def get_labels(row: RunQuestion) -> dict[str, str]:
-    """Return a question's labels whose value is a text or a number."""
-    plain = {key: value for key, value in row.labels.items() if isinstance(value, str | int | float) and value != ""}
-    return {key: cut(str(value), 200) for key, value in plain.items()}
 
 
 def find_gold_recall(row: RunQuestion) -> float | None:
@@ -214,14 +193,16 @@ class PieceWriter:
 
     def add(self, rows: Sequence[Side], values: Sequence[str], *, draw: bool) -> None:
         """Add a question with its row in each run; with `draw`, its pages are drawn."""
-        first = _get_first(rows)
+        first = next(row for row in rows if row is not None)
         numbers = [known.get(value, -1) for known, value in zip(self._numbers, values, strict=True)]
         errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row and row.reply.error)
         line: list[Any] = [first.id, cut(first.question, _QUESTION_CHARS), first.filename or "", " / ".join(errors)]
         line += [row and find_gold_recall(row) for row in rows]
         line += [cut(row.reply.answer or "", _ANSWER_CHARS) if row else "" for row in rows]
-        self._lines.append([*numbers, *line, get_labels(first)])
-        case: Record = {"dataset": first.dataset, "id": first.id, "labels": get_labels(first)}
+        plain = {name: value for name, value in first.labels.items() if isinstance(value, str | int | float)}
+        labels = {name: cut(str(value), 200) for name, value in plain.items() if value != ""}
+        self._lines.append([*numbers, *line, labels])
+        case: Record = {"dataset": first.dataset, "id": first.id, "labels": labels}
         case |= {"question": cut(first.question, _MAX_TEXT_CHARS), "truth": cut(first.truth, _MAX_TEXT_CHARS)}
         case |= {"impossible": first.is_impossible, "drafted": "draft" in first.labels}
         case["gold"] = [self._make_gold(first.dataset, gold, rows) for gold in first.gold]
@@ -242,17 +223,12 @@ class PieceWriter:
         abouts = [(name, describe_metric(name)) for name in self._metrics]
         suffixes = [""] if len(self._runs) == 1 else [f": {run}" for run in self._runs]
         of_runs = [f"{field}{suffix}" for field in ("found", "answer") for suffix in suffixes]
-        return {
-            "kind": "report" if len(self._runs) == 1 else "compare",
-            "runs": self._runs,
-            "fields": ["id", "question", "file", "error", *of_runs],
-            "tones": {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone},
-            "total": self.total,
-            "lines": LINES,
-            "cases": CASES,
-            "facets": self._facets,
-            "metrics": [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts],
-        }
+        meta: Record = {"kind": "report" if len(self._runs) == 1 else "compare", "runs": self._runs}
+        meta["fields"] = ["id", "question", "file", "error", *of_runs]
+        meta["tones"] = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
+        meta |= {"total": self.total, "lines": LINES, "cases": CASES, "facets": self._facets}
+        meta["metrics"] = [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts]
+        return meta
 
     def _put_lines(self) -> None:
         write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
@@ -280,13 +256,10 @@ class PieceWriter:
     def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[Side]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
         retrieved = [span for one in passages if one.filename == gold.filename for span in list_passage_spans(one)]
-        return {
-            "file": self._number_file(dataset, gold.filename or ""),
-            "pages": gold.pages,
-            "how": gold.how or "",
-            "text": self._number_text(cut(gold.text or "", _MAX_TEXT_CHARS)),
-            "spans": drawing.find_best_place(gold.places, retrieved) if gold.places else [],
-        }
+        number, text = self._number_file(dataset, gold.filename or ""), cut(gold.text or "", _MAX_TEXT_CHARS)
+        spans = drawing.find_best_place(gold.places, retrieved) if gold.places else []
+        fields: Record = {"file": number, "pages": gold.pages, "how": gold.how or ""}
+        return {**fields, "text": self._number_text(text), "spans": spans}
 
     def _make_passage(self, dataset: str, passage: RunPassage, files: Mapping[str, FileSpans]) -> Record:
         filename, text, spans = passage.filename or "", passage.text or "", list_passage_spans(passage)
@@ -296,16 +269,12 @@ class PieceWriter:
         kept = zip(edges[::2], edges[1::2], strict=True)
         own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
         ranges = [] if own is None else subtract_spans(spans[:1], subtract_spans(spans[:1], gold))
-        return {
-            "file": self._number_file(dataset, filename),
-            "page": passage.page,
-            "score": None if passage.score is None else round(passage.score, 4),
-            "text": self._number_text(cut(text, _MAX_PASSAGE_CHARS)),
-            "gold": any(drawing.overlaps(span, gold) for span in spans),
-            "ranges": [[(own or 0) + at - spans[0].start for at in part] for part in ranges],
-            "spans": spans,
-            "added": passage.added,
-        }
+        fields: Record = {"file": self._number_file(dataset, filename), "page": passage.page}
+        fields["score"] = None if passage.score is None else round(passage.score, 4)
+        fields["text"] = self._number_text(cut(text, _MAX_PASSAGE_CHARS))
+        fields["gold"] = any(drawing.overlaps(span, gold) for span in spans)
+        fields["ranges"] = [[(own or 0) + at - spans[0].start for at in part] for part in ranges]
+        return {**fields, "spans": spans, "added": passage.added}
 
     def _number_text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
@@ -329,12 +298,9 @@ def write_piece(folder: Path, name: str, value: Any) -> None:
 
 def _describe_stages(gold: Mapping[str, Any]) -> Record:
     """Return a gold passage's result at every stage, the stage that lost it, and the reason."""
-    return {
-        "gold": gold.get("gold", 0),
-        "lost": gold.get("lost_at"),
-        "reason": gold.get("reason") or "",
-        "stages": [[stage, _describe_stage(stage, gold[stage])] for stage in STAGE_TITLES if stage in gold],
-    }
+    stages = [[stage, _describe_stage(stage, gold[stage])] for stage in STAGE_TITLES if stage in gold]
+    fields = {"gold": gold.get("gold", 0), "lost": gold.get("lost_at"), "reason": gold.get("reason") or ""}
+    return {**fields, "stages": stages}
 
 
 def _describe_stage(stage: str, value: Any) -> str:

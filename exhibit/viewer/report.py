@@ -30,8 +30,7 @@ PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is
 IMAGES = "pages"  # the folder of the page pictures, beside the pieces
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "keys.js")
 
-Body = Callable[[Matching, Record, list[str]], str]
-"""A function that makes the page's body from the counted questions, the script's data and the notes."""
+Body = Callable[[Matching, Record, list[str]], str]  # makes a page's body from its questions, script data and notes
 
 
 def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how: Any) -> Path:
@@ -47,8 +46,7 @@ def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how
 @guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command `exhibit evaluate`: evaluate a system, write the report, and print a table."""
-    code: int = evaluate(argv, draw=write_report)
-    return code
+    return int(evaluate(argv, draw=write_report))
 
 
 def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], home: str) -> str:
@@ -104,12 +102,11 @@ def write_opening(run: RunResults, tally: Tally) -> list[str]:
     if estimate and estimate.ci95 and estimate.datasets == 1:
         low, high = map(describe_metric(ANSWERED_RIGHTLY).in_words, estimate.ci95)
         result += f"; 95% interval of the lower figure {low} to {high}%"
-    parts = [f"{total.total() - tally.impossible:,} that the documents answer"]
-    parts += [f"{tally.impossible:,} that they do not answer"] if tally.impossible else []
-    failed = f"; {total[Outcome.FAILED]:,} failed" if total[Outcome.FAILED] else ""
-    sentences = [f"{line}." for line in describe_account(run.folder)]
-    sentences.append(f"{result[0].upper()}{result[1:]}.")
-    return [*sentences, f"Of {total.total():,} questions: {', '.join(parts)}{failed}."]
+    parts = f"{total.total() - tally.impossible:,} that the documents answer"
+    parts += f", {tally.impossible:,} that they do not answer" if tally.impossible else ""
+    parts += f"; {total[Outcome.FAILED]:,} failed" if total[Outcome.FAILED] else ""
+    account = [f"{line}." for line in describe_account(run.folder)]
+    return [*account, f"{result[0].upper()}{result[1:]}.", f"Of {total.total():,} questions: {parts}."]
 
 
 def make_tiles(tally: Tally) -> list[Record]:
@@ -127,10 +124,10 @@ def make_tiles(tally: Tally) -> list[Record]:
     }
     tiles = [(*fields, total[one], OUTCOMES[one].meaning) for one, fields in by_outcome.items()]
     kept = stages.questions - sum(counts.total() for counts in stages.lost.values())
-    kept_words = "No known stage loses a part of the gold."
-    tiles.append(("all gold kept", stages.questions, "questions with gold", kept, kept_words))
-    answered = {"answered correctly", "wrongly refused", "rightly refused"}
-    silent = {"failed", "not judged"} | (answered if looked_up else set())
+    note = "No known stage loses a part of the gold."
+    tiles.append(("all gold kept", stages.questions, "questions with gold", kept, note))
+    silent = {"failed", "not judged"}
+    silent |= {"answered correctly", "wrongly refused", "rightly refused"} if looked_up else set()
     return [
         {"words": words, "number": number, "of": of, "share": f"{100 * number / of:.0f}%", "among": among, "note": note}
         for words, of, among, number, note in tiles

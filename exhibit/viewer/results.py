@@ -9,7 +9,6 @@ exhibit results export results/after --to eval-results --model my-firm/contract-
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -36,8 +35,7 @@ from exhibit.viewer.report import find_dataset_roots, write_report
 def main(argv: Sequence[str] | None = None) -> int:
     """Return 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of `index`."""
     options = _make_parser().parse_args(argv)
-    code: int = options.work(options)
-    return code
+    return int(options.work(options))
 
 
 def _make_parser() -> cli.Parser:
@@ -90,11 +88,10 @@ def _make_parser() -> cli.Parser:
 
 def _print_summary(options: Any) -> int:
     runs = list(map(RunResults, options.runs))
+    columns = {run.name: run.means for run in runs}
     if len(runs) == 1:  # the datasets of one run side by side
         columns = {name: runs[0].means_of(name) for name in runs[0].datasets}
         columns |= {ALL: runs[0].means} if len(columns) > 1 else {}
-    else:
-        columns = {run.name: run.means for run in runs}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
     chosen = list(names) if options.all else choose_metrics(names, options.metrics)
     lines = [table_of(columns, chosen, width=cli.measure_text_width()), ""]
@@ -113,7 +110,7 @@ def _print_diff(options: Any) -> int:
     lines = [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
     lines += [compared.better, "", *diff_lines(differences, [*names, *(n for n in worse if n not in names)], shared)]
     lines += ["", "what became of the questions", *format_outcome_counts(*counts)]
-    losses = [count_losses(run) for run in runs]
+    losses = list(map(count_losses, runs))
     if changed := describe_losses(*losses):
         lines += ["", "where gold is lost", *(f"  {line}" for line in changed)]
     if worse:
@@ -149,7 +146,3 @@ def _write_pages(options: Any) -> int:
         page = comparison.write_comparison(options.runs, out=options.out, **how)
     print_results({"page": page}, str(page), as_json=options.json)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -96,12 +96,9 @@ def format_value(metric: str, number: float | None) -> str:
     return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
 
 
-# ---------------------------------------------------------------- runs, series and regressions
-
-
 def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
     """Return the finished runs, oldest first; print a note for each that is skipped."""
-    runs: list[RunResults] = []
+    runs = list[RunResults]()
     for folder in track(folders, total=len(folders), label="runs", unit="run"):
         if not (folder / SUMMARY).is_file():
             print_note(f"{folder}: has not ended; continue it with --resume --run-name {folder.name}")
@@ -183,9 +180,6 @@ def _is_unusual(metric: str, step: Difference, others: Sequence[tuple[Table, Tab
     return len(others) < _MIN_STEPS or abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
 
 
-# ---------------------------------------------------------------- checks for CI
-
-
 def check_gates(gates: Sequence[str], series: Sequence[Series], scale: Scale) -> list[Check]:
     """Check the newest run of each series against the `--fail-on` conditions, and return all results."""
     checks: list[Check] = []
@@ -211,9 +205,6 @@ def _check_bands(series: Series, scale: Scale) -> Iterator[Check]:
             band, words = bands.band(estimate.mean), describe_metric(metric).figure(estimate.mean)
             seen = f"{words} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
             yield Check(series.title, f"{metric} is not poor", seen, band != "Poor")
-
-
-# ---------------------------------------------------------------- the command and the page
 
 
 def index(options: argparse.Namespace) -> int:

@@ -103,15 +103,11 @@ def _read(options: Any) -> Result:
     patches = {out / f"patch-{dataset}.json": patch for dataset, patch in result.patches.items()}
     for path, patch in patches.items():
         write_json(path, patch.model_dump(mode="json"))
-    summary = {
-        "format": "exhibit-reviewed/1",
-        "run": reviews[0].run,
-        "reviewers": {review.reviewer: len(review.cases) for review in reviews},
-        "agreement": [pair._asdict() for pair in agreements],
-        "right": shares,
-        "corrected": [list(key) for key in result.corrected],
-        "left": {reason: [list(key) for key in keys] for reason, keys in result.left.items()},
-    }
+    summary: dict[str, Any] = {"format": "exhibit-reviewed/1", "run": reviews[0].run}
+    summary["reviewers"] = {review.reviewer: len(review.cases) for review in reviews}
+    summary |= {"agreement": [pair._asdict() for pair in agreements], "right": shares}
+    summary["corrected"] = [list(key) for key in result.corrected]
+    summary["left"] = {reason: [list(key) for key in keys] for reason, keys in result.left.items()}
     write_json(out / "review.json", summary)
     words = "{reviewer}: right {on} in {right} of {judged}, {unclear} unclear"
     lines = [words.format(on=ASPECTS[share["aspect"]], **share) for share in shares]

@@ -25,8 +25,7 @@ from exhibit.viewer.review.source import Judged, Key, Questions, ReviewedRun
 _CHECKED_SHARE = 0.3  # of sure drafts in the sample: their error rate is shown beside every figure
 
 Drafted = tuple[Row, list[Gold]]
-Status = Literal["unsure", "sure", "judged"]
-"""`unsure`: waits for a reviewer; `sure`: used without a review; `judged`: judged or written by a reviewer earlier."""
+Status = Literal["unsure", "sure", "judged"]  # waits for a reviewer; used without a review; by a reviewer earlier
 
 
 class DraftedBundle:
@@ -79,11 +78,7 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return at most `size` drafts to judge: unsure ones by confidence, nearest to 0.5 first, then sure ones.
-
-        At least 30% are sure drafts in a pseudo-random order, to estimate how many of them are wrong. Judged drafts
-        come only if there are no others.
-        """
+        """Return up to `size` drafts: unsure ones, nearest to 0.5 first, and at least 30% sure (or else judged) ones."""
         order: dict[Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
             order[find_status(row.labels)].append(row)
@@ -96,7 +91,6 @@ class DraftedBundle:
 
 
 Reviewed = ReviewedRun | DraftedBundle
-"""The object of a review: a run with its replies, or a bundle of drafted questions."""
 
 
 def _get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
@@ -112,11 +106,7 @@ def find_status(labels: dict[str, Any]) -> Status:
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write a drafted bundle with the reviewers' judgments applied; return its draft info and the reopened rows.
-
-    A row is reopened if its judgments no longer fit the documents. A row that was judged in an earlier review stays
-    as it is, unless it is judged again.
-    """
+    """Write a drafted bundle with the reviewers' judgments applied; return its draft info, and how many rows reopen."""
     judgments, reopened = _collect_judged(reviews, drafted)
     changed, waiting = ChangedBundle(), []
     counts: Counter[str] = Counter()
@@ -147,10 +137,9 @@ def apply_reviews(
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
-    """Add a judged row to the new bundle, unchanged or corrected; return False if the row is dropped instead.
+    """Add a judged row to the new bundle, with the first proposed correction unless most reviewers call it right.
 
-    The gold stays if more reviewers call it right than wrong. Otherwise the row gets the first correction that a
-    reviewer proposed. Without a proposed correction, the row is dropped.
+    Return False if the row is dropped, because there is no such correction.
     """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
@@ -180,9 +169,7 @@ def _is_right(judged: Judged) -> bool:
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
     """Return the judgments of each row, without unclear ones, and the ids of the rows to be judged again.
 
-    A judgment is no longer valid if the proposed text has changed since, or if the text that the reviewer marked no
-    longer exists. A row without a valid judgment must be judged again. If an earlier review was already applied to a
-    row, judgments of the text before that review are ignored.
+    Those have only judgments of another text than the proposed one, or of marked words that no longer exist.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -193,7 +180,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
         now = digest_gold((context.filename, context.text) for context in row.contexts)
         current = [(name, case) for name, case in judged if case.was in (None, now)]
         if find_status(_get_labels(gold)) == "judged":
-            judged = current
+            judged = current  # an earlier review was applied: judgments of the text before it are ignored
         valid = [(name, placed) for name, case in current if (placed := _place_case(case, drafted))]
         reopened |= {int(id)} if judged and not valid else set()
         clear[int(id)] = [judgment for judgment in valid if judgment[1].gold != "unclear"]

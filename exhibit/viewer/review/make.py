@@ -45,8 +45,7 @@ class ReviewPage(NamedTuple):
 
 def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = "") -> ReviewPage:
     """Write the review page of a sample of questions; to the address `save`, the page sends each judgment at once."""
-    drafted = isinstance(run, DraftedBundle)
-    if isinstance(run, DraftedBundle):
+    if drafted := isinstance(run, DraftedBundle):
         keys = run.choose_worth_judging(size)
     else:
         keys = draw_sample(run.questions, size=size, seed=seed)
@@ -61,15 +60,10 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(BY)}
     about: Record = {"format": REVIEW, "review": digest, "of": "bundle" if drafted else "run", "run": run.name}
     about |= {"sample": sample, "drafted": drafted, **({"save": save} if save else {})}
-    text = format_page(
-        f"Review of {run.name} – Exhibit",
-        render("review.html.j2", drafted=drafted, save=save),
-        styles=["review.css"],
-        scripts=_SCRIPTS,
-        served=bool(save),
-        data={"data": as_json({"about": about, "cases": cases, "sheets": album.sheets})},
-    )
-    write_whole(path, text)
+    data = {"data": as_json({"about": about, "cases": cases, "sheets": album.sheets})}
+    title, body = f"Review of {run.name} – Exhibit", render("review.html.j2", drafted=drafted, save=save)
+    page = format_page(title, body, styles=["review.css"], scripts=_SCRIPTS, served=bool(save), data=data)
+    write_whole(path, page)
     return ReviewPage(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
 
 

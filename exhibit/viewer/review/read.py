@@ -29,8 +29,7 @@ class Agreement(NamedTuple):
     aspect: str
     n: int  # the number of questions that both judged
     same: int
-    kappa: float | None
-    """None where chance alone would always make them agree, because each gives one judgment throughout."""
+    kappa: float | None  # None where each gives one judgment throughout, so that chance alone makes them agree
 
     def __str__(self) -> str:
         kappa = "kappa is undefined" if self.kappa is None else f"kappa {self.kappa:.2f}"
@@ -80,8 +79,7 @@ def _agree(first: str, judged: Judgments, second: str, others: Judgments, aspect
 
 def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     """Return Cohen's kappa; None without pairs, or if both raters give one and the same judgment throughout."""
-    n = len(pairs)
-    if not n:
+    if not (n := len(pairs)):
         return None
     seen = sum(a == b for a, b in pairs) / n
     firsts, seconds = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)

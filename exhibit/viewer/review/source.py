@@ -52,7 +52,6 @@ def place_passage(marked: MarkedPassage, document: Document | None) -> MarkedPas
 
 
 def join_words(passages: Iterable[MarkedPassage]) -> str:
-    """Return an answer that is made of passages."""
     return JOINT.join(" ".join(passage.text.split()) for passage in passages)
 
 
@@ -77,10 +76,7 @@ class ReviewedRun(RunFolder):
     """A finished run, with the bundles of its questions."""
 
     def __init__(self, folder: Path | str, *, paths: Iterable[str] = ()) -> None:
-        """Find the bundle of each dataset: in `paths`, or else where the run recorded it.
-
-        Raise an error if a bundle is missing; print a note if its questions differ from those of the run.
-        """
+        """Find the bundle of each dataset, in `paths` or where the run recorded it; raise an error if it is missing."""
         super().__init__(folder)
         roots = find_dataset_roots([self], given=list(paths), say=lambda _: None)
         self.bundles = {name: Path(mirror_bundle(root)) for name, root in roots.items()}

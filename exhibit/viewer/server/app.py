@@ -10,7 +10,6 @@ Everything stays on this machine: the address contains a random token, and no ot
 
 import secrets
 import socket
-import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,8 +61,7 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = self._refuse(scope)
-        application = refusal or self._app
+        application = self._refuse(scope) or self._app
         await application({**scope, "root_path": f"/{self._token}"}, receive, send_guarded)
 
     def _refuse(self, scope: Scope) -> PlainTextResponse | None:
@@ -80,10 +78,8 @@ class Guard:
 
 def make_application(folders: Sequence[Path], *, token: str) -> Starlette:
     """Return the web application that serves the bundles and runs in these folders to holders of the token."""
-    guards = [
-        Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False),
-        Middleware(Guard, token=token),
-    ]
+    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False)
+    guards = [hosts, Middleware(Guard, token=token)]
     handlers: dict[Any, Any] = dict.fromkeys(EXPECTED, refuse)
     return Starlette(routes=Views(folders, token=token).make_routes(), middleware=guards, exception_handlers=handlers)
 
@@ -116,7 +112,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     application = make_application(folders, token=token)
     uvicorn.Server(uvicorn.Config(application, log_level="warning", server_header=False)).run(sockets=[listening])
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

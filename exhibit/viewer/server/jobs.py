@@ -53,32 +53,24 @@ class Jobs:
 
     def start(self, title: str, words: Sequence[str], *, cwd: Path, out: Path) -> Job:
         """Start an `exhibit` command in the background, and return its job; this takes milliseconds."""
-        self._reap()
         job = Job(secrets.token_hex(8), title, tuple(words), str(cwd), time.time(), str(out))
         folder = self._folder / job.key
         folder.mkdir(mode=0o700)
         write_whole(folder / JOB, json.dumps(asdict(job)))
         with (folder / OUTPUT).open("wb") as output:
             process = self._processes[job.key] = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(folder)],
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
+                [sys.executable, "-m", __name__, str(folder)], cwd=cwd,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 start_new_session=True,  # a Ctrl-C at the server must not reach it
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
-            )
+            )  # fmt: skip
         (folder / PID).write_text(str(process.pid), encoding="ascii")
         return job
 
-    def _reap(self) -> None:
-        """Collect the exit codes of ended processes, which would otherwise stay as zombies."""
-        for key, process in list(self._processes.items()):
-            if process.poll() is not None:
-                self._processes.pop(key, None)
-
     def all(self) -> list[Job]:
-        self._reap()
+        for key, process in list(self._processes.items()):
+            if process.poll() is not None:  # collects the exit code; otherwise the process would stay as a zombie
+                self._processes.pop(key, None)
         jobs = [job for path in self._folder.glob(f"*/{JOB}") if (job := _read(path))]
         return sorted(jobs, key=lambda job: -job.began)
 

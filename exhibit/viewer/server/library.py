@@ -24,21 +24,18 @@ _MAX_FOLDERS = 2000  # that are listed: no person would read more
 Result = TypeVar("Result")
 
 
-def remember(size: int) -> Callable[[Callable[[Path], Result]], Callable[[Path], Result]]:
-    """Return a decorator that stores `size` results by folder, until the folder's files change."""
+def remember(size: int, work: Callable[[Path], Result]) -> Callable[[Path], Result]:
+    """Return a function that stores `size` results of `work` by folder, until the folder's files change."""
 
-    def decorate(work: Callable[[Path], Result]) -> Callable[[Path], Result]:
-        @lru_cache(maxsize=size)
-        def compute(folder: Path, _: tuple[float, ...]) -> Result:
-            return work(folder)
+    @lru_cache(maxsize=size)
+    def compute(folder: Path, _: tuple[float, ...]) -> Result:
+        return work(folder)
 
-        def look_up(folder: Path) -> Result:
-            paths = [folder / name for name in (TRAIN, INFO, GOLD, CONFIG, SUMMARY)]
-            return compute(folder, tuple(path.stat().st_mtime if path.exists() else 0.0 for path in paths))
+    def look_up(folder: Path) -> Result:
+        paths = [folder / name for name in (TRAIN, INFO, GOLD, CONFIG, SUMMARY)]
+        return compute(folder, tuple(path.stat().st_mtime if path.exists() else 0.0 for path in paths))
 
-        return look_up
-
-    return decorate
+    return look_up
 
 
 class BundleLine(NamedTuple):
@@ -80,11 +77,11 @@ class Library:
         self.folders = [folder.resolve() for folder in folders]
 
     def list_bundles(self) -> list[BundleLine]:
-        lines = map(_make_bundle_line, self._find_folders(_is_bundle))
+        lines = map(_list_bundle, self._find_folders(_is_bundle))
         return sorted(lines, key=lambda line: line.folder.name.lower())
 
     def list_runs(self) -> list[RunLine]:
-        lines = map(_make_run_line, self._find_folders(_is_run))
+        lines = map(_list_run, self._find_folders(_is_run))
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def open_bundle(self, key: str) -> BundleFolder:
@@ -134,12 +131,6 @@ def _is_run(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and not (folder / TRAIN).exists()
 
 
-_open_bundle = remember(4)(open_bundle)  # a bundle of 500 contracts takes some 100 MB
-_open_documents = remember(2)(lambda folder: Documents(list_corpus_files(folder)))
-_describe_run = remember(_MAX_FOLDERS)(lambda folder: describe_result(RunResults(folder).tables.values()))
-
-
-@remember(_MAX_FOLDERS)
 def _make_bundle_line(folder: Path) -> BundleLine:
     try:
         return BundleLine(key_of(folder), folder, read_info(folder / INFO) if (folder / INFO).is_file() else None)
@@ -147,7 +138,6 @@ def _make_bundle_line(folder: Path) -> BundleLine:
         return BundleLine(key_of(folder), folder, fault=str(error))
 
 
-@remember(_MAX_FOLDERS)
 def _make_run_line(folder: Path) -> RunLine:
     line = RunLine(key_of(folder), folder, folder.name)
     try:
@@ -157,6 +147,12 @@ def _make_run_line(folder: Path) -> RunLine:
         return line._replace(target=target, datasets=tuple(run.config.datasets))
     except (ToolkitError, OSError, ValueError) as error:
         return line._replace(fault=str(error).splitlines()[0])
+
+
+_open_bundle = remember(4, open_bundle)  # a bundle of 500 contracts takes some 100 MB
+_open_documents = remember(2, lambda folder: Documents(list_corpus_files(folder)))
+_describe_run = remember(_MAX_FOLDERS, lambda folder: describe_result(RunResults(folder).tables.values()))
+_list_bundle, _list_run = remember(_MAX_FOLDERS, _make_bundle_line), remember(_MAX_FOLDERS, _make_run_line)
 
 
 def list_questions(bundle: BundleFolder) -> list[QuestionLine]:

@@ -53,7 +53,6 @@ _LISTED = 100  # documents and questions that a page lists: beyond that a person
 _HOME = "../../"  # from a page in a folder of `drawn`
 _PICTURE_WIDTH = 900  # pixels
 
-Handler = Callable[[Request], Awaitable[Response]]
 Body = TypeVar("Body", bound=BaseModel)
 
 
@@ -74,10 +73,7 @@ class QuestionRequest(AddedQuestion):
 
 
 class Views:
-    """The request handlers for the served folders: new documents and bundles go to the first, runs to the last.
-
-    A handler that is not `async` runs in a thread (Starlette sees to it), because it reads files.
-    """
+    """The request handlers for the served folders: new documents and bundles go to the first, runs to the last."""
 
     def __init__(self, folders: Sequence[Path], *, token: str) -> None:
         self.library, self._token = Library(folders), token
@@ -89,7 +85,7 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def make_routes(self) -> list[BaseRoute]:
-        """Return all routes; their paths are relative to the address with the token, `http://HOST:PORT/TOKEN/`."""
+        """Return all routes, relative to `http://HOST:PORT/TOKEN/`; Starlette runs what is not `async` in a thread."""
         get = {
             "/": self.show_home, "/bundle/{key}": self.show_bundle, "/bundle/{key}/document": self.show_document,
             "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
@@ -108,8 +104,6 @@ class Views:
         # only pages that this server wrote: a report that came with a run could send requests to this server
         routes.append(Mount("/drawn", StaticFiles(directory=self._drawn)))
         return [*routes, Route("/upload/{name:path}/{file}", self.upload, methods=["PUT"])]
-
-    # ---------------------------------------------------------------- bundles and documents
 
     def show_home(self, _: Request) -> Response:
         jobs = [(job, self.jobs.find_state(job)) for job in self.jobs.all()]
@@ -146,15 +140,13 @@ class Views:
         name, question = query.get("name", ""), query.get("question", "")
         bundle, document = self.library.open_bundle(key), self.library.open_document(key, name)
         questions = list_questions(bundle)
-        gold = (
-            line.pages[0] for line in bundle.gold if line.filename == name and str(line.id) == question and line.pages
-        )
+        gold = (line for line in bundle.gold if line.filename == name and str(line.id) == question)
+        first = query.get("page") or next((line.pages[0] for line in gold if line.pages), 1)
         data = {"key": key, "name": name, "pages": [page.number for page in document.pages] or [0]}
-        data |= {"first": int(query.get("page") or next(gold, 1)), "words": query.get("words", "").lower().split()}
-        values: dict[str, Any] = {"key": key, "bundle": bundle.root.name, "name": name}
-        values["questions"] = [line for line in questions if line.document == name]
-        values["question"] = next((line for line in questions if str(line.id) == question), None)
-        return _format(name, "view_document.html.j2", data, marking=True, **values)
+        data |= {"first": int(first), "words": query.get("words", "").lower().split()}
+        values = {"questions": [line for line in questions if line.document == name], "bundle": bundle.root.name}
+        selected = next((line for line in questions if str(line.id) == question), None)
+        return _format(name, "view_document.html.j2", data, True, key=key, name=name, question=selected, **values)
 
     def show_sheet(self, request: Request) -> Response:
         """Return a page's words with their positions and the spans of gold, for the script that marks words."""
@@ -175,8 +167,6 @@ class Views:
         data, kind = compress_image(render_within(document.path, number, scale=_PICTURE_WIDTH / width))
         return Response(data, media_type=f"image/{kind}")
 
-    # ---------------------------------------------------------------- runs
-
     def show_run(self, request: Request) -> Response:
         """Redirect to the report of a run; for a run that is unfinished or damaged, return a page with its state."""
         line = next((line for line in self.library.list_runs() if line.key == request.path_params["key"]), None)
@@ -188,7 +178,7 @@ class Views:
         folder = self._make_folder("report", [line])
         if not (folder / REPORT).is_file():
             write_report(line.folder, out=folder / REPORT, home=_HOME)
-        return self._redirect(f"drawn/{folder.name}/{REPORT}")
+        return RedirectResponse(f"/{self._token}/drawn/{folder.name}/{REPORT}", status_code=303)
 
     def show_result(self, request: Request) -> Response:
         """Return a run's result in words; the first time all its rows are read."""
@@ -217,11 +207,6 @@ class Views:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return folder
 
-    def _redirect(self, path: str) -> Response:
-        return RedirectResponse(f"/{self._token}/{path}", status_code=303)
-
-    # ---------------------------------------------------------------- reviews
-
     def show_review(self, request: Request) -> Response:
         """Write a review page and redirect to it; the page sends every judgment to this server."""
         key = request.path_params["key"]
@@ -230,7 +215,7 @@ class Views:
         reviewed = DraftedBundle(root) if (root / TRAIN).is_file() else ReviewedRun(root, paths=bundles)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         make_review(reviewed, folder / "review.html", size=_SAMPLE, seed=1, save=f"../../reviews/{key}")
-        return self._redirect(f"drawn/{folder.name}/review.html")
+        return RedirectResponse(f"/{self._token}/drawn/{folder.name}/review.html", status_code=303)
 
     def show_saved(self, request: Request) -> Response:
         """Return the review that a person has saved so far; null if there is none."""
@@ -262,24 +247,19 @@ class Views:
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
         return self._start(f"Make {out.name}", words, out)
 
-    # ---------------------------------------------------------------- long work
-
     async def upload(self, request: Request) -> Response:
         """Save an uploaded document, under a safe name, in a subfolder of the first served folder."""
-        folder = self._find_documents(request.path_params["name"])
+        folder = self.library.folders[0] / f"{make_folder_name(request.path_params['name'])}-documents"
         name = make_file_name(request.path_params["file"])
         data = await _read_bytes(request, most=_MAX_UPLOAD_BYTES)
         folder.mkdir(parents=True, exist_ok=True)
         await run_in_threadpool(write_whole, folder / name, data)
         return JSONResponse({"file": name})
 
-    def _find_documents(self, name: str) -> Path:
-        return self.library.folders[0] / f"{make_folder_name(name)}-documents"
-
     def draft(self, _: Request, form: Form) -> Response:
         """Start a job that drafts questions on uploaded documents, or on a folder below the first served folder."""
         root = self.library.folders[0]
-        source = root / form.folder if form.folder else self._find_documents(form.name)
+        source = root / (form.folder or f"{make_folder_name(form.name)}-documents")
         if not source.is_dir() or not source.resolve().is_relative_to(root):
             raise ToolkitError(f"{source.name}: no such folder in {root.name}; upload documents first")
         out = _find_free(root / make_folder_name(form.name))
@@ -331,7 +311,7 @@ class Views:
         return self._start(job.title, words, Path(job.out))
 
 
-def with_body(work: Callable[[Request, Body], Response], kind: type[Body]) -> Handler:
+def with_body(work: Callable[[Request, Body], Response], kind: type[Body]) -> Callable[[Request], Awaitable[Response]]:
     """Return a handler that reads the request's JSON, and calls a function with it in a thread."""
 
     async def handle(request: Request) -> Response:
@@ -346,8 +326,7 @@ def refuse(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{(str(error) or 'the upload ended early').splitlines()[0]}\n", status_code=400)
 
 
-EXPECTED = (ToolkitError, ValueError, ClientDisconnect)
-"""The errors that `refuse` explains; the values of a malformed request are ValueErrors."""
+EXPECTED = (ToolkitError, ValueError, ClientDisconnect)  # malformed values of a request are ValueErrors
 
 
 async def _read_bytes(request: Request, most: int = _MAX_BODY_BYTES) -> bytes:
@@ -363,11 +342,10 @@ def make_folder_name(text: str) -> str:
     """Return a folder's name made from what a person typed: `Smith matter 12` becomes `Smith-matter-12`."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
     name = re.sub(r"[^\w.-]+", "-", plain)[:60].strip("-_.")
-    if not name and text.strip():  # no letter of it is Latin
-        name = f"documents-{hashlib.sha256(text.strip().encode('utf-8', 'replace')).hexdigest()[:8]}"
-    if not name:
+    if not name and not text.strip():
         raise ToolkitError("enter a name first")
-    return name
+    # no letter of it is Latin
+    return name or f"documents-{hashlib.sha256(text.strip().encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def make_file_name(name: str) -> str:
@@ -388,13 +366,11 @@ def _find_free(path: Path) -> Path:
     return path if not os.path.lexists(path) else next(other for other in others if not os.path.lexists(other))
 
 
-def _format(title: str, template: str, data: Mapping[str, Any], *, marking: bool = False, **values: Any) -> Response:
+def _format(title: str, template: str, data: Mapping[str, Any], marking: bool = False, **values: Any) -> Response:
     """Return a page made from a template, with the data for its script."""
     scripts = ["build.js", *(["marking.js"] if marking else []), "view.js"]
-    blocks = {"view": as_json(data)}
-    body = render(template, **values)
-    page = format_page(f"{title} – Exhibit", body, styles=["view.css"], scripts=scripts, data=blocks, served=True)
-    return HTMLResponse(page)
+    title, body, blocks = f"{title} – Exhibit", render(template, **values), {"view": as_json(data)}
+    return HTMLResponse(format_page(title, body, styles=["view.css"], scripts=scripts, data=blocks, served=True))
 
 
 def count_located(info: BundleInfo) -> str:
