@@ -108,10 +108,7 @@ class Bundle:
 
 
 def load(place: Path | str) -> Bundle:
-    """Open a bundle: a folder, the Hub (`hf://OWNER/NAME@REVISION`), a store (`s3://`, `gs://`), or a name.
-
-    A name, such as "cuad", means the bundle in `datasets_out/`, where conversions are by default.
-    """
+    """Open a bundle: a folder, `hf://OWNER/NAME@REVISION`, `s3://…`, `gs://…`, or a name in `datasets_out/`."""
     address = str(place)
     if is_repository(address):
         repo_id, revision = parse_address(address)

@@ -111,7 +111,7 @@ def convert(
 
 
 def draft(source: Path | str, *, out: Path | str | None = None, **options: object) -> Conversion:
-    """Draft questions about a folder of documents; `options` are the flags of `exhibit draft`, with underscores."""
+    """Draft questions about a folder (scans: with an OCR engine); `options` are flags of `exhibit draft`, as above."""
     return convert("draft", source=source, out=out or DEFAULT_OUT / Path(source).resolve().name, **options)
 
 

@@ -55,13 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = show([bundles[names.index("cuad")], str(_SHOWN), "--out", str(picture)])
     if code:
         return code
-    results = options.out / "results"
-    if (results / options.run_name).exists():
-        advice = "remove it, or choose another --run-name"
-        raise ToolkitError(f"{results / options.run_name}: this run exists already; {advice}")
-    words = [*bundles, "--file-type", "pdf", "--output-dir", str(results), "--run-name", options.run_name]
+    run = options.out / "results" / options.run_name
+    if run.exists():
+        raise ToolkitError(f"{run}: this run exists already; remove it, or choose another --run-name")
+    words = [*bundles, "--file-type", "pdf", "--output-dir", str(run.parent), "--run-name", options.run_name]
     code = evaluate([*words, "--json"] if options.json else words)
-    print_note(f"open {results / options.run_name / 'report.html'} in a browser")
+    print_note(f"open {run / 'report.html'} in a browser")
     return code
 
 

@@ -21,6 +21,8 @@ from exhibit.viewer.report import write_report
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Place = Bundle | Path | str
+
 
 class Run(RunResults):
     """A finished run: its figures and questions as pandas tables, and its report."""
@@ -82,9 +84,6 @@ def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
     """Compare two runs, each given as a run or as its folder, on the questions that are the same in both."""
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     return compare_two(runs[0], runs[1])
-
-
-Place = Bundle | Path | str
 
 
 def evaluate(

@@ -29,10 +29,8 @@ PageKey = tuple[str, int]  # a filename and a page number; 0 for a document with
 
 
 class FileSpans(NamedTuple):
-    """The spans to mark in one document: the gold, and each retrieved passage by its number."""
-
     gold: list[Span]
-    passages: dict[int, list[Span]]
+    passages: dict[int, list[Span]]  # the spans of each retrieved passage, by its number
 
 
 def list_passage_spans(passage: RunPassage) -> list[Span]:
@@ -139,12 +137,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Sheets:
-    """A work item: a document, the numbers of its pages to draw (none if it has no pages), and the spans to mark."""
-
-    number: int
+    number: int  # of the document
     path: Location
-    pages: tuple[int, ...]
-    spans: tuple[Span, ...]
+    pages: tuple[int, ...]  # to draw; empty if the document has no pages
+    spans: tuple[Span, ...]  # to mark
     folder: Path
 
     def __str__(self) -> str:

@@ -173,11 +173,9 @@ class Point(NamedTuple):
 
 
 class PlotLine(NamedTuple):
-    """A line through points; `band` is the outline of the area that shows the confidence intervals."""
-
     name: str
     points: list[Point]
-    band: str
+    band: str  # the outline of the area that shows the confidence intervals
 
     @property
     def path(self) -> str:

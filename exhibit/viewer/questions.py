@@ -46,6 +46,10 @@ CHANGES = {
     "not asked by all": Look("At least one of the runs did not ask it."),
     "same": Look("The same outcome, and as much of the gold was retrieved."),
 }  # the ways in which a question changed from the first run to the others, the worst first
+LINES, CASES = 500, 50  # the lines and the cases in a piece: a piece is loaded in some milliseconds
+_MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
+_MAX_PASSAGE_CHARS = 4000
+_QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
 Side = RunQuestion | None  # a question in one of the runs; None where the run did not ask it
 
 
@@ -87,9 +91,7 @@ def _compare_sides(first: RunQuestion, other: RunQuestion) -> str:
 
 @dataclass
 class Tally:
-    """What became of the questions of one run."""
-
-    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # the outcomes by dataset
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # the outcomes of a run by dataset
     impossible: int = 0
     stages: StageCounts = field(default_factory=StageCounts)
 
@@ -113,7 +115,6 @@ class Matching:
     """The questions of one run, or of several with equal questions matched by content; the worst come first."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
-        """Read every question once, count it, and sort the list."""
         self.runs = list(runs)
         self.several = len(self.runs) > 1
         self.tallies = [Tally() for _ in self.runs]
@@ -165,18 +166,6 @@ class Matching:
         return facets
 
 
-LINES, CASES = 500, 50  # the lines and the cases in a piece: a piece is loaded in some milliseconds
-_MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
-_MAX_PASSAGE_CHARS = 4000
-_QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
-
-
-def find_gold_recall(row: RunQuestion) -> float | None:
-    """Return the character recall of the gold at the cutoff nearest to 8; None if unknown or if the reply failed."""
-    recall = None if row.reply.error else find_nearest(row.scores, "char_recall")
-    return None if recall is None else round(recall, 3)
-
-
 class PieceWriter:
     """Writes the lines of the list and the cases that it opens; a text that cases of a file share is stored once."""
 
@@ -197,7 +186,8 @@ class PieceWriter:
         numbers = [known.get(value, -1) for known, value in zip(self._numbers, values, strict=True)]
         errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row and row.reply.error)
         line: list[Any] = [first.id, cut(first.question, _QUESTION_CHARS), first.filename or "", " / ".join(errors)]
-        line += [row and find_gold_recall(row) for row in rows]
+        recalls = (find_nearest(row.scores, "char_recall") if row and not row.reply.error else None for row in rows)
+        line += [None if recall is None else round(recall, 3) for recall in recalls]
         line += [cut(row.reply.answer or "", _ANSWER_CHARS) if row else "" for row in rows]
         plain = {name: value for name, value in first.labels.items() if isinstance(value, str | int | float)}
         labels = {name: cut(str(value), 200) for name, value in plain.items() if value != ""}

@@ -140,10 +140,9 @@ def write_page(
     pages: int = MAX_PAGES, cases: int | None = None, jobs: int | None = None, limits: Limits | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Path:  # fmt: skip
-    """Write a page about runs, with a folder of data files beside it.
+    """Write a page about runs, with a folder of data files beside it; `say` gets the reasons for missing pages.
 
-    `datasets` are the bundles by name; without them, those that the runs name. At most `pages` pages are drawn,
-    those of `cases` questions (None: all), unfavourable outcomes first. `say` gets the reasons for missing pages.
+    At most `pages` pages of `cases` questions (None: all) are drawn, from the bundles `datasets` or those of the runs.
     """
     notes: list[str] = []
     roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets
@@ -185,8 +184,7 @@ def find_dataset_roots(
 ) -> dict[str, Path]:
     """Return the bundle folder of each dataset: the given one, else the one that a run recorded.
 
-    A run may come from another machine, so its addresses are not trusted: no URL is opened, and only a folder with
-    the files of a bundle is accepted. `say` is called with a message for each missing bundle.
+    A run may come from another machine: no URL that it recorded is opened, and only a bundle's folder is accepted.
     """
     notes, problems = list[str](), list[str]()
     folders = find_datasets(given, notes, problems) if given else {}

@@ -49,11 +49,9 @@ class Series:
 
 
 class Regression(NamedTuple):
-    """A run that is worse than an earlier one of the series with this title."""
-
-    title: str
+    title: str  # of the series
     before: RunResults
-    run: RunResults
+    run: RunResults  # the run that is worse than the run before
     falls: Mapping[str, Difference]  # the metrics that are worse, the one with the largest change first
     more_failed: int  # how many more questions failed than before
     persists: bool  # whether the newest run is still worse than the run before this one
@@ -69,11 +67,9 @@ class Regression(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A condition of `--fail-on` on one series of runs: its name, the observed values, and whether it holds."""
-
-    suite: str
-    name: str
-    seen: str
+    suite: str  # the title of a series of runs
+    name: str  # of a condition of `--fail-on`
+    seen: str  # the observed values
     holds: bool
 
 
@@ -82,8 +78,7 @@ def describe_fall(metric: str, step: Difference) -> str:
     about, verb = describe_metric(metric), "fell" if (step.mean or 0) < 0 else "rose"
     old, new = format_value(metric, step.first), format_value(metric, step.second)
     ends = f", 95% interval {' to '.join(map(about.change_in_words, step.ci95))}" if step.ci95 else ""
-    change = about.change_in_words(step.mean or 0.0)
-    return f"{format_title(metric)} {verb} from {old} to {new} ({change}{ends})"
+    return f"{format_title(metric)} {verb} from {old} to {new} ({about.change_in_words(step.mean or 0.0)}{ends})"
 
 
 def format_title(metric: str) -> str:

@@ -26,6 +26,7 @@ from exhibit.viewer.review.read import ASPECTS, compute_agreements, correct, cou
 from exhibit.viewer.review.source import Questions, ReviewedRun
 
 FOLDER = "review"
+Result = tuple[Any, list[str]]  # the record of a command for --json, and its lines for a person
 
 
 @cli.guarded()
@@ -68,9 +69,6 @@ def _make_parser() -> cli.Parser:
     for command in (make, read, apply):
         add_json(command)
     return parser
-
-
-Result = tuple[Any, list[str]]  # the record of a command for --json, and its lines for a person
 
 
 def _make(options: Any) -> Result:

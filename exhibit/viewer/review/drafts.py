@@ -20,7 +20,7 @@ from exhibit.schemas.run import Outcome, RunGold, RunQuestion, RunReply
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review import source
-from exhibit.viewer.review.source import Judged, Key, Questions, ReviewedRun
+from exhibit.viewer.review.source import Judged, Key, Questions
 
 _CHECKED_SHARE = 0.3  # of sure drafts in the sample: their error rate is shown beside every figure
 
@@ -37,6 +37,7 @@ class DraftedBundle:
             advice = "evaluate it, then review the run: exhibit review make results/RUN"
             raise BundleError(f"{folder}: not a bundle made by exhibit draft; {advice}")
         self.info, self.draft = self.bundle.info, self.bundle.info.draft
+        self._documents = Documents(self.bundle.files)
 
     @cached_property
     def rows(self) -> dict[int, Drafted]:
@@ -73,12 +74,8 @@ class DraftedBundle:
         """Return a document, read only once; None if it is missing or cannot be read."""
         return self._documents.get(filename)
 
-    @cached_property
-    def _documents(self) -> Documents:
-        return Documents(self.bundle.files)
-
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return up to `size` drafts: unsure ones, nearest to 0.5 first, and at least 30% sure (or else judged) ones."""
+        """Return up to `size` drafts: unsure ones, nearest to 0.5 first, and at least 30% sure (or judged) ones."""
         order: dict[Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
             order[find_status(row.labels)].append(row)
@@ -88,9 +85,6 @@ class DraftedBundle:
         checks.sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
         count = min(len(checks), max(size - len(unsure), round(size * _CHECKED_SHARE)))
         return [row.key for row in (*unsure[: size - count], *checks[:count])]
-
-
-Reviewed = ReviewedRun | DraftedBundle
 
 
 def _get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
@@ -127,12 +121,12 @@ def apply_reviews(
     changed.rows += rows
     changed.gold += lines
     before = drafted.draft
-    reviewed = before.reviewed - counts["before"] + counts["reviewed"] + len(rows)
-    update = {"sure": len(changed.rows), "unsure": len(waiting), "reviewed": reviewed}
+    update = {"sure": len(changed.rows), "unsure": len(waiting)}
+    update["reviewed"] = before.reviewed - counts["before"] + counts["reviewed"] + len(rows)
     update |= {"judged_sure": before.judged_sure + counts["judged"], "wrong": before.wrong + counts["wrong"]}
     info = before.model_copy(update=update)
-    drafts = {DRAFTS: drafts_text(waiting)}
-    write_changed(drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, drafts, force=force)
+    about, drafts = drafted.info.model_copy(update={"draft": info}), {DRAFTS: drafts_text(waiting)}
+    write_changed(drafted.bundle, about, changed, out, drafts, force=force)
     return info, len(reopened)
 
 
@@ -171,8 +165,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
 
     Those have only judgments of another text than the proposed one, or of marked words that no longer exist.
     """
-    clear: dict[int, Judged] = {}
-    reopened: set[int] = set()
+    clear, reopened = dict[int, Judged](), set[int]()
     for (_, id), judged in source.group_by_question(reviews).items():
         if id not in drafted.rows:
             continue
@@ -210,8 +203,7 @@ def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bo
 
 def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> tuple[list[Row], list[Gold]]:
     """Return the rows and gold of all questions that reviewers added, numbered from `first`."""
-    rows: list[Row] = []
-    gold: list[Gold] = []
+    rows, gold = list[Row](), list[Gold]()
     for reviewer, added in ((review.reviewer, added) for review in reviews for added in review.added):
         if added.filename is not None and added.filename not in bundle.files:
             where = f"its document {added.filename} is not in {bundle.root}; is this the right bundle?"

@@ -21,8 +21,8 @@ from exhibit.storage.locations import keep_recent_files
 from exhibit.viewer import drawing
 from exhibit.viewer.drawing import FileSpans
 from exhibit.viewer.page import Record, as_json, cut, format_page, render
-from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
-from exhibit.viewer.review.source import BY, Key, draw_sample
+from exhibit.viewer.review.drafts import DraftedBundle
+from exhibit.viewer.review.source import BY, Key, ReviewedRun, draw_sample
 
 NAME = "review.html"
 MAX_PICTURE_CHARS = 24_000_000  # of all pictures: a browser still opens such a page at once, and it can be mailed
@@ -31,15 +31,14 @@ _SCRIPTS = ("build.js", "marking.js", "judging.js", "review.js")
 _PASSAGES = 8  # that are quoted
 _MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the page
 _AROUND_CHARS = 1500  # that are shown on each side of a span, where a document has no pages
+Reviewed = ReviewedRun | DraftedBundle
 
 
 class ReviewPage(NamedTuple):
-    """A written review page: its path, and the numbers of questions and pages."""
-
     path: Path
-    cases: int
+    cases: int  # the number of questions on the page
     of: int
-    sheets: int
+    sheets: int  # the number of pictures and texts
     left_out: int  # the number of pages that could not be drawn or did not fit
 
 

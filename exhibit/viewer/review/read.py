@@ -22,14 +22,12 @@ Judgments = Mapping[Key, str]
 
 
 class Agreement(NamedTuple):
-    """The agreement of two raters: the counts, and Cohen's kappa, which corrects for chance."""
-
-    first: str
+    first: str  # the name of a rater
     second: str
     aspect: str
     n: int  # the number of questions that both judged
     same: int
-    kappa: float | None  # None where each gives one judgment throughout, so that chance alone makes them agree
+    kappa: float | None  # Cohen's; None where each gives one judgment throughout, so that chance makes them agree
 
     def __str__(self) -> str:
         kappa = "kappa is undefined" if self.kappa is None else f"kappa {self.kappa:.2f}"
@@ -89,11 +87,9 @@ def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 @dataclass
 class Corrections:
-    """The result of reviews: patches by dataset, corrected questions, and uncorrected questions by reason."""
-
-    patches: dict[str, review.Patch] = field(default_factory=dict)
+    patches: dict[str, review.Patch] = field(default_factory=dict)  # by dataset
     corrected: list[Key] = field(default_factory=list)
-    left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
+    left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))  # uncorrected questions by reason
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:

@@ -39,10 +39,9 @@ _HEADERS = {
 
 
 class Guard:
-    """Middleware that refuses a request without the token, or from a page of another site.
+    """Middleware that refuses a request without the token, the first part of every path, or from another site's page.
 
-    The token is the first part of every path, and becomes the application's root path. Together with the check of
-    the Host header, which prevents DNS rebinding, the check of the Origin header stops forms on other sites.
+    The check of the Origin header stops forms on other sites; the check of the Host header prevents DNS rebinding.
     """
 
     def __init__(self, app: ASGIApp, *, token: str) -> None:
@@ -88,8 +87,7 @@ def make_application(folders: Sequence[Path], *, token: str) -> Starlette:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser("exhibit view", __doc__)
     add = parser.add_argument
-    default = " and ".join(FOLDERS)
-    add("folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {default})")
+    add("folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {' and '.join(FOLDERS)})")
     add("--port", type=int, default=0, help="default: a free port")
     add("--token", help="the secret part of the address (default: a random one)")
     add("--no-browser", action="store_true", help="print the address without opening a browser")

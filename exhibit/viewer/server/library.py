@@ -39,17 +39,13 @@ def remember(size: int, work: Callable[[Path], Result]) -> Callable[[Path], Resu
 
 
 class BundleLine(NamedTuple):
-    """A bundle in the list of all bundles, or the reason why it cannot be read."""
-
     key: str
     folder: Path
     info: BundleInfo | None = None
-    fault: str = ""
+    fault: str = ""  # the reason why it cannot be read
 
 
 class RunLine(NamedTuple):
-    """A run in the list of runs: the tested system and the datasets, or the reason why it cannot be read."""
-
     key: str
     folder: Path
     name: str
@@ -57,7 +53,7 @@ class RunLine(NamedTuple):
     started: str = ""
     target: str = ""
     datasets: tuple[str, ...] = ()
-    fault: str = ""
+    fault: str = ""  # the reason why it cannot be read
 
 
 class QuestionLine(NamedTuple):

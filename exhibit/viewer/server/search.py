@@ -25,16 +25,12 @@ _EXCERPT = f"snippet(pages, 2, '{_MARK}', '{_MARK}', ' … ', 40)"
 
 
 class FoundPage(NamedTuple):
-    """A page with all the words, 0 for a document without pages; every second part of its excerpt is a hit."""
-
-    page: int
-    excerpt: list[str]
+    page: int  # 0 for a document without pages
+    excerpt: list[str]  # every second part is a hit
 
 
 class SearchResult(NamedTuple):
-    """The documents with pages that have all the searched words, among those read so far; the best come first."""
-
-    documents: list[tuple[str, list[FoundPage]]]
+    documents: list[tuple[str, list[FoundPage]]]  # with pages that have all the words, the best first
     total: int  # the number of documents with such pages; at most 50 are listed
     read: int
     of: int
@@ -60,8 +56,7 @@ class TextSearch:
                 self._threads[every].start()
         self._threads[every].join(wait)
         query = " AND ".join(_list_terms(words)) or '""'
-        found: dict[str, list[int]] = {}
-        documents: list[tuple[str, list[FoundPage]]] = []
+        found, documents = dict[str, list[int]](), list[tuple[str, list[FoundPage]]]()
         with self._open() as base:
             read = sum(key in keys for (key,) in base.execute("SELECT key FROM documents"))
             for row, key in base.execute("SELECT rowid, key FROM pages WHERE body MATCH ? ORDER BY rank", (query,)):

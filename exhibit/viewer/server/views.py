@@ -52,6 +52,7 @@ _MAX_SEARCH_CHARS = 200
 _LISTED = 100  # documents and questions that a page lists: beyond that a person searches
 _HOME = "../../"  # from a page in a folder of `drawn`
 _PICTURE_WIDTH = 900  # pixels
+EXPECTED = (ToolkitError, ValueError, ClientDisconnect)  # malformed values of a request are ValueErrors
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -324,9 +325,6 @@ def with_body(work: Callable[[Request, Body], Response], kind: type[Body]) -> Ca
 def refuse(_: Request, error: Exception) -> Response:
     """Turn an expected error into one line with status 400."""
     return PlainTextResponse(f"{(str(error) or 'the upload ended early').splitlines()[0]}\n", status_code=400)
-
-
-EXPECTED = (ToolkitError, ValueError, ClientDisconnect)  # malformed values of a request are ValueErrors
 
 
 async def _read_bytes(request: Request, most: int = _MAX_BODY_BYTES) -> bytes:
