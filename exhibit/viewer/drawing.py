@@ -128,10 +128,9 @@ class Wanted:
         if draw:
             self.pages |= dict.fromkeys(shown)
             for filename, document in files.items():
-                shown_passages = (
-                    own for n, own in document.passages.items() if n <= PASSAGES or n in row.reply.citations
-                )
-                self.spans[self.number(row.dataset, filename)].update(document.gold, *shown_passages)
+                cited = row.reply.citations
+                marked = (own for n, own in document.passages.items() if n <= PASSAGES or n in cited)
+                self.spans[self.number(row.dataset, filename)].update(document.gold, *marked)
         return shown
 
 

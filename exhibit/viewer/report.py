@@ -142,7 +142,8 @@ def write_page(
 ) -> Path:  # fmt: skip
     """Write a page about runs, with a folder of data files beside it; `say` gets the reasons for missing pages.
 
-    At most `pages` pages of `cases` questions (None: all) are drawn, from the bundles `datasets` or those of the runs.
+    At most `pages` pages are drawn, those of `cases` questions (None: all), unfavourable outcomes first. `datasets` are
+    the bundles by name; without them, those that the runs name.
     """
     notes: list[str] = []
     roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets
