@@ -37,7 +37,7 @@ def without_citations(text: str) -> str:
 
 
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
-"""Brackets that name no source: `[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123`, gaps such as `[…]` or `[***]`."""
+"""Brackets without a source name: `[1]`, `[1, 2]`, the year in `[2024] EWCA Civ 123`, gaps such as `[…]` or `[***]`."""
 
 
 def find_cited_names(text: str) -> list[str]:

@@ -68,7 +68,7 @@ class AnsweringTarget:
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, self._llm)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
-        # a source of the context may unite passages: it has the number of the last one that begins before it
+        # a source may combine several passages: it gets the number of the last passage that begins before it
         ranks = {
             source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.span.start)
             for source in context.sources
@@ -107,7 +107,7 @@ def _flatten_row(row: RunQuestion) -> dict[str, Any]:
 
 
 def _compute_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the number of questions, the number of failed ones, and the mean of each metric over the others."""
+    """Return the numbers of questions and of failed questions, and the mean of each metric over the other questions."""
     scores = [row["metrics"] for row in rows if not row["error"]]
     names = sorted({name for metrics in scores for name in metrics})
     means = {name: compute_mean(metrics.get(name) for metrics in scores) for name in names}

@@ -22,7 +22,7 @@ _SIGNS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Bound(NamedTuple):
-    """A condition such as `> 0.8`, by which the mean of a metric is rated good or poor."""
+    """A condition such as `> 0.8` that rates the mean of a metric as good or poor."""
 
     sign: str
     value: float
@@ -56,20 +56,20 @@ class Bands(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The bands of each metric, and by dataset those that replace them."""
+    """The bands of each metric, and the bands that replace them for single datasets."""
 
     general: Mapping[str, Bands]
     own: Mapping[str, Mapping[str, Bands]]
 
     def of(self, dataset: str, metric: str) -> Bands | None:
-        """Return the bands of a metric for a dataset, `char_recall` also for `char_recall@8`; None if none are set."""
+        """Return a metric's bands for a dataset, or None; bands for `char_recall` also apply to `char_recall@8`."""
         tables = (self.own.get(dataset, {}), self.general)
         found = (table.get(name) for table in tables for name in (metric, metric.partition("@")[0]))
         return next((bands for bands in found if bands), None)
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bounds in a TOML file; without a path the shipped bands, with `seed` the second seed's."""
+    """Return the bands in a TOML file; without a path, the shipped ones; for the path `seed`, the second seed's."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
     by_dataset = content.pop(_DATASETS, {})

@@ -11,7 +11,7 @@ from exhibit.evidence import Span
 from exhibit.schemas.models import How
 
 Place = tuple[Span, ...]
-"""The place of a passage in a document: several spans when the passage is interrupted."""
+"""The location of a passage in a document: several spans if the passage is interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,15 @@ class GoldPassage:
     filename: str | None
     text: str | None
     places: tuple[Place, ...] = ()
-    """Empty when the source quotes no words, or when the words were not located."""
+    """Empty if the source quotes no words, or if the words were not located."""
     pages: tuple[int, ...] = ()
     """The pages of the passage, where the document has pages."""
     absent: bool = False
-    """Whether the words were searched in the document and are not there; then no passage is compared with this gold."""
+    """Whether the document was searched for the words and lacks them; then no passage is compared with this gold."""
     how: How | None = None
-    """How the passage was located; None where the source quotes no words."""
+    """How the passage was located; None if the source quotes no words."""
     ambiguous: bool = False
-    """Whether the passage is so short that it occurs at many places, and nothing shows which one is meant."""
+    """Whether the passage is so short that it occurs many times, and nothing shows which occurrence is meant."""
 
     @property
     def located(self) -> bool:
@@ -45,7 +45,7 @@ class GoldPassage:
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage that a system retrieved; a reply lists its passages in the order of their rank."""
+    """A passage that a system retrieved; a reply lists its passages by rank."""
 
     text: str = ""
     filename: str | None = None
@@ -57,19 +57,19 @@ class Passage:
     told_page: int | None = None
     """The page that the system reports for the passage, right or wrong."""
     pages: tuple[int, ...] = ()
-    """The pages on which the words of the passage really are, where that is known."""
+    """The pages that really contain the words of the passage, if known."""
     told_filename: str | None = None
-    """The file name that the system reports, empty where it reports none; None where it is equal to `filename`."""
+    """The file name that the system reports; empty if it reports none, None if it equals `filename`."""
     also_in: tuple[str, ...] = ()
-    """The files that contain the words, where several do and no file name decides: the passage is ambiguous."""
+    """The files that contain the words, if there are several and no file name decides between them."""
     more: tuple[Span, ...] = ()
-    """The spans of the other pieces of the passage; `span` is the longest piece."""
+    """The spans of the passage's other pieces; `span` is the longest piece."""
     added: tuple[Span, ...] = ()
-    """The ranges of the passage's own text that no document has: a summary before it, a frame, a repeated heading."""
+    """The ranges of the passage's text that no document has: a summary before it, a frame, a repeated heading."""
     misnamed: bool = False
     """Whether the system names another corpus file than the one that contains the words."""
     unplaced: bool = False
-    """Whether the words were searched and have no definite place: they occur nowhere, or almost everywhere."""
+    """Whether a search for the words gave no definite location: they occur nowhere, or almost everywhere."""
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -90,20 +90,20 @@ class Passage:
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a system. A reply with an `error` has no answer, and its other fields do not count."""
+    """The reply of a system. If it has an `error`, it has no answer, and its other fields are ignored."""
 
     answer: str | None = None
     passages: tuple[Passage, ...] = ()
     selected: int | None = None
     """The number of passages that the answer was made from, where it is known."""
     context: tuple[int, ...] | None = None
-    """The numbers of these passages, from 1, where they are known; else they are the first `selected` passages."""
+    """The numbers of these passages, from 1, if known; otherwise they are the first `selected` passages."""
     reranked: tuple[int, ...] | None = None
-    """The numbers, from 1, of the passages that the reranker kept, in its order; None where the system reports none."""
+    """The numbers, from 1, of the passages that the reranker kept, in its order; None if they are not reported."""
     retrieved: tuple[Passage, ...] | None = None
-    """The passages before the reranker, where `passages` are those after it; None where both are the same."""
+    """The passages before reranking, if they differ from `passages`; otherwise None."""
     cut_by: str = ""
-    """What limited the context, if the system reports it: `budget`, `number`, `threshold` or `confidence`."""
+    """The limit that shortened the context, if reported: `budget`, `number`, `threshold` or `confidence`."""
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
@@ -148,17 +148,17 @@ class Case:
     labels: dict[str, Any] = field(default_factory=dict)
     reply: Reply = NO_REPLY
     history: tuple[Turn, ...] = ()
-    """The messages before the question, where it belongs to a conversation."""
+    """The messages before the question, if it belongs to a conversation."""
     grades: dict[str, int] = field(default_factory=dict)
-    """The relevance grade of each judged file, 0 to 4; empty where the source has no grades."""
+    """The relevance grade of each judged file, 0 to 4; empty if the source has no grades."""
     choices: tuple[str, ...] = ()
-    """The labels that the system must choose from; empty where no label is requested."""
+    """The labels that the system must choose from; empty if no label is requested."""
     label: str | None = None
     """The label that the source gives."""
 
     @property
     def document(self) -> str:
-        """The first document that the question is about; if none is known, a unique name."""
+        """The first document that the question is about; a unique name if no document is known."""
         return next(iter(self.ends), f"\0{self.id}")
 
     @property
@@ -179,10 +179,10 @@ class Case:
 
 
 Values = list[float | None]
-"""One value for each case; None where the metric does not apply, never 0."""
+"""One value for each case; None, never 0, if the metric does not apply."""
 
 _MARK = "\n\n"
-"""The separator between a question and the labels that it offers."""
+"""The text between a question and the labels that it offers."""
 
 
 def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
         bundles = bundles or [str(make_bundle(recheck, flags.pop("documents", None)))]
-        # what is missing in the run is a finding, and no reason to fail
+        # data missing from the run is a finding, not a reason to fail
         flags = {"target": f"recheck:{recheck}", "max_failures": 1.0, **flags}
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
@@ -115,7 +115,7 @@ def _make_record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
-    """Return exit code 3, and print why, when the judge failed or more replies failed than --max-failures allows."""
+    """Return exit code 3 and print why if the judge failed or more replies failed than --max-failures allows."""
     errors = []
     if run.judge_faults:
         count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])

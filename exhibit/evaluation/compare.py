@@ -1,8 +1,8 @@
 """Compare two runs: which figures and outcomes are worse by more than chance, and which run is better.
 
-A run is worse when fewer questions are answered rightly for certain, or an unfavourable outcome grows beyond chance,
-whatever the means of the remaining rows say. The named metrics are tested at 5% each; over all others together, Holm's
-method keeps the chance of a false alarm below 5%.
+A run is worse if fewer answers are certainly right, or if an unfavourable outcome increases beyond chance, whatever the
+means of the other rows are. Each named metric is tested at 5%; for all other metrics together, Holm's method keeps the
+chance of a false alarm below 5%.
 """
 
 from collections import Counter
@@ -17,17 +17,17 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
 
 MAX_FALL = 0.1
-"""The largest tolerated fall where there are too few documents for an interval: ten points, or a tenth of a non-share.
+"""The largest tolerated fall if there are too few documents for an interval: ten points of a share, a tenth of others.
 
 With ten questions, one may change its answer by chance; two rarely do.
 """
 ALPHA = 0.05
 NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")
-"""The metrics that are tested each for itself, unless the user names others."""
+"""The metrics that are tested separately, unless the user names others."""
 
 
 def with_outcomes(table: Table) -> Table:
-    """Return a table with the share of each unfavourable outcome as further metrics."""
+    """Return a table with the share of each unfavourable outcome as an additional metric."""
     bad = [outcome for outcome in Outcome if outcome in BAD and table.outcomes]
     shares = {f"{OUTCOME}{outcome}": [float(one == outcome) for one in table.outcomes] for outcome in bad}
     return replace(table, values={**table.values, **shares})
@@ -45,7 +45,7 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
 
 
 def _must_stay(name: str) -> bool:
-    """Return whether a missing value of a metric makes a later run worse: so for right answers and for passages."""
+    """Return whether lost values of a metric make a run worse: true for right answers and for passages."""
     return name == ANSWERED_RIGHTLY or bool(find_needing([name], "passages"))
 
 
@@ -54,9 +54,9 @@ def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
 
 
 def is_worse(name: str, difference: Difference, *, max_fall: float = MAX_FALL) -> bool:
-    """Return whether a metric is worse beyond chance; without an interval, if it fell by more than `max_fall`.
+    """Return whether a metric is worse beyond chance; without an interval, whether it fell by more than `max_fall`.
 
-    A metric on passages or right answers is also worse if most of its questions no longer have a value.
+    A metric of passages or right answers is also worse if most of its questions no longer have a value.
     """
     if _is_lost(name, difference, max_fall):
         return True
@@ -71,7 +71,7 @@ def _is_lost(name: str, difference: Difference, max_fall: float) -> bool:
 
 
 def measure_fall(name: str, difference: Difference) -> float:
-    """Return the size of a change: for a share the difference of the means, else in proportion to the first mean."""
+    """Return the size of a change: the difference of the means for a share, otherwise relative to the first mean."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change
@@ -81,7 +81,7 @@ def measure_fall(name: str, difference: Difference) -> float:
 def find_regressions(
     differences: Mapping[str, Difference], asked: Sequence[str] = (), *, max_fall: float = MAX_FALL
 ) -> list[str]:
-    """Return the names of the metrics and outcomes that are worse; `asked` names the metrics to test, if not all."""
+    """Return the names of the metrics and outcomes that are worse; `asked` limits the test to some metrics."""
     named = [name for name in differences if name in (asked or NAMED)]
     others = [] if asked else [n for n in differences if n not in named and describe_metric(n).gate]
     beyond = _apply_holm({name: p for name in others if (p := differences[name].p) is not None})
@@ -90,7 +90,7 @@ def find_regressions(
 
 
 def _apply_holm(values: Mapping[str, float]) -> set[str]:
-    """Return the names whose difference remains beyond chance when all are tested together (Holm's method)."""
+    """Return the names whose difference is still significant when all are tested together (Holm's method)."""
     held: set[str] = set()
     for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
         if values[name] > ALPHA / (len(values) - rank):
@@ -112,10 +112,10 @@ def describe_regressions(
 
 
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
-    """Return one sentence that says which of two runs is better.
+    """Return a sentence that says which of two runs is better.
 
-    One metric decides: the share of right answers if both runs have it, else recall, else the first main metric
-    that both runs have. Where it does not change and something else is worse, the sentence says so.
+    One metric decides: the share of right answers, recall, or another main metric, the first of these that both runs
+    have. If it does not change and something else is worse, the sentence says so.
     """
     first, second = names
     known = [name for name, delta in differences.items() if delta.mean is not None]
@@ -141,7 +141,7 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
 
 
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
-    """Raise an error where two runs, named by `names`, have no question or no metric in common."""
+    """Raise an error if two runs, named by `names`, have no question or no metric in common."""
     first, second = names
     if shared.not_comparable and not shared.asked:
         fault = (

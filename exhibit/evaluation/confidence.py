@@ -1,6 +1,6 @@
 """Measure how reliable the confidence of a system's replies is.
 
-The measure is the AUROC; means are also given with each question weighted by the confidence of its reply.
+The measure is the AUROC. Means weighted by the confidence of each reply are also computed.
 """
 
 import math

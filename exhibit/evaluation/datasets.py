@@ -39,12 +39,12 @@ class Selection:
     """Which documents and questions of each dataset are used."""
 
     file_types: tuple[str, ...] = ()
-    """The file extensions, without the dot; empty = PDF where all gold is in PDFs, else `all`."""
+    """The file extensions, without the dot; empty = PDF if all gold is in PDFs, otherwise `all`."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The wanted values of each label; a question must have one of them for every label."""
+    """The accepted values of each label; a question is used if it has an accepted value of every label."""
     limit: int | None = None
     sample_seed: int | None = None
-    """Draw the limited questions at random with this seed; None = take the first ones."""
+    """The seed for drawing a limited number of questions at random; None = take the first ones."""
     allow_changed_corpus: bool = False
     """Whether questions are scored although their documents differ from bundle.json."""
     label: str = ""
@@ -86,7 +86,7 @@ class Folder(NamedTuple):
 
 
 def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, Folder]:
-    """Return the dataset folders by name; add what is skipped to the notes, and what is wrong to the problems."""
+    """Return the dataset folders by name; add skipped folders to the notes and errors to the problems."""
     matches: list[Folder] = []
     for pattern in map(str, patterns):
         try:
@@ -156,7 +156,7 @@ def load_datasets(
     warnings: list[str] = []
     problems: list[str] = []
     bundles: list[BundleFolder] = []
-    left_out: list[str] = []  # `datasets_out/*` may include such datasets: the others are still tested
+    left_out: list[str] = []  # `datasets_out/*` may match such datasets: the others are still tested
     sources: dict[str, _Source] = {}
     for name, folder in find_datasets(patterns, warnings, problems).items():
         try:
@@ -294,7 +294,7 @@ def _make_dataset(
 
 
 def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -> GoldPassage:
-    """Return the gold passage of a context, at the place that gold.jsonl gives, or located by its words."""
+    """Return the gold passage of a context, at its location in gold.jsonl or, without one, located by its words."""
     filename, known = context.filename, line is not None and (bool((context.text or "").strip()) or bool(line.spans))
     if filename and filename not in documents.files:  # é may be written in another Unicode form
         composed = {unicodedata.normalize("NFC", name): name for name in documents.files}
@@ -311,7 +311,7 @@ def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Search for a gold passage whose position gold.jsonl does not give; return the passage with its position."""
+    """Locate a gold passage that has no position in gold.jsonl, and return it with its position."""
     if not text or not text.strip():
         return GoldPassage(filename, None)
     matches = documents.find_matches(text, filename)
@@ -330,7 +330,7 @@ MIN_QUOTED_WORDS = 8  # a shorter answer may occur in its document by chance
 
 
 def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) -> list[GoldPassage]:
-    """Return the expected answer as gold where the named document has it word for word; else the gold unchanged."""
+    """Return the expected answer as gold if the named document contains it verbatim; otherwise the unchanged gold."""
     if gold.filename not in documents.files or len(answer.split()) < MIN_QUOTED_WORDS:
         return [gold]
     quoted = _locate_gold(gold.filename, answer, documents)
@@ -350,13 +350,13 @@ def read_history(turns: Any) -> Iterator[Turn]:
 # ---------------------------------------------------------------- grades
 
 GRADE, GRADES = "grade", "grades"
-"""The label with the grade of a line's file, and the one, on one line of a row, with all grades of the row as JSON."""
+"""The label with the grade of a line's file; and the label, on one line of a row, with all its grades as JSON."""
 _Grade = Annotated[int, Field(strict=True, ge=0, le=4)]
 _GRADE, _GRADES = TypeAdapter(_Grade), TypeAdapter(dict[str, _Grade])
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]]:
-    """Return the best relevance grade of each file, by question; a `grade` beyond 0 to 4 is of another scale."""
+    """Return the best relevance grade of each file, by question; grades outside 0 to 4 belong to another scale."""
     by_question: dict[Id, dict[str, int]] = defaultdict(dict)
     for line in lines:
         grades: dict[str, int] = {}
@@ -454,8 +454,8 @@ def list_names(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------- labels to choose from
 
 _MAX_CHOICES = 12
-_VALUES = 12  # values of a label that an error lists
-"""A label with more values than this identifies a question; systems are not asked to choose from so many."""
+_VALUES = 12  # most values of a label that an error lists
+"""Most values of a label that systems are asked to choose from; a label with more values identifies one question."""
 
 
 class Offer(NamedTuple):

@@ -63,7 +63,7 @@ class EvaluatedRun:
     summary: dict[str, Estimate]
     failures: Failures
     judge_faults: Mapping[str, int] = field(default_factory=dict)
-    """How often the judge failed or gave no readable mark, by the message."""
+    """The number of times the judge failed or gave no readable mark, by message."""
     notes: tuple[str, ...] = ()
     """The data that is missing for a full judgement of the system, in words."""
 
@@ -167,7 +167,7 @@ class _Evaluation:
         return {"format": FORMAT, "version": __version__, **settings.asked(), **described, "measured": measured}
 
     def choose_folder(self) -> Path:
-        """Return the named folder, the newest one to resume, or a new one with the time in its name."""
+        """Return the named folder, the newest folder to resume, or a new folder with the time in its name."""
         settings = self.settings
         if settings.run_name:
             return settings.output_dir / settings.run_name
@@ -188,7 +188,7 @@ class _Evaluation:
         return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
     def check_folder(self, folder: Path) -> None:
-        """Raise an error if the folder has files that are not a run, or a run that this one does not continue."""
+        """Raise an error if the folder contains other files, or a run that this run cannot continue."""
         if not any(folder.iterdir()):
             return
         fault = ""
@@ -210,7 +210,7 @@ class _Evaluation:
         return [key for key in keys if other.get(key) != self.config.get(key)]
 
     def probe(self, folder: Path) -> None:
-        """Check with unanswered questions of each dataset, before any other work, that the target works."""
+        """Check, before any other work, that the target answers some unanswered questions of each dataset."""
         for dataset in self.datasets:
             probes = (to_probe(dataset, journal.failed) for journal in self._open_journals(folder, dataset))
             if cases := next(filter(None, probes), None):
@@ -238,7 +238,7 @@ class _Evaluation:
         )
 
     def write_extras(self, folder: Path) -> None:
-        """Write the files for other tools, and those of special targets and metrics."""
+        """Write the files for other tools, and the additional files of some targets and metrics."""
         write_evaltools(folder)
         if isinstance(self.target, AnsweringTarget):
             write_direct_results(folder)
@@ -273,7 +273,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
         Register(find_cache_folder() / "officials", settings.registers_url) if settings.check_references else None
     )
     return Options(
-        # a cutoff beyond the depth of the ranking would only repeat the last figure
+        # a cutoff beyond the ranking's depth would only repeat the last value
         ks=tuple(k for k in KS if k <= depth) or (depth,),
         parity=settings.parity,
         judge=judge,
@@ -284,7 +284,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
 
 
 def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str, ...]:
-    """Return the requested metrics; without a judge, leave out metrics that need one; raise if no other is left."""
+    """Return the requested metrics; without a judge, omit metrics that need one; raise if none is left."""
     judged = find_needing(settings.metrics, "judge") if judge is None else []
     left = tuple(name for name in settings.metrics if name not in judged)
     if judged and not left:

@@ -1,6 +1,6 @@
 """The journal of a run: the replies to a dataset's questions, one per line, read back one at a time.
 
-A question is asked only if the journal has no reply to it, or a failed one.
+A question is asked only if the journal has no reply to it or only a failed reply.
 """
 
 import json
@@ -30,7 +30,7 @@ class Journal:
         self._dataset, self._target = dataset, target
         self._offsets: dict[Id, int] = {}
         self.failed: dict[Id, bool] = {}
-        """Whether the reply is an error, for each question that has one; a later reply replaces an earlier one."""
+        """For each question with a reply, whether the reply is an error; a later reply replaces an earlier one."""
         if self._path.is_file():
             self._scan()
 
@@ -50,7 +50,7 @@ class Journal:
                 at += len(line)
 
     def ask(self) -> "Journal":
-        """Ask the questions that have no reply yet, or only a failed one, and write each reply to disk at once."""
+        """Ask the questions without a successful reply, and write each reply to disk at once."""
         left = list_left_to_ask(self._dataset, self.failed)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replies = self._target.ask(self._dataset, left)
@@ -127,7 +127,7 @@ def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases that still have to be asked: first those without a reply, then those that failed.
 
-    `failed` says of each question with a reply whether the reply is an error. A conversation is asked as a whole.
+    `failed` has, for each question with a reply, whether that reply is an error. A conversation is asked as a whole.
     """
     cases = [case for case in dataset.cases if case.id not in dataset.refused]
     waiting = [case for case in cases if failed.get(case.id, True)]

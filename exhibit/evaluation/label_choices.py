@@ -13,7 +13,7 @@ _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
 _YES = frozenset({"entailment", "yes", "true"})
 
 Chosen = tuple[str, str, str]
-"""The subject of a question, its label, and the label that the reply chose; empty where it chose none."""
+"""The subject of a question, its label, and the label that the reply chose; empty if it chose none."""
 
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
@@ -27,10 +27,10 @@ def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
 
 
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that the passages suggest, chosen without a language model.
+    """Return the label that the passages suggest, without asking a language model.
 
-    A refusal is "not mentioned", and an answer is "yes" where that is a label: whether it means "no" is not judged.
-    Of other labels, the reranker chooses one, or the words that the label shares with the answer.
+    A refusal becomes "not mentioned", and any answer becomes "yes" if that is a label, even an answer that means "no".
+    Among other labels, the reranker chooses or, without a reranker, the words that label and answer share.
     """
     nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
@@ -55,11 +55,11 @@ def _normalise_label(text: str) -> str:
 
 
 _ABOUT = ("hypothesis", "deal_point")
-"""The labels by which confusion tables are separated, where questions have one of them."""
+"""The labels that separate confusion tables, if questions have them."""
 
 
 def list_choices(cases: Iterable[Case]) -> list[Chosen]:
-    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label."""
+    """Return (subject, right label, chosen label) for each answered question that asks for a label."""
     return [
         (
             str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),

@@ -11,7 +11,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evidence.place import TELLING, letters_of
 from exhibit.law.names import FileNames
 
-_EXAMPLES = 3  # names: enough to recognise their form
+_EXAMPLES = 3  # example names: enough to recognise their form
 _MUCH = 0.1
 """The run's last line mentions missing data when more than this share of the questions lacks it."""
 
@@ -114,7 +114,7 @@ class Evidence:
                     self._examples[str(passage.told_filename)] = None
 
     def lines(self, name: str) -> list[str]:
-        """Return a line for each kind of data that passages lack, and one for what over 10% of the questions lack."""
+        """Return a line for each kind of data that passages lack, and a line on what over 10% of the questions lack."""
         kinds = [kind for kind in PASSAGES if self._kinds[kind] and kind not in ("added", "wordless")]
         notes = [f"{name}: {self._kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
         if self._kinds["foreign"]:

@@ -1,8 +1,8 @@
-"""What became of each question: one outcome with its reason, and the shares that follow from the outcomes.
+"""The outcome of each question with its reason, and the shares that follow from the outcomes.
 
-Report, comparison, trend, review, exports, gates and exit codes are made from these outcomes and from `lost_at`
-(`evaluation.stages`). Where a judge has marked an answer, or the question requires a label, that decides; else the
-kernel (`evaluation.judging.kernel`).
+Report, comparison, trend, review, exports, gates and exit codes use these outcomes and `lost_at` (`evaluation.stages`).
+The judge's mark or, if the question requires a label, the chosen label decides; otherwise the kernel of rules decides
+(`evaluation.judging.kernel`).
 """
 
 from collections import Counter
@@ -22,8 +22,8 @@ from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
 
 MARK = "answer_correctness"
 """The metric with the judge's marks of answers."""
-GOOD_MARK = 4.0  # 4 means "it says what matters"; at 3 something of substance is missing
-"""A judge's mark of at least this much calls an answer right."""
+GOOD_MARK = 4.0  # 4 means "it says what matters"; 3 means that something of substance is missing
+"""An answer with at least this mark from the judge is right."""
 GOOD = frozenset({Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND})
 BAD = frozenset({Outcome.INVENTED, Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED, Outcome.MISSED})
 
@@ -36,8 +36,8 @@ class Finding(NamedTuple):
 def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
     """Return the outcome of a question.
 
-    `mark` is the judge's mark of the answer. `answers` says whether the system answers at all: where it does, a
-    missing answer is a refusal; where it never does, only its passages are judged.
+    `mark` is the judge's mark of the answer. `answers` says whether the system answers at all: if it does, a missing
+    answer is a refusal; if it never does, only its passages are judged.
     """
     reply = case.reply
     if reply.error:
@@ -76,7 +76,7 @@ def _judge_label(case: Case, answer: str) -> Finding:
 
 
 def _judge_passages(case: Case) -> Finding:
-    """Return the outcome for a system that gives passages and no answer: `found` if one of the first K finds gold."""
+    """Return the outcome for a system that returns only passages: `found` if one of the first K passages finds gold."""
     passages = case.reply.passages
     if case.is_impossible:
         return Finding(Outcome.NOT_JUDGED, "The documents do not answer it, and no answer was requested.")
@@ -98,15 +98,15 @@ def _judge_passages(case: Case) -> Finding:
 
 
 def find_cited(case: Case) -> list[int]:
-    """Return the numbers of the passages that an answer cites, each once; numbers without a passage are left out."""
+    """Return the numbers of the passages that an answer cites, each once; numbers without a passage are omitted."""
     numbers = (number for citation in find_citations(case.reply.answer or "") for number in citation.numbers)
     return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether a cited passage overlaps gold or, without citations, whether the passages read contain gold.
+    """Return whether a cited passage overlaps gold or, without citations, whether the passages used contain gold.
 
-    None if the question is impossible, or if it is unknown what its gold or its passages contain.
+    None if the question is impossible, or if the content of its gold or its passages is unknown.
     """
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
@@ -119,7 +119,7 @@ def find_support(case: Case) -> bool | None:
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage overlaps located gold, or contains half of the text of gold that is not located."""
+    """Return whether a passage overlaps located gold, or contains half of the text of unlocated gold."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
     return rank_found(gold, [passage]) is not None
@@ -129,10 +129,10 @@ def _touches(passage: Passage, gold: GoldPassage) -> bool:
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
-    """Return what a question adds to each share of the outcomes; None where the share does not apply.
+    """Return a question's value (0 or 1) in each outcome share; None if the share does not apply to the question.
 
-    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
-    also where the reply failed, so that no system gains by not replying.
+    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer, even
+    if the reply failed, so that no system gains by not replying.
     """
     replied = outcome is not Outcome.FAILED
     return {
@@ -153,13 +153,12 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 def describe_result(tables: Iterable[Table]) -> str:
     """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
 
-    The range is from the answers that are right for certain to the sum of these and the answers that are not judged. Of
-    a system
-    that gives no answers, the result is how often it found the gold.
+    The range is from the answers that are certainly right to these plus the answers that are not judged. For a system
+    without answers, the result is how often it found the gold.
     """
     counts = Counter[Outcome]()
     for table in tables:
-        # a failed question that the documents do not answer has no value, and is not counted
+        # a failed question that the documents do not answer has no value and is not counted
         known = table.values.get(ANSWERED_RIGHTLY) or [0.0] * len(table.outcomes)
         pairs = zip(table.outcomes, known, strict=True)
         counts.update(kind for kind, value in pairs if value is not None or kind in (Outcome.FOUND, Outcome.MISSED))

@@ -1,7 +1,7 @@
-"""Where passages are in the documents, and at which rank a ranking has found a gold passage.
+"""Locates passages in the documents, and finds the rank at which a ranking has found a gold passage.
 
 `Documents` reads the documents of a dataset on demand, and searches them for passages by file name and by words.
-`rank_found` is the one rule for "found": the passages so far have at least half of the gold's characters.
+`rank_found` is the only rule for "found": the passages up to a rank have at least half of the gold's characters.
 """
 
 import re
@@ -22,20 +22,19 @@ from exhibit.schemas.layout import quote_parts
 from exhibit.storage.locations import Location
 
 _MAX_CACHED_TEXTS = 1 << 14
-"""The number of texts whose place is cached, about 15 MB: systems retrieve the same passages for many questions."""
+"""The number of texts whose location is cached, about 15 MB: systems retrieve the same passages for many questions."""
 _PROBE_LETTERS = 32
-"""A document is searched for a passage only if it contains some piece of this many letters of it."""
+"""A document is searched for a passage only if it contains a piece of the passage with this many letters."""
 _PROBES = 23
 """The number of such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters."""
 _ACCEPTED_SHARE = 0.5
 """A reported file name is accepted without further search if the file has this share of the passage's letters."""
 _WHOLE_SHARE = 0.9
-"""The share of a passage below which a file contains only pieces of it; a misread letter or a page header costs less.
-"""
+"""Below this share of a passage, a file contains only pieces of it; a misread letter or a page header costs less."""
 _SECOND_FILE_LETTERS = 200
-"""Letters that a second file must have, and the first lack, for a passage to be from both: more than a summary has."""
+"""A passage comes from two files if the second has this many letters that the first lacks: more than a summary has."""
 _UNNAMED_SHARE = 0.25
-"""A passage without a file name must have this share of its letters in a file; fewer are phrases of any contract."""
+"""A passage without a file name comes from a file with at least this share of its letters; fewer are common phrases."""
 
 
 class Documents:
@@ -82,7 +81,7 @@ class Documents:
         return FileNames(sorted(self.files))
 
     def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
-        """Return the best matches of a quote in a file, or in the files that contain most of it, with their names."""
+        """Return a quote's best matches, with file names, in a file or in the files that contain most of the quote."""
         if filename is not None:
             document = self.get(filename)
             return _find_best(words, [document] if document else [])
@@ -114,12 +113,12 @@ class Documents:
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
     def find_all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
-        """Return the spans in a file at which parts of a text occur, such as parts of a chunk."""
+        """Return the spans of a file that contain parts of a text, such as a chunk."""
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
     def _choose_files(self, words: str, named: str | None) -> list[str]:
-        """Return the files that a text may be from: the named one, unless others have far more of it."""
+        """Return the files that a text may come from: the named file, unless other files have far more of the text."""
         if named is None:
             return self._find_holders(words, _UNNAMED_SHARE)
         placement = self._placement(words, named)
@@ -212,7 +211,7 @@ class Documents:
 
 
 def _has_gaps(placement: Placement) -> bool:
-    """Return whether some words of the passage are not in the file, although the text before and after them is."""
+    """Return whether the file lacks some words of the passage but has the text before and after them."""
     if not placement.pieces:
         return False
     first, last = placement.pieces[0].end, placement.pieces[-1].start
@@ -220,13 +219,13 @@ def _has_gaps(placement: Placement) -> bool:
 
 
 def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
-    """Return a fragment with only its occurrences on a page; with all of them if none is on that page."""
+    """Return a fragment with only its occurrences on a page, or with all if none is on that page."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece
 
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
-    """Return the matches of a text in the documents with the best match score; other documents are left out."""
+    """Return the matches of a text in the documents that have the best match score."""
     found = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
     best = max((match.score for matches in found.values() for match in matches), default=0.0)
     files = [name for name, matches in found.items() if any(match.score == best for match in matches)]
@@ -240,9 +239,9 @@ def touches(span: Span, gold: GoldPassage) -> bool:
 # ---------------------------------------------------------------- gold of few words at many places
 
 _NEAR_CHARS = 600
-"""Two gold passages of one question count as one paragraph when at most this many characters lie between them."""
+"""Two gold passages of a question are in one paragraph if at most this many characters are between them."""
 _SENTENCE_CHARS = 1000
-"""The ends of a sentence are searched within this many characters."""
+"""The ends of a sentence are sought within this many characters."""
 _SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
@@ -253,7 +252,7 @@ def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list
 
 
 def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
-    """Return an ambiguous gold passage as the sentence with its occurrence nearest to the row's other passages."""
+    """Return, for an ambiguous gold passage, the sentence around its occurrence nearest to the row's other passages."""
     beside = [other.places[0] for other in sure if other.filename == gold.filename and len(other.places) == 1]
     gaps = sorted((_measure_gap(place, other), place) for place in gold.places for other in beside)
     nearest = [place for gap, place in gaps if gap == gaps[0][0]]
@@ -281,18 +280,18 @@ def _find_sentence(place: Place, text: str) -> Span:
 # ---------------------------------------------------------------- found
 
 _MIN_EDGE_CHARS = 16
-"""A cut passage is recognised by at least this many characters at its end; fewer would match by accident."""
+"""A truncated passage is recognised by at least this many characters at its end; fewer would match by accident."""
 
 Held = tuple[int, Span]
-"""A rank, and the characters that the passage at this rank has."""
+"""A rank, and the characters of the passage at this rank."""
 
 
 def golds_of(case: Case) -> list[GoldPassage]:
-    """Return the golds that have a position or a text to compare; the same text in the same file counts once."""
+    """Return the gold passages with a position or a text to compare; the same text in the same file counts once."""
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
         text = _fold_cached(gold.text or "")
-        if text or gold.located:  # else nothing to compare is left of a gap or a mark
+        if text or gold.located:  # else the gold is only a gap or a mark, with nothing to compare
             distinct.setdefault((gold.filename, text or gold.places), gold)
     return list(distinct.values())
 
@@ -333,7 +332,7 @@ def _may_be_from(passage: Passage, filename: str) -> bool:
 
 
 def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
-    """Return the first rank at which the passages up to this rank cover half of a gold passage."""
+    """Return the first rank up to which the passages together cover half of a gold passage."""
     left = [span for span in place if span.start < span.end]
     whole = sum(span.end - span.start for span in left)
     for rank, span in held if whole else ():
@@ -362,9 +361,7 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains: the whole part, the whole text, or the overlap of their
-    ends.
-    """
+    """Yield the spans of a gold part that a text contains: the whole part, the whole text, or overlaps of their ends."""
     at = part.find(text)
     if part in text:
         yield Span(0, len(part))
@@ -377,7 +374,7 @@ def _find_shared(part: str, text: str) -> Iterator[Span]:
 
 
 def _measure_overlap(before: str, after: str, least: int) -> int:
-    """Return the length of the longest end of a text, of at least `least` characters, with which another begins."""
+    """Return the length, at least `least`, of the longest end of one text that is the beginning of another; else 0."""
     at = before.find(after[:least])
     while at >= 0 and not after.startswith(before[at:]):
         at = before.find(after[:least], at + 1)

@@ -1,4 +1,4 @@
-"""Where a run comes from: the commit of the code, the machine, and the checksums of the data."""
+"""The origin of a run: the commit of the code, the machine, and the checksums of the data."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 _COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
-"""The variables in which a CI names the tested commit; set the first one to test a server that is built elsewhere."""
+"""The variables in which a CI names the tested commit; set the first to test a server that is built elsewhere."""
 _GIT_SECONDS = 10.0  # git answers in milliseconds, unless its disk is unavailable
 
 
@@ -36,7 +36,7 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, star
 
 
 def hash_inputs(target: str) -> dict[str, str]:
-    """Return the sha256 of the file that a target names, if any: predictions, or the description of a server."""
+    """Return the sha256 of the file that a target names, if any: predictions or a server's description."""
     named = {target, target.partition(":")[2]}
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
@@ -62,7 +62,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     commit, changed = None, None
     with suppress(ToolkitError, OSError):
         if clone is not None:
-            # a second working tree keeps its commits outside its folder, so only a count is shown
+            # a second working tree has its commits outside its folder, so only a count is shown
             with open_repository(clone, confined=False) as repository:
                 commit = repository.head
                 changed = count_changes(repository, clone, seconds=_GIT_SECONDS)

@@ -224,7 +224,7 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
     for row in folder.rows:
         contents[row.dataset].append(folder.content_of(row))
         failed = bool(row.reply.error)
-        # a failed question has no other score, even where a score of −1 was requested
+        # a failed question has no other score, even if a score of −1 was requested
         scores = {name: None if failed and name not in COUNTS_FAILED else value for name, value in row.scores.items()}
         # the texts of all rows may not fit into memory
         left_out = {"gold": [], "gold_stages": [], "reply": RunReply(error=row.reply.error), "scores": scores}

@@ -34,11 +34,11 @@ _RETRIES = 2  # per request; a register that is down stays down for longer
 _SEE_OTHER = 303  # the status for the identifier of an existing item; the document itself is not fetched
 
 Outcome = Literal["found", "absent", "uncovered", "unreachable"]
-"""uncovered: the registers do not have such law, or not all of it; unreachable: a register did not answer."""
+"""uncovered: the registers lack this kind of law, or a part of it; unreachable: a register did not answer."""
 
 
 class Lookup(NamedTuple):
-    """The result of checking one reference, with the address where it was found or searched last."""
+    """The result of checking a reference, with the address at which it was found or last searched."""
 
     outcome: Outcome
     url: str = ""
@@ -46,7 +46,7 @@ class Lookup(NamedTuple):
 
 
 class _UndecidedError(Exception):
-    """A register does not answer, so that a reference is neither found nor absent."""
+    """A register does not answer, so it is unknown whether the reference exists."""
 
     def __init__(self, outcome: Outcome, detail: str) -> None:
         self.lookup = Lookup(outcome, detail=detail)
@@ -72,9 +72,9 @@ class _Page(NamedTuple):
 LEGISLATION = "https://www.legislation.gov.uk"
 CASE_LAW = "https://caselaw.nationalarchives.gov.uk"
 _SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu decision": "eudn"}
-"""Series of instruments for which legislation.gov.uk has another name."""
+"""Series of instruments that have another name on legislation.gov.uk."""
 _UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
-"""What a provision is called, by the last word of an instrument's title."""
+"""The word for a provision, by the last word of the instrument's title."""
 _INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}
 _COURTS = frozenset({
     "EAT", "EWCA Civ", "EWCA Crim", "EWCC", "EWCOP", "EWCOP (T1)", "EWCOP (T2)", "EWCOP (T3)", "EWCR", "EWFC",
@@ -84,9 +84,9 @@ _COURTS = frozenset({
     "UKUT (TCC)",
 })  # fmt: skip
 """The courts whose judgments Find Case Law has."""
-_COMPLETE_FROM = 2023  # Find Case Law opened in April 2022; of older judgments it has only a part
+_COMPLETE_FROM = 2023  # Find Case Law opened in April 2022; it has only some older judgments
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
-_LAST_EUROPEAN = 2020  # later EU law is not law of the United Kingdom, and not in its register
+_LAST_EUROPEAN = 2020  # later EU law is not UK law and not in the UK's register
 _TITLED = re.compile(r".+ (?P<sort>act|regulations|order|rules|measure) \d{4}")
 _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d-]{1,9})/\d{1,4})(?:/|$)")
 """The path of an instrument; older Acts are filed by reign: `ukpga/Eliz2/10-11/46`."""
@@ -101,7 +101,7 @@ def find_case_path(reference: Reference) -> str | None:
 
 
 def find_instrument_path(source: str) -> str | None:
-    """Return the path of an instrument with a number, `uksi/2002/618`; empty for a title, None if it is not covered."""
+    """Return the path of an instrument with a number, `uksi/2002/618`; empty for a title, None if not covered."""
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -127,7 +127,7 @@ def list_provision_paths(reference: Reference) -> list[str]:
 
 
 def _make_part_path(path: Sequence[str]) -> str:
-    """Return the path of a Schedule, Part, Chapter or Annex and of what is inside it; empty for anything else."""
+    """Return the path of a Schedule, Part, Chapter or Annex with the units inside it; empty for anything else."""
     steps, word = [], ""
     for part in path:
         named, _, number = part.partition(" ")
@@ -160,7 +160,7 @@ class Register:
         self._last: dict[str, float] = {}
         """By host, the time of the last request."""
         self._gone: dict[str, _UndecidedError] = {}
-        """The hosts that did not answer, and are not asked again."""
+        """The hosts that did not answer; they are not asked again."""
         self._find_instrument = cache(self._search_instrument)
         self.checked: dict[Reference, Lookup] = {}
         """The results of all references checked so far."""
@@ -183,7 +183,7 @@ class Register:
         url = f"{self._case_law}/{path}"
         if self._ask(f"{url}/data.xml").status == 200:
             return Lookup("found", url)
-        # a judgment may be at another path, where only the search by citation finds it
+        # a judgment may have another path, which only a search by citation finds
         feed = self._ask(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
         if any(reference in find_references(element.text or "") for element in feed.list_elements("identifier")):
             return Lookup("found", url)
@@ -243,7 +243,7 @@ class Register:
             parts = urlsplit(address)
             if not self._robots[host].allow(parts.path + (f"?{parts.query}" if parts.query else "")):
                 raise _UndecidedError("uncovered", f"{address}: robots.txt excludes this address")
-            # a redirect leads to a law or a judgment, which may be large: its status is enough
+            # a redirect leads to a law or a judgment, which may be large; its status is enough
             status, location, text = self._send(address, body=body and not hop)
             if not location or status not in REDIRECTS:
                 return _Page(address, status, text)

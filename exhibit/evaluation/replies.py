@@ -34,14 +34,14 @@ PASSAGES = (
     "retrieved_chunks", "retrieved_docs", "retrieved_documents", "documents", "answers[0].documents", "hits", "chunks",
     "results", "evidence", "citations", "references", "matches", "source_chunks", "supporting_passages", "retrieved",
 )  # fmt: skip
-"""The JMESPaths where systems have the answer and the passages; the first with a value counts."""
+"""The JMESPaths at which systems return the answer and the passages; the first path with a value counts."""
 EXPECTED = ("truth", "ground_truth", "reference", "expected_answer")
 """Fields with the expected answer, which are never read as a reply."""
 NAMES: dict[str, tuple[str, ...]] = {
-    # of a row in a file of predictions
+    # fields fields of a row in a file of predictions
     "question": ("question", "query", "user_input", "input"),
     "id": ("id", "query_id", "question_id"),
-    # of a reply: the parts in which it reports on itself, and what it reports
+    # fields of a reply: the parts with its metadata, and the metadata
     "report": (
         "message", "context", "metadata", "meta", "result", "output", "data", "answer", "usage", "usage_metadata",
         "token_usage", "llm_output",
@@ -51,7 +51,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
     "tokens_out": ("completion_tokens", "output_tokens", "tokens_out", "completionTokens", "completion_token_count"),
     "cost": ("cost", "total_cost", "cost_usd"),
-    # of a passage; the fields of the objects inside it are its own: LlamaIndex's node, Haystack's meta
+    # fields of a passage, also inside its nested objects: LlamaIndex's node, Haystack's meta
     "inside": ("node", "document", "metadata", "meta", "extra_info", "content_metadata", "kwargs"),
     "text": (
         "text", "content", "passage", "page_content", "chunk", "snippet", "excerpt", "preview", "clause_text",
@@ -68,14 +68,14 @@ NAMES: dict[str, tuple[str, ...]] = {
     "end": ("end", "end_char_idx", "end_index", "end_char", "char_end"),
 }  # fmt: skip
 STAGE_LISTS = ("retrieved", "reranked", "context")
-"""The fields of a reply with the passages of a stage: before the reranker, after it, and in the context."""
+"""The fields of a reply that list the passages before the reranker, after it, and in the context."""
 
 Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 """The first path with a value counts; an empty path means that there is no such value."""
 
 
 class ReplyPaths(BaseModel):
-    """Where a reply, or an event of a streamed reply, has its parts; without a path they are read by known keys."""
+    """The paths of the parts of a reply or of a stream's event; a part without a path is read by known keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -84,13 +84,13 @@ class ReplyPaths(BaseModel):
     retrieved: Paths = ()
     reranked: Paths = ()
     context: Paths = ()
-    """The passages before the reranker, behind it, and in the context, where a reply has several lists."""
+    """The passages before the reranker, after it, and in the context, if a reply has several lists."""
     fields: dict[str, JmesPath] = {}
-    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have other names."""
+    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have unusual names."""
     usage: dict[str, JmesPath] = {}
     pages_from: int = 1
     selected: bool = False
-    """Whether the passages of the reply are those that the answer was made from."""
+    """Whether the answer was made from exactly the passages of the reply."""
     error: JmesPath = ""
     end: JmesPath = ""
     """The field that only the last event of a stream has."""
@@ -99,7 +99,7 @@ class ReplyPaths(BaseModel):
 KNOWN = ReplyPaths()
 """Every part is read by known keys."""
 _REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}
-"""A mapping with one of these keys is the reply, and no wrapper of it."""
+"""A mapping with one of these keys is the reply itself, not a wrapper of the reply."""
 
 
 def unwrap(reply: Any, depth: int = 4) -> Any:
@@ -112,7 +112,7 @@ def unwrap(reply: Any, depth: int = 4) -> Any:
         inner = reply.get(key)
         if depth and isinstance(inner, Mapping) and not _REPLY_KEYS & reply.keys():
             return unwrap(inner, depth - 1)
-    if "generated_answer" in reply:  # NVIDIA's results, whose `answer` and `contexts` are the expected ones
+    if "generated_answer" in reply:  # NVIDIA's results: their `answer` and `contexts` are the expected answer and gold
         return {**reply, "answer": None, "contexts": None, "generated_contexts": _list_nvidia_passages(reply)}
     inside = [part for part in reply.values() if isinstance(part, Mapping)]
     if any({"replies", "answers", "documents"} & part.keys() for part in inside):
@@ -143,7 +143,7 @@ def search(path: str, fields: Any) -> Any:
 
 
 def find_text(paths: Iterable[str], fields: Any) -> str | None:
-    """Return the first text that is not blank at one of the JMESPaths; None if there is none."""
+    """Return the first text at one of the JMESPaths that is not blank; None if there is none."""
     values = (search(path, fields) for path in paths if path)
     return next((text for text in values if isinstance(text, str) and text.strip()), None)
 
@@ -189,14 +189,14 @@ def read_number(value: Any) -> float | None:
 
 
 def _read_count(value: Any) -> int | None:
-    """Return a whole number from 0, given as a number or as digits; None for anything else."""
+    """Return a non-negative integer, given as a number or as digits; None for anything else."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
-    """Return the first number under a known name, in a reply or in one of the parts that report on it."""
+    """Return the first number under a known name, in a reply or in its metadata."""
     if not depth or not isinstance(reply, Mapping):
         return None
     parts = [*map(reply.get, NAMES["report"]), *(find_list(("replies[:1]", "choices[:1]"), reply) or ())]
@@ -216,15 +216,15 @@ _MAX_NAME_CHARS = 255  # the limit of file systems
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
 FileNamer = Callable[[str], str | None]
-"""Returns the corpus file that a name means; None where it means none."""
+"""Returns the corpus file that a name refers to; None if there is none."""
 
 
 class ReplyError(HttpError):
-    """A reply, or a part of it, is missing or has another form."""
+    """A reply, or a part of it, is missing or has an unexpected form."""
 
 
 def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple[Passage, ...]:
-    """Return passages in order; raise ReplyError where the value is not a list of passages."""
+    """Return passages in order; raise ReplyError if the value is not a list of passages."""
     if given is None:
         return ()
     if isinstance(given, str):
@@ -317,12 +317,12 @@ class Parts:
     """The reply as JSON; for a stream, its first event."""
     answer: str | None = None
     passages: Any = None
-    """The passages in the system's own form; None where there are none."""
+    """The passages in the system's own form; None if there are none."""
     stages: dict[str, list[Any]] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
     ended: bool | None = None
-    """Whether a stream had its end mark; None for a reply that is not a stream."""
+    """Whether the stream had an end mark; None if the reply is not a stream."""
 
 
 def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
@@ -373,7 +373,7 @@ def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
 
 
 def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
-    """Return the numbers, from 1, of the passages that a list of numbers or of passages refers to."""
+    """Return the numbers, from 1, of the passages to which a list of numbers or passages refers."""
     if given is None:
         return None
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
@@ -388,7 +388,7 @@ def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) 
 
 
 def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
-    """Return the reply in a row of predictions or in a function's result; if it cannot be read, one with an error."""
+    """Return the reply in a row of predictions or a function's result; if it is unreadable, a reply with an error."""
     parts, fields = find_parts(row), unwrap(row)
     if fields.get("error"):
         return Reply(error=str(fields["error"]))
@@ -408,15 +408,15 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
 # ---------------------------------------------------------------- a streamed reply
 
 _PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content", "data")
-"""Paths of a piece of the answer in an event of a stream."""
+"""The paths at which a stream's event may have a piece of the answer."""
 _ANSWER_EVENTS = frozenset(
     {"", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token"}
 )
-"""The words in the names of events that have a piece of the answer; other events have a status, steps or sources."""
+"""The words in the names of events with a piece of the answer; other events have a status, steps or sources."""
 
 
 def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any, str], None]) -> Parts:
-    """Return the parts of a streamed reply; `check` raises an error for an event that reports one."""
+    """Return the parts of a streamed reply; `check` raises an error for an event that reports an error."""
     joined = Parts(ended=False)
     pieces: list[str] = []
     answers = [path for path in (_PIECES if paths.answer is None else paths.answer) if path]
@@ -448,7 +448,7 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
 
 
 def describe_parts(reply: Any) -> str:
-    """Return which fields of a reply are read as the answer and as the passages, and which are not read."""
+    """Describe which fields of a reply are read as the answer and the passages, and which are ignored."""
     fields = unwrap(reply)
     answer = next((path for path in ANSWERS if find_text([path], fields)), None)
     passages = next((path for path in PASSAGES if find_list([path], fields)), None)

@@ -1,4 +1,4 @@
-"""Read a finished run. Its means are computed from its rows; intervals are its own where the means agree.
+"""Read a finished run. Means are computed from its rows; stored intervals are used if the stored means agree.
 
 run = RunResults("results/first")
 run.means["char_recall@8"].mean
@@ -18,7 +18,7 @@ from exhibit.schemas.run import RESULTS, SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, compare_means
 
 _OTHER_SETTINGS = ("format", "version", "datasets.")
-"""Settings that do not describe the system, or that are reported as the data's version."""
+"""Settings that do not describe the system, or that are reported as the version of the data."""
 _CHANGED = "the file was changed after the run: evaluate again"
 
 
@@ -27,7 +27,7 @@ class RunResults(RunFolder):
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
         tables = {table.name: table for table in read_tables(self)}
-        for table in tables.values() if not self.config.measured.parity else ():  # a parity's shares may exceed 1
+        for table in tables.values() if not self.config.measured.parity else ():  # other projects' shares may exceed 1
             for name, column in table.values.items():
                 wrong = next((value for value in column if value is not None and not 0 <= value <= 1), None)
                 if wrong is not None and describe_metric(name).unit == "share":
@@ -48,7 +48,7 @@ class RunResults(RunFolder):
         return self._means[dataset]
 
     def _compute_means(self, name: str, tables: Sequence[Table]) -> Means:
-        """Return the means of the rows with the stored intervals; raise an error if the stored means are others."""
+        """Return the means of the rows with the stored intervals; raise an error if the stored means differ."""
         stored = self.read_stored_means(name)
         if not stored:
             return summarise_run(tables)

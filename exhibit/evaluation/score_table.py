@@ -1,4 +1,4 @@
-"""The scores of a dataset as a table: for each metric a column of values, with None where the metric does not apply."""
+"""The scores of a dataset as a table with a column of values for each metric; None if the metric does not apply."""
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from exhibit.schemas.run import Outcome
 
 Values = Sequence[float | None]
-"""One value for each case; None where the metric does not apply, never 0."""
+"""One value for each case; None, never 0, if the metric does not apply."""
 
 
 @dataclass(frozen=True)
@@ -18,22 +18,22 @@ class Table:
     name: str
     ids: Sequence[int | str]
     documents: Sequence[str]
-    """The document of each case: cases of the same document are resampled together."""
+    """The document of each case; cases of the same document are resampled together."""
     values: Mapping[str, Values]
     failed: Sequence[int] = ()
-    """The number of failed replies of each case, from 0 to the number of repeats; empty when no reply failed."""
+    """The number of failed replies to each case, from 0 to the number of repeats; empty if no reply failed."""
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     groups: str | None = None
     """The label whose groups are averaged first, from `bundle.json`."""
     repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
-    """The values of each round, where the questions were asked several times; `values` are their means."""
+    """The values of each round, if the questions were asked several times; `values` are their means."""
     contents: Sequence[str] = field(default=(), repr=False)
-    """A digest of each question with its expected answer, gold and documents; empty where they are unknown."""
+    """A digest of each question with its expected answer, gold and documents; empty if unknown."""
     outcomes: Sequence[Outcome] = field(default=(), repr=False)
 
     @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
-        """Return one table for repeated questions: each value is the mean over the repetitions of the question."""
+        """Return one table for repeated questions; each value is the mean over the repetitions of a question."""
         first = tables[0]
         if len(tables) == 1:
             return first
@@ -70,6 +70,6 @@ class Table:
 
 
 def compute_mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are not None; None if all values are None or there are no values."""
+    """Return the mean of the values that are not None; None if there are no such values."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

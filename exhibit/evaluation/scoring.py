@@ -26,7 +26,7 @@ from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcom
 BATCH = 64
 """The number of cases that are scored together."""
 JUDGED = 256
-"""The number of cases that are scored together with a judge, which gets them in one batch."""
+"""The number of cases that a judge gets in one batch."""
 
 
 @dataclass
@@ -43,10 +43,10 @@ class Scored:
         self, place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], options: Options, *,
         names: Sequence[str] = (), tag: str = "", answers: bool = True, prepared: PreparedDocuments | None = None,
     ) -> None:  # fmt: skip
-        """Score the replies of each round with the metrics `names`; with all if there are none.
+        """Score the replies of each round with the metrics `names` or, if empty, with all metrics.
 
-        `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and `prepared`
-        has the system's texts and chunks of the documents, where they are known.
+        `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and `prepared` has
+        the system's texts and chunks of the documents, if known.
         """
         self.name, self.evidence, self.first_error = dataset.name, Evidence(), ""
         self._place, self._dataset, self._options, self._names, self._tag = place, dataset, options, names, tag
@@ -58,7 +58,7 @@ class Scored:
         self._drm = {f"drm@{k}": Counter[str]() for k in options.ks}
         """The numbers of passages from wrong files, and of all passages whose file is known."""
         place.mkdir(parents=True, exist_ok=True)
-        # an unnamed temporary file of rows, which the system deletes with the process
+        # an unnamed temporary file of rows, which the operating system deletes when the process ends
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
         size = BATCH if options.judge is None else JUDGED
         together = zip(*rounds, strict=True)
@@ -100,9 +100,9 @@ class Scored:
         return judged
 
     def table(self, say: Callable[[str], None]) -> Table:
-        """Return the table of scores; `say` prints what is not measured."""
+        """Return the table of scores; `say` reports what is not measured."""
         names = self._rounds[0].values
-        # where no reply reports a stage, the share of gold after that stage is unknown
+        # if no reply reports a stage, the share of gold after that stage is unknown
         unknown = {name for name in names if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._known_stages}
         if not self.evidence.passages and not all(all(scores.failed) for scores in self._rounds):
             needing = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
@@ -134,7 +134,7 @@ class Scored:
         records.write_json(self._place / BREAKDOWN, breakdown)
         means = summarise(table)
         for name, counts in self._drm.items():
-            if counts and name in means:  # the share over all passages, and the mean over documents
+            if counts and name in means:  # also also the share over all passages, and the mean over documents
                 pooled = counts["wrong"] / counts["known"] if counts["known"] else None
                 macro = compute_macro_mean(table.values[name], table.documents)
                 means[name] = replace(means[name], pooled=pooled, macro=macro)

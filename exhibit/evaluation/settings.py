@@ -33,7 +33,7 @@ Positive = Annotated[int, Field(ge=1)]
 TARGET = "target_"
 """The prefix of the keys of a target's own settings."""
 _DECIDING = {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm"}
-"""The settings that determine the replies besides those of pipeline and target; a resumed run needs the same."""
+"""The settings, besides those of pipeline and target, that determine the replies; a resumed run needs the same."""
 OTHER_SETTINGS = {
     "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip
@@ -150,7 +150,7 @@ class Settings(BaseModel):
 
     @property
     def writes_answers(self) -> bool:
-        """Whether a language model writes answers: the pipeline's, or those to a search server's passages."""
+        """Whether a language model writes the answers, of the pipeline or from a search server's passages."""
         return self.llm not in (None, "none", "extractive")
 
     @property
@@ -269,7 +269,7 @@ def list_settings() -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for group, prefix, model in models:
         for setting in _list_model_settings(model, group, prefix) if model is not None else ():
-            settings.setdefault(setting.name, setting)  # a run's own setting wins over the pipeline's of the same name
+            settings.setdefault(setting.name, setting)  # a run's setting precedes the pipeline's of the same name
     return {name: value for name, value in settings.items() if name not in ("pipeline", "target_settings")}
 
 

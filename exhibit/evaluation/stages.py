@@ -1,8 +1,8 @@
 """Follow gold passages through the stages of a system, from the page to the answer.
 
 The result is the first stage that loses a passage. Each stage is judged from the known data of a system: its parsed
-text, its chunks, its ranked lists, its context, its citations and its answer. An unknown stage is left out, and no
-later stage is blamed for a loss at an earlier one.
+text, its chunks, its ranked lists, its context, its citations and its answer. Stages without data are left out. A
+stage is never blamed for a loss at an earlier stage.
 """
 
 from collections import Counter
@@ -23,13 +23,13 @@ from exhibit.schemas.run_folder import RunFolder
 # ---------------------------------------------------------------- the system's text and its chunks
 
 MAX_PLACES = 8
-"""At most this many places of one gold are searched; a source rarely names more than three."""
+"""Most locations of one gold passage that are searched; a source rarely names more than three."""
 _AROUND_CHARS = 80
-"""On each side of a short gold, to identify its place: about a line."""
+"""Characters on each side of a short gold passage that identify its location: about a line."""
 
 
 class InText(NamedTuple):
-    """The share of a gold passage's letters and digits that a system's text contains, and where it has them."""
+    """The share of a gold passage's letters and digits that a system's text contains, and their location in it."""
 
     share: float
     places: tuple[Place, ...] = ()
@@ -57,14 +57,14 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     placement = place_text(words, parsed)
     if not placement.pieces:
         return InText(0.0)
-    # of several equal occurrences, the one at the same part of the text
+    # of several equal occurrences, choose the one at the same relative position
     where = place[0].start / max(len(document.text), 1) * len(parsed.text)
     near = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return InText(placement.share, (tuple(sorted(spans_of(placement, parsed, wanted=near.__contains__))),))
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return where a system's text contains a short gold passage, by the text around it.
+    """Locate a short gold passage in a system's text by the text around the passage.
 
     If only the words of the passage are found, the result is None, because they may be another occurrence of them.
     """
@@ -114,7 +114,7 @@ STAGE_TITLES: dict[str, str] = {
     "cited": "cited",
     "answered": "answered",
 }
-"""Descriptions of gold that a stage keeps."""
+"""The names of gold that is left after a stage."""
 _REASONS: dict[str, str] = {
     "page": "not located in its document",
     "retrieved": "another passage of its document",
@@ -129,10 +129,10 @@ _REASONS: dict[str, str] = {
     "threshold": "below the threshold",
     "confidence": "nothing was read, as the confidence is low",
 }
-"""The reason for a loss, by the stage, the outcome or the limit of the context."""
+"""The reason for a loss, by stage, outcome or limit of the context."""
 
 GoldStages = dict[str, Any]
-"""The stages of a gold passage, as the results file has them.
+"""The stages of a gold passage, as in the results file.
 
 `lost_at` is the first stage that loses the passage and `reason` says why; each known stage has its value: the share of
 the letters, the ranks, or whether the passage was kept.
@@ -145,7 +145,7 @@ def follow_gold(
     gold: GoldPassage, lists: PassageLists, *, in_text: float | None = None, in_chunks: float | None = None,
     outcome: Outcome | None = None, cut_by: str = "",
 ) -> GoldStages:  # fmt: skip
-    """Return what happens to one gold passage at each stage of a system.
+    """Return the fate of one gold passage at each stage of a system.
 
     In a list of passages, the gold passage is found at the rank where the passages so far contain at least half
     of it, as in recall. `in_text` and `in_chunks` are the shares of it that the system's text and its best chunk
@@ -157,8 +157,8 @@ def follow_gold(
         stages[stage] = value
         if not kept and stages["lost_at"] is None:
             stages.update(lost_at=stage, reason=reason)
-        # a later stage that has the passage shows that no earlier one lost it: two neighbouring chunks may together
-        # contain what the chunker cut; but a right answer may come from another passage
+        # if a later stage has the passage, no earlier stage lost it: two adjacent chunks may together contain what the
+        # chunker cut; but a right answer may come from another passage
         if kept and stage != "answered":
             stages.update(lost_at=None, reason="")
 
@@ -171,7 +171,7 @@ def follow_gold(
         add("chunks", in_chunks == 1, {"share": in_chunks}, "cut" if in_chunks else "in no chunk")
     before: int | None = None
     for name, passages in lists.items():
-        # a passage without any known place is unknown, not wrong
+        # a passage without a known location is unknown, not wrong
         if passages is None or not gold.worded or (passages and not any(passage.tells for passage in passages)):
             continue
         rank = rank_found(gold, passages)
@@ -196,7 +196,7 @@ class PreparedDocuments(Protocol):
 def stages_of(
     case: Case, prepared: PreparedDocuments | None = None, outcome: Outcome | None = None
 ) -> list[GoldStages]:
-    """Return what happened to each gold passage at each stage; empty if the question is impossible or failed."""
+    """Return the fate of each gold passage at each stage; empty if the question is impossible or failed."""
     reply, passages = case.reply, case.reply.passages
     if case.is_impossible or reply.error:
         return []
@@ -222,7 +222,7 @@ def stages_of(
 
 
 def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
-    """Return the earliest stage that loses a gold passage; None where no stage does."""
+    """Return the earliest stage that loses a gold passage; None if no stage does."""
     lost = {passage["lost_at"] for passage in stages}
     return next((stage for stage in GOLD_STAGES if stage in lost), None)
 
@@ -233,7 +233,7 @@ def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
 
 
 def _compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold passages that are lost neither at a stage nor before it; None if unknown.
+    """Return the share of gold passages that survive up to and including a stage; None if unknown.
 
     A gold passage that an earlier stage lost counts as lost, even if its result at this stage is unknown. A
     gold passage that does not occur in its document counts only at the stage `page`, because no retrieval
@@ -248,11 +248,11 @@ def _compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float 
 # ---------------------------------------------------------------- the questions of a run
 
 KEPT = "nowhere"
-"""The name for the stage of gold that no known stage loses."""
+"""The value of `lost_at` for gold that no known stage loses."""
 
 
 def find_loss(row: RunQuestion) -> str:
-    """Return the first stage that loses some of a question's gold, `nowhere`, or an empty text if nothing is known."""
+    """Return the first stage that loses some of a question's gold, or `nowhere`; empty if nothing is known."""
     return (row.lost_at or KEPT) if row.gold_stages else ""
 
 
@@ -264,7 +264,7 @@ class StageCounts:
     lost: dict[str, Counter[str]] = field(default_factory=dict)
     """The counts by stage and reason."""
     known: set[str] = field(default_factory=set)
-    """The stages about which something is known."""
+    """The stages with known results."""
 
     def add(self, row: RunQuestion) -> None:
         """Count one question; a question without known stages is not counted."""

@@ -21,7 +21,7 @@ from exhibit.evaluation.score_table import Table, Values, compute_mean
 from exhibit.schemas.run import Estimate as Estimate
 
 MIN_DOCUMENTS = 10
-"""An interval needs at least this many documents: with fewer, a bootstrap is too narrow."""
+"""An interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow."""
 RESAMPLES = 1000  # as usual for a 95% interval
 BLOCK = 100  # resamples drawn at once: enough for speed, few enough for the memory
 SEED = 20240819
@@ -45,7 +45,7 @@ def summarise_run(tables: Sequence[Table], *, intervals: bool = True) -> dict[st
 
 
 def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
-    """Return the mean of each metric for every value of a label; cases without the label are under the value ""."""
+    """Return the mean of each metric for every value of a label; cases without the label have the value ""."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, labels in enumerate(table.labels):
         value = labels.get(label)
@@ -92,7 +92,7 @@ class Difference:
     n: int
     ci95: Interval | None = None
     p: float | None = None
-    """The probability of so large a difference by chance; None where there is no interval."""
+    """The probability of so large a difference by chance; None without an interval."""
     lost: int = 0
     """The number of cases that have a value in the first run only."""
 
@@ -103,14 +103,14 @@ class Difference:
 
     @property
     def chance(self) -> str:
-        """The p of the paired difference in words: `p 0.03`, `p < 0.001`; empty where there is no interval."""
+        """The p value of the paired difference in words: `p 0.03`, `p < 0.001`; empty without an interval."""
         if self.p is None:
             return ""
         return f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval excludes 0; False where there is no interval."""
+        """Whether the interval excludes 0; False without an interval."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
 
@@ -148,13 +148,13 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The numbers of questions that two runs have in common, that failed in each, and that only one run has."""
+    """The numbers of questions that two runs share, that failed in each run, and that only one run has."""
 
     asked: int
     failed_before: int
     failed_after: int
     answered: int
-    """Questions that failed in neither run; only they are compared."""
+    """Questions that failed in neither run; only these are compared."""
     only_before: int = 0
     only_after: int = 0
     changed: int = 0
@@ -164,7 +164,7 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Return how many questions two runs have in common, how many failed in each, and how many only one run has."""
+    """Count the questions that two runs share, that failed in each run, and that only one run has."""
     failed: list[tuple[bool, bool]] = []
     changed, not_comparable = 0, []
     for one, other in _pair_by_name(first, second):
@@ -200,7 +200,7 @@ def _keep_common(first: Table, second: Table) -> tuple[Table, Table]:
 def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
     """Return the row numbers of the common questions in both tables.
 
-    Questions are matched by content (words, expected answer, gold, documents) where both tables know it, else by id.
+    Questions are matched by content (words, expected answer, gold, documents) if both tables have it, else by id.
     The questions of a variant and of its control are matched by their common original.
     """
     by_content = bool(first.contents) and bool(second.contents)

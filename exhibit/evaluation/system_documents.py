@@ -1,6 +1,6 @@
 """A system's own texts and chunks of a dataset's documents, and how much of each gold passage they contain.
 
-A target has them itself, or they are read from files: parsed texts (`--parsed`), one file per document, as plain text,
+A target provides them, or they are read from files: parsed texts (`--parsed`), one file per document, in plain text,
 Markdown or HTML; and chunks (`--chunks`), one per row.
 """
 
@@ -25,7 +25,7 @@ from exhibit.storage.atomic import list_files
 
 Found = tuple[float | None, float | None]
 _CACHED = 1024
-"""The number of cached results: questions that are repeated, or share a passage, follow each other closely."""
+"""The number of cached results: questions that are repeated or share a passage are close together."""
 
 
 class TargetDocuments:
@@ -82,7 +82,7 @@ class FileDocuments:
 def _place_chunks(
     file: Path, dataset: Dataset, documents: Documents, say: Callable[[str], None]
 ) -> dict[str, list[Place]]:
-    """Return the places of the chunks in a file by document; a note counts the chunks that have none."""
+    """Return the locations of a file's chunks by document; a note counts the chunks that were not located."""
     chunks = read_chunks(file, dataset.documents.named)
     by_file: dict[str, list[Place]] = {}
     unplaced = 0

@@ -1,7 +1,4 @@
-"""Request templates: placeholders such as `{question}`, and the body that a server wants.
-
-The body comes from the server's `openapi.json`.
-"""
+"""Request templates: placeholders such as `{question}`, and the body that a server's `openapi.json` describes."""
 
 import json
 import re
@@ -58,9 +55,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
     """Return a template with its placeholders replaced by values.
 
-    A text that is only a placeholder becomes the value itself, of any type; a field whose value is None or {} is left
-    out. A placeholder in a list that stands for a list is replaced by its items, and the fields of an object under
-    the key `...` are merged.
+    A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
+    omitted. A placeholder for a list, inside a list, is replaced by the items, and the fields of an object under the
+    key `...` are merged.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
@@ -107,11 +104,11 @@ _QUESTION_FIELDS = (
 )  # fmt: skip
 _HISTORY_FIELDS = ("history", "chat_history", "messages", "conversation")
 _MAX_REFERENCES = 8
-"""The number of nested references that are followed: a description may refer to itself."""
+"""The number of nested references that are followed, because a description may refer to itself."""
 
 
 def make_body(openapi: Any, path: str) -> Any:
-    """Return the request template that an OpenAPI description defines for a path; None without a question's field."""
+    """Return the request template that an OpenAPI description defines for a path; None if it has no question field."""
     steps = ("paths", path, "post", "requestBody", "content", "application/json", "schema")
     schema = jmespath.search(".".join(map(json.dumps, steps)), openapi)
     template = _make_template(schema, openapi) if schema else None
@@ -139,7 +136,7 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
 
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:
-    """Return a value for a required field: its default, constant, first listed value or example, else an empty one."""
+    """Return a value for a required field: its default, constant, first listed value or example, or an empty value."""
     stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
     empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
     return empty.get(schema.get("type")) if stated is None else stated

@@ -25,7 +25,7 @@ Columns = Mapping[str, Mapping[str, Estimate]]
 
 
 def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[str]:
-    """Return the metrics of a table: the requested metrics, else a short table's."""
+    """Return the metrics of a table: the requested metrics, else those of a short table."""
     summary = list(summary)
     if asked:
         return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary
@@ -33,7 +33,7 @@ def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[st
 
 
 def ceiling_of(metric: str, known: Container[str]) -> str | None:
-    """Return the name of the metric that is the upper limit of `metric`; None if there is none in `known`.
+    """Return the metric in `known` that is the upper limit of `metric`; None if there is none.
 
     Only recall has such a limit: the share of gold that the chunks contain or, if that is unknown, the share
     that the parsed texts contain.
@@ -97,7 +97,7 @@ def _count_datasets(means: Mapping[str, Estimate]) -> int:
 
 
 def _format_title(name: str) -> str:
-    """Return a metric's name with its unit and, where less is better, an arrow down."""
+    """Return a metric's name with its unit, and an arrow down if less is better."""
     metric = describe_metric(name)
     return f"{name}{f' {metric.sign}' if metric.sign else ''}{' ↓' if metric.better == 'less' else ''}"
 
@@ -106,12 +106,12 @@ def _format_title(name: str) -> str:
 
 _WITHOUT = "none"
 _MAX_KINDS = 20
-"""A label with more values than this identifies single questions and does not sort them into kinds."""
+"""A label with more values than this identifies single questions, not kinds of questions."""
 _MAX_IDS = 10
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
-    """Return a finished run as lines of text: what was asked, the means by kind of question, and the outcomes."""
+    """Return a finished run as lines of text: its questions, the means by kind of question, and the outcomes."""
     tables = read_tables(folder)
     labels = [row for table in tables for row in table.labels]
     columns = {table.name: summarise(table) for table in tables}
@@ -201,7 +201,7 @@ def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], ove
     """Return the rows of a table that compares two runs, one row per metric.
 
     A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change is
-    significant. The first row after the header is the number of failed questions: more than before is worse,
+    significant. The first row below the header has the numbers of failed questions, because more failures are worse
     whatever the means are.
     """
     before, after = overlap.failed_before, overlap.failed_after
@@ -232,7 +232,7 @@ def _format_direction(name: str, difference: Difference) -> str:
 
 
 def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
-    """Return a line for each outcome that a question of two runs has: its number before and after."""
+    """Return a line for each outcome in two runs, with its number of questions before and after."""
     rows = [[f"  {outcome}", str(before.get(outcome, 0)), str(after.get(outcome, 0))] for outcome in Outcome]
     return align_rows([row for row in rows if row[1:] != ["0", "0"]])
 

@@ -21,7 +21,7 @@ from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetch_file
 
 _UPLOAD_SECONDS = 600.0
-"""For one file: systems that parse it before they answer take minutes for a long one."""
+"""Seconds for one file: a system that parses a long file before it answers takes minutes."""
 REFUSED = (401, 403, 407)  # HTTP: not authorised
 
 
@@ -32,23 +32,23 @@ class Step(BaseModel):
     method: str = "GET"
     body: Any = None
     file: str = ""
-    """The field of the form that takes the file."""
+    """The form field for the file."""
     form: dict[str, Any] = {}
     items: JmesPath = ""
     name: JmesPath = "name"
     error: JmesPath = ""
-    """The reason why an upload failed although its status is good."""
+    """The path of the reason for a failed upload in a reply with a good status."""
 
 
 class DocumentInterface(BaseModel):
-    """A server's interface for documents: the requests to upload, list and delete them; only `add` is required."""
+    """The requests to upload, list and delete a server's documents; only `add` is required."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     setting: str = ""
-    """The setting with the address of another server for documents; empty: they go to the same server."""
+    """The setting with the address of a separate server for documents; empty = the same server."""
     find: Step | None = None
-    """Lists the collections, where there are several."""
+    """Lists the collections, if a server has several."""
     create: Step | None = None
     list: Step | None = None
     add: Step
@@ -65,7 +65,7 @@ class Collection:
         self._fetch, self._interface, self._values, self._options = fetch, interface, values, options
 
     def _call(self, step: Step | None, deadline: Deadline, *, file: Path | None = None, name: str = "") -> Any:
-        """Send a request and return the reply's JSON; None if the server has no such request."""
+        """Send a request and return the reply's JSON; None if the server does not support this request."""
         if step is None:
             return None
         values = {**self._values, "name": name}
@@ -88,7 +88,7 @@ class Collection:
         return {PurePosixPath(str(search(step.name, item))).name for item in items}
 
     def _list_files(self, deadline: Deadline) -> set[str] | None:
-        """Return the files of the collection; None if it does not exist, or if the server cannot list files."""
+        """Return the files of the collection; None if there is no collection, or if the server cannot list files."""
         step, find = self._interface.list, self._interface.find
         if step is None or (find and self._values["collection"] not in self._list_names(find, deadline)):
             return None
@@ -134,7 +134,7 @@ class Collection:
         return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
     def _upload(self, path: Path, name: str) -> str:
-        """Upload a file; return why the server refused it, empty if it did not.
+        """Upload a file; return why the server refused it, or an empty text.
 
         Raise an error if the server is unreachable or refuses the API key, because then every upload would fail.
         """

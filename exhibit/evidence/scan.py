@@ -237,7 +237,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
 
 def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
-    """Return the PDF operators that turn the drawing after them around the middle of the page."""
+    """Return PDF operators that rotate everything drawn after them around the page's centre."""
     from pypdf import Transformation
 
     if not angle:

@@ -304,10 +304,10 @@ def _list_files(folder: Path) -> dict[str, Path]:
 
 
 def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
-    """Delete the data that vector stores hold outside the folder of an index, except the data of the store `but`.
+    """Delete an index's data that vector stores hold outside its folder, except what the store `but` holds.
 
-    Data at an address is deleted only if `store`, which the user gives (`milvus:URI`), names this address: an index
-    folder from a stranger could name any server.
+    Data on a server is deleted only if the user named that server's address in `store` (`milvus:URI`), because an
+    index folder from a stranger could name any server.
     """
     named, _, argument = store.partition(":")
     for name in list_plugins("exhibit.rag.stores"):

@@ -213,8 +213,8 @@ def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int]) -> Hi
 def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
     """Return the text that completes the sentences in which the selected passages begin and end, as further hits.
 
-    A short passage may lack the words that answer: it may end with "Party B agrees:". The hits do not overlap the
-    selected passages, and end where a ranked passage begins or ends: each is inside one ranked passage, or in none.
+    A short passage may lack the words that answer: it may end with "Party B agrees:". No further hit overlaps a
+    selected passage or crosses the start or end of a ranked passage.
     """
     taken: dict[str, list[Span]] = {}
     edges: dict[str, set[int]] = {}

@@ -49,7 +49,7 @@ class RuleCitation:
 def find_citations(truth: str) -> list[RuleCitation]:
     """Return the distinct citations in the brackets of an answer.
 
-    A citation is after a sentence, or is a title of several words: any other bracket is an editor's change.
+    A bracket is a citation if it follows a sentence or holds a title of several words; others are editorial changes.
     """
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):

@@ -165,7 +165,7 @@ def _assign_by_nesting(columns: Columns, named: Collection[str], records: Sequen
 
 
 def _choose_free(columns: Columns, records: Sequence[Record], measure: Callable[[str], float]) -> str | None:
-    """Return the column without a role that has the largest share, if at least half of its cells fit."""
+    """Return the unassigned column with the largest share of fitting cells, if at least half of its cells fit."""
     shares = {name: measure(name) for name in columns_of(records) if name not in columns.values()}
     best = max(shares, key=lambda name: shares[name], default=None)
     return best if best is not None and shares[best] >= MIN_SHARE else None

@@ -287,7 +287,7 @@ class GoldReader:
     # ------------------------------------------------------------ provisions
 
     def _read_cited(self, value: Any) -> list[CitedPassage]:
-        """Return the passages that a citation names: a file, a page of a file, or provisions; note one without."""
+        """Return the files, pages or provisions that a citation names; note a citation that names none."""
         law, grade = "", None
         if isinstance(value, dict):
             passage = self._read_object(value, self._find_column("provision")[0])

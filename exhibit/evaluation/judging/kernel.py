@@ -1,9 +1,9 @@
 """Decide by rules whether a reply gives the expected answer.
 
-Closed types are decided: yes or no, a figure with its unit or currency, a date, a period, a label (`Clause 5(a)`), a
-name, an exact quote. A reply is right where one of its sentences has the words of the expected answer in their order,
-and no denial, exception, alternative, other candidate or figure that the expected answer lacks. It is wrong where it
-has another value of the same type. Everything else is not judged.
+The rules decide closed types: yes or no, a number with its unit or currency, a date, a period, a label
+(`Clause 5(a)`), a name, an exact quote. A reply is right if one of its sentences has the words of the expected answer
+in order, and no denial, exception, alternative, other candidate or number that the expected answer lacks. It is wrong
+if it has another value of the same type. Everything else is not judged.
 """
 
 import re
@@ -22,14 +22,14 @@ from exhibit.law.values import find_values, write_plain_amounts
 
 MAX_REPLY_CHARS = 20_000  # ten pages, more than any answer has
 MAX_EXTRA_WORDS = 80
-"""A reply this much longer than three times the expected answer and the gold is a document, and is not judged."""
+"""A reply longer than three times the expected answer and the gold, plus this, is a document and is not judged."""
 MIN_QUOTE_WORDS = 8
 MAX_NAME_WORDS = 6
-"""A shorter expected answer is a name or a term: its words must be adjacent in the reply."""
+"""A shorter expected answer is a name or a term, whose words must be adjacent in the reply."""
 
 
 class Decision(NamedTuple):
-    """Whether a reply is right (None where the rules cannot decide), and why."""
+    """Whether a reply is right (None if the rules cannot decide), and why."""
 
     right: bool | None
     reason: str
@@ -71,7 +71,7 @@ _NEUTRAL = frozenset(
     "party amount date term total equal name follow agree require entitle hold give contain find show base define see "
     "allow capped deal".split()
 )
-"""Words that a sentence may have in addition to a short answer and to the words of the question."""
+"""Words that a sentence may have besides a short answer and the words of the question."""
 _COMPANY = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 
 # ---------------------------------------------------------------- a text as it is compared
@@ -83,10 +83,10 @@ _LABEL = re.compile(
     r"(?-i:[IVXL]{1,5}\b)|(?-i:[A-Z]\d\b)|\([a-z]{1,3}\))"
 )
 _PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
-"""Labels of parts of a document: a reply may add them to its answer."""
+"""Labels of parts of a document, which a reply may add to its answer."""
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
 _SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
-_ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is no licensee, although both have one stem
+_ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is not a licensee, although both words have the same stem
 _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
 _URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*(?:[+-](?!\w))?|'s\b|[,;/&]")
@@ -97,11 +97,11 @@ _LETTER = re.compile(r"\W*(?:(?:answer|option|choice)\W+)?\(?([A-Za-z])\)?\W*", 
 
 
 class Reading(NamedTuple):
-    """A text as it is compared: in lower case, without articles, a figure, a date or a label being one token."""
+    """A text prepared for comparison: in lower case, without articles, each number, date and label being one token."""
 
     text: str
     stream: tuple[str, ...]
-    """The text's tokens with commas and other separators; a value is written as its kind, a null character and its key.
+    """The text's tokens and separators such as commas; a value is written as its kind, a null character and its key.
     """
     tokens: tuple[str, ...]
     """The text's words and values."""
@@ -112,7 +112,7 @@ class Reading(NamedTuple):
     values: frozenset[tuple[str, str]]
     """The kind and the key of each figure, date, place and label."""
     lead: str
-    """`yes` or `no` if the text begins with one of them; `both` if it says both."""
+    """`yes` or `no` if the text begins with this word; `both` if it says both."""
 
     @property
     def sentences(self) -> list["Reading"]:
@@ -181,7 +181,7 @@ def _split_words(text: str) -> Iterator[str]:
 
 
 def _find_lead(text: str) -> str:
-    """Return the yes or no with which the sentences of a text begin; `both` if they begin with both."""
+    """Return the yes or no with which sentences of a text begin; `both` if some begin with each."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
     said = [match[1] for match in leading if match[2] is not None or match[1] in _YES]
@@ -194,7 +194,7 @@ def _find_lead(text: str) -> str:
 # ---------------------------------------------------------------- the decision
 
 
-@lru_cache(maxsize=1024)  # the outcome, its reason and the metrics ask for the same pair
+@lru_cache(maxsize=1024)  # the outcome, its reason and the metrics all judge the same pair
 def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...] = ()) -> Decision:
     """Decide whether a reply gives the expected answer; `gold` has the passages that support it."""
     answer = _strip(strip_reply(reply[:MAX_REPLY_CHARS]))
@@ -259,7 +259,7 @@ def _judge_yes_or_no(wanted: Reading, given: Reading, asked: Reading, gold: Sequ
 
 
 def _has_doubts(given: Reading, asked: Reading, gold: Sequence[Reading]) -> bool:
-    """Return whether a sentence beside a yes or no denies or limits it, and is not the gold's."""
+    """Return whether a sentence beside a yes or no denies or limits it and is not in the gold."""
     own = asked.count_changes().keys()
     denies = (given.lead == "no") != bool(own & _DENIALS)
     for part in (part for part in given.sentences if not _is_quoted([part], gold)):
@@ -271,7 +271,7 @@ def _has_doubts(given: Reading, asked: Reading, gold: Sequence[Reading]) -> bool
 
 
 def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
-    """Return that a reply is wrong if it has another value of a kind and not the expected one."""
+    """Return that a reply is wrong if it has a value of the expected kind but not the expected value, else None."""
     expected_values = set(wanted.values - asked.values) or set(wanted.values)
     for kind in sorted({kind for kind, _ in expected_values}):
         keys, stated, known = (
@@ -296,7 +296,7 @@ def _list_counted(reading: Reading) -> list[tuple[str, str]]:
 
 
 def _count_the_same(wanted: Reading, given: Reading) -> bool:
-    """Return whether two texts count the same noun, or the expected number is bare."""
+    """Return whether two texts count the same noun, or the expected number has no noun."""
     nouns, stated = ({noun for _, noun in _list_counted(reading)} for reading in (wanted, given))
     return nouns == {""} or not nouns.isdisjoint(stated)
 
@@ -308,7 +308,7 @@ def _has_other_unit(keys: Collection[str], given: Reading) -> bool:
 
 
 def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision:
-    """Decide by words: right if the reply has those of the expected answer in order, and nothing that changes them."""
+    """Decide by words: right if the reply has the expected words in order and nothing that changes their meaning."""
     needed = [token for token in wanted.tokens[1 if wanted.lead else 0 :] if token not in _FILLERS]
     short = len(needed) <= MAX_NAME_WORDS
     sentences = _find_sentences(given, needed, adjacent=short) if needed else []
@@ -348,7 +348,7 @@ def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
 
 
 def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) -> list[Reading]:
-    """Return the first sentences of a reply, at most four, that have the needed tokens in their order."""
+    """Return the first one to four consecutive sentences of a reply that together have the needed tokens in order."""
     for count in range(1, 2 if adjacent else 5):
         for at in range(len(given.sentences) - count + 1):
             parts = given.sentences[at : at + count]
@@ -360,7 +360,7 @@ def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) ->
 
 
 def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] | None:
-    """Return where tokens have the needed ones next to each other."""
+    """Return the range of tokens in which the needed tokens are adjacent."""
     ends = ((at, at + len(needed)) for at in range(len(tokens) - len(needed) + 1))
     return next(((start, end) for start, end in ends if tuple(tokens[start:end]) == tuple(needed)), None)
 
@@ -383,7 +383,7 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
 
 
 def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
-    """Return why a reply with a short expected answer may also state something else; empty if it does not."""
+    """Return why a reply to a question with a short expected answer may state something else; empty if it does not."""
     stream = [token for token in given.stream if token not in _FILLERS or token in ("by", "under")]
     run = _find_run(stream, needed)
     if run is None:

@@ -42,7 +42,7 @@ K = 10
 OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 """Names that other tools have for our metrics."""
 CEILING = "ceiling_"
-"""The prefix of the figures that say how much gold is left after a stage."""
+"""The prefix of metrics that measure how much gold is left after a stage."""
 OUTCOME = "outcome: "
 """The prefix of the shares of questions with an unfavourable outcome, in comparisons of runs."""
 
@@ -76,7 +76,7 @@ class Options:
     officials: "Register | None" = None
     """The public registers of law."""
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
-    """The judge's failed and unreadable replies, by their message; the metrics that ask it add to them."""
+    """The judge's failed and unreadable replies, by message; metrics that ask the judge add to them."""
     judge: LLM | None = None
     flag_below: float | None = None
     """The confidence below which an answer is flagged for review."""
@@ -103,15 +103,15 @@ class Metric:
     higher_is_better: bool | None = True
     needs: tuple[Need, ...] = ()
     at: tuple[int | Literal["k", "ks"], ...] = ()
-    """The cutoffs at which it is measured; `k` and `ks` are those of the options."""
+    """The cutoffs at which the metric is measured; `k` and `ks` are the options with these names."""
     depths: tuple[int, ...] = (K,)
     """The cutoffs that a short table shows."""
     short: bool = True
     """Whether a short table shows the metric; the files and the long table always do."""
     gate: bool = True
-    """Whether a change for the worse fails `--fail-on-regression`; False for figures that depend on the machine."""
+    """Whether a change for the worse fails `--fail-on-regression`; False for metrics that depend on the machine."""
     prompt_version: str = ""
-    """The version of the judge's prompt, for a metric that a judge decides: it scores all cases in one call."""
+    """The version of the judge's prompt, for a metric by a judge; such a metric scores all cases in one call."""
     function: Callable[..., Any] | None = None
 
     @property
@@ -129,7 +129,7 @@ class Metric:
         return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
 
     def improves(self, change: float) -> bool | None:
-        """Return whether a change is an improvement; None where neither direction is better."""
+        """Return whether a change is an improvement; None if neither direction is better."""
         return None if self.higher_is_better is None else (change > 0) is self.higher_is_better and change != 0
 
     def figure(self, value: float | None, *, signed: bool = False) -> str:
@@ -157,7 +157,7 @@ class Metric:
         return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
 
     def list_figures(self, options: Options) -> list[tuple[str, int | None]]:
-        """Return the figures that the metric yields, each with its cutoff: `("recall@10", 10)`."""
+        """Return the names of the metric's values, each with its cutoff: `("recall@10", 10)`."""
         named = {"k": (options.k,), "ks": options.ks}
         depths = sorted({k for at in self.at for k in (named[at] if isinstance(at, str) else (at,))})
         return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
@@ -178,7 +178,7 @@ class Metric:
         """Return a value that the function computed for a case; raise if it is not a finite number."""
         if value is None:
             return None
-        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # NaN is never within
+        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # a comparison with NaN is false
             raise ToolkitError(
                 f"the metric {self.where} returned {value!r} for the question {case.id!r}; it must return a finite "
                 f"number of at most {MAX_SCORE:g}, or None where it does not apply"
@@ -216,7 +216,7 @@ def metric(**about: Any) -> Callable[[Function], Function]:
 
 @contextmanager
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
-    """Register the functions among some metrics inside a `with` block, without a description; yield all names."""
+    """Register, inside a `with` block, the metrics that are functions, without a description; yield all names."""
     before = import_metrics()
     try:
         yield [_register(one) if callable(one) else one for one in metrics]
@@ -262,7 +262,7 @@ _LEFT = {
 
 
 def describe_metric(name: str) -> Metric:
-    """Return the description of a metric; for an unknown name, a default one in which no direction is better."""
+    """Return the description of a metric; for an unknown name, a default in which neither direction is better."""
     family = name.partition("@")[0]
     if known := import_metrics().get(family):
         return known
@@ -281,7 +281,7 @@ def describe_unknown(name: str) -> Metric:
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
-    """Return those of the named metrics that need something special, such as `judge`."""
+    """Return the named metrics that need something special, such as `judge`."""
     return [name for name in names if need in describe_metric(name).needs]
 
 
@@ -297,7 +297,7 @@ _SHOWN = 6
 
 
 def choose_headlines(names: Iterable[str]) -> list[str]:
-    """Return the six most important of the named figures, for the terminal and the top of the report."""
+    """Return the six most important of the named metrics, for the terminal and the top of the report."""
     families = _group_families(names)
     wanted = [(family, int(depth or 0)) for family, _, depth in (name.partition("@") for name in _HEADLINES)]
     chosen = [_find_nearest(families[family], [depth])[0] for family, depth in wanted if family in families]
@@ -305,7 +305,7 @@ def choose_headlines(names: Iterable[str]) -> list[str]:
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the figures of a short table, sorted by group: each metric at the cutoffs of its description.
+    """Return the metrics of a short table, sorted by group, each at the cutoffs of its description.
 
     With `all_families`, metrics that a short table normally omits are included.
     """
@@ -338,7 +338,7 @@ def split_requests(text: str) -> list[str]:
 
 
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
-    """Return the figures of the named metrics (`ndcg`, `ndcg@20`), or of all; raise an error for unknown names."""
+    """Return each requested metric (`ndcg`, `ndcg@20`), or all, with its cutoff; raise an error for unknown names."""
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
@@ -367,7 +367,7 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     columns: dict[str, Values] = {figure: [] for figure in figures}
     every_needs = {own.needs for own, _ in figures.values()}
     limited = [{needs: limit_gold(case, needs, options) for needs in every_needs} for case in cases]
-    for known in limited:  # case by case, because several figures of a case share a computation
+    for known in limited:  # case by case, because several metrics of a case share a computation
         for figure, (own, k) in figures.items():
             case = known[own.needs]
             if not own.prompt_version:
@@ -424,7 +424,7 @@ def list_gold_files(case: Case) -> frozenset[str]:
 
 
 def once_per_case(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Remember the last result: several figures of one case are computed from it."""
+    """Cache the last result, from which several metrics of one case are computed."""
     last: list[tuple[Case, tuple[Any, ...], Result]] = []
 
     def call(case: Case, *given: Any) -> Result:

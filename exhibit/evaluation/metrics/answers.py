@@ -24,7 +24,7 @@ from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 
 metric = partial(metrics.metric, group="Answers", needs=("answer",))
 
-# ---------------------------------------------------------------- outcomes, in a run also by the judge's marks
+# ---------------------------------------------------------------- outcomes; in a run also the judge's marks
 
 
 @once_per_case
@@ -108,7 +108,7 @@ def answer_exact_match(case: Case) -> float | None:
 
 
 def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float | None:
-    """Return the score of the answer against the expected one, both without citations; None without a word of it."""
+    """Return the score of the answer against the expected one, without citations; None if no expected word is left."""
     answer, expected = map(without_citations, (case.reply.answer or "", case.truth))
     return score(answer, expected) if split_words(expected) else None
 
@@ -131,7 +131,7 @@ def answer_must_not(case: Case) -> float | None:
 
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
-    """Return the share of a label's items that the answer states; of an item with alternatives, one is enough."""
+    """Return the share of a label's items that the answer states; one alternative of an item is enough."""
     items = case.labels.get(label)
     try:
         items = json.loads(items) if isinstance(items, str) else items
@@ -144,7 +144,7 @@ def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
 
 
 def _says_item(item: str, answer: str, *, strict: bool) -> bool:
-    """Return whether an answer has the words of an item in sequence or, unless `strict`, its terms and figures."""
+    """Return whether an answer has the words of an item in sequence or, unless `strict`, its terms and numbers."""
     wanted, words = split_words(item), split_words(answer)
     if wanted and any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
         return True

@@ -29,7 +29,7 @@ metric = partial(metrics.metric, group="Citations", needs=("answer",))
     needs=("answer", "truth"),
 )
 def statute_citation_accuracy(case: Case) -> float | None:
-    """Return the mean credit of the expected references; a coarser one (Part 36 for rule 36.5) earns half."""
+    """Return the mean credit for the expected references; a coarser reference (Part 36 for rule 36.5) earns half."""
     cited = find_references(without_named(case.truth), context=case.question)
     expected = dict.fromkeys(reference for reference in cited if reference.kind != "case")
     given = find_references(case.reply.answer or "", context=case.question)
@@ -65,7 +65,7 @@ def references_exist(case: Case, options: Options) -> float | None:
     title="References that exist officially",
     meaning="references of the answer that legislation.gov.uk or Find Case Law has",
     needs=("answer", "registers"),
-    gate=False,  # a register may be away, or have grown
+    gate=False,  # a register may be unavailable, or have grown
 )
 def references_official(case: Case, options: Options) -> float | None:
     given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
@@ -116,7 +116,7 @@ def precedent_matching(case: Case, options: Options) -> float | None:
     given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]
     named = find_cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
-    # if there are as many gold files as named sources, each file is a further name of the source at its position
+    # if there are as many gold files as named sources, each file name is another name of the source at its position
     others = map(_list_file_names, files) if len(files) == len(named) else [()] * len(named)
     seed = options.parity == "seed"
     scores = [
@@ -145,14 +145,14 @@ CONTAINED = 0.95
 _SHARED = 0.9
 """The similarity of two names with the same words in another order; less in proportion when they share fewer words."""
 _SEED = 0.75
-"""The similarity that the seed project gives to names of one topic; also its minimum for names that share a word."""
+"""The similarity of names of the same topic in the seed project; also its minimum for names that share a word."""
 _TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))
-"""The topics that the seed project prints; it mentions further topics without a list of their words."""
+"""The topics that the seed project lists with their words; for other topics it gives no words."""
 _JOINING_WORDS = frozenset("the of in and a to for on about by or at p pp".split())
 
 
 def normalise_source(name: str) -> str:
-    """Return a source's name as it is compared: without pages, file extension, case, accents and punctuation."""
+    """Return a source's name for comparison: without pages, file extension, case, accents and punctuation."""
     text = _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip()))
     return normalise_name(without_ending(text).replace("#page=", " # "))  # `PD 5#page=A Party` is not PD 5A
 
@@ -167,7 +167,7 @@ def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     short, long = sorted((f" {' '.join(words)} " for words in (one, other)), key=len)
     if short in long:
         return CONTAINED
-    # of a name of such words alone, all are compared
+    # if a name has only such words, all of them are compared
     first, second = (set(words) - _JOINING_WORDS or set(words) for words in (one, other))
     shared = len(first & second) / len(first | second)
     if not seed:
@@ -247,7 +247,7 @@ _ALSO_ENGLISH = re.compile(
 )
 """Uses of US terms that are also English."""
 _QUOTED = re.compile(
-    # bounded: a quotation mark that is never closed begins no quotation
+    # of limited length: an unclosed quotation mark does not begin a quotation
     r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
     r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
     re.M,
@@ -273,7 +273,7 @@ _SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
     title="Terminology", meaning="UK terms of the truth used, less for US ones", needs=("answer", "truth"), short=False
 )
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
-    """Return the share of the truth's UK terms in the reply, halved for each US term that the truth does not have."""
+    """Return the share of the truth's UK terms in the reply, halved for each US term that the truth lacks."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = find_uk_terms(case.truth), case.reply.answer or ""
     if not expected:

@@ -14,7 +14,7 @@ _MILLION = 1_000_000  # prices are for this many tokens
     meaning="seconds from the question to the last word of its reply",
     unit="seconds",
     higher_is_better=False,
-    gate=False,  # a busy machine is not a fault of the system under test
+    gate=False,  # a busy machine is not the tested system's fault
 )
 def latency(case: Case) -> float | None:
     return case.reply.seconds
@@ -25,7 +25,7 @@ def latency(case: Case) -> float | None:
     meaning="money a question, as the system reports it or by the prices given",
     unit="currency",
     higher_is_better=False,
-    gate=False,  # prices change, and a dearer answer may be a better one
+    gate=False,  # prices change, and a more expensive answer may be better
 )
 def cost(case: Case, options: Options) -> float | None:
     usage = case.reply.usage

@@ -21,7 +21,7 @@ def split_seed_words(text: str) -> list[str]:
 
 
 def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
-    """Return, for each of the first k passages, the indexes of the golds that match it, and the number of golds.
+    """Return the indexes of the gold passages that match each of the first k passages, and the number of gold passages.
 
     Two texts match if one contains the other, ignoring case: a single word is enough.
     """
@@ -36,7 +36,7 @@ def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
 
 
 def score_seed_ndcg(case: Case, k: int) -> float | None:
-    """Return nDCG in which every passage that matches any gold gains, so that the value can exceed 1."""
+    """Return an nDCG in which every passage that matches any gold adds gain, so that the value can exceed 1."""
     matched, golds = match_seed(case, k)
     gained = [rank for rank, golds_there in enumerate(matched) if golds_there]
     return _sum_discounts(gained) / _sum_discounts(range(min(golds, k))) if golds else None

@@ -1,10 +1,10 @@
 """Retrieval: how much gold the passages have, how early, and from which documents.
 
-Rankings have graded items. If a case has grades (`Case.grades`, as in ACORD), the items are files; a file's rank is
-that of its first passage. If irrelevant files have grades too (grade 0), ungraded files are left out of the ranking,
-because many of them may be relevant. Otherwise the items are gold passages, each at the rank of the retrieved passage
-that finds it (`placement.rank_found`); of several that one passage finds, the others get the next free ranks, so that
-nDCG does not exceed 1. Gold that names a file but quotes no text is not an item; only the document metrics count it.
+Rankings have graded items. If a case has grades (`Case.grades`, as in ACORD), the items are files, each at the rank
+of its first passage. If irrelevant files are graded too (grade 0), ungraded files are left out of the ranking,
+because many of them may be relevant. Without grades the items are gold passages, each at the rank of the retrieved
+passage that finds it (`placement.rank_found`); if one passage finds several, the others get the next free ranks, so
+that nDCG does not exceed 1. Gold that names a file but quotes no text is counted by the document metrics only.
 """
 
 import math
@@ -52,13 +52,13 @@ def char_recall(case: Case, options: Options, k: int) -> float | None:
 Piece = tuple[Span, int]
 """A part of a passage's text, and the passage's rank, from 0."""
 Pieces = dict[str | None, list[Piece]]
-"""The pieces by file; None = text of no document, which counts as retrieved and overlaps nothing."""
+"""The pieces by file; None = text that is in no document: it counts as retrieved and overlaps nothing."""
 Scores = list[tuple[float, float]]
 """Precision and recall at each cutoff."""
 
 
 def _score_characters(case: Case, options: Options, k: int) -> tuple[float | None, float | None]:
-    """Return character precision and recall at k; None where the content of all of the first k passages is unknown."""
+    """Return character precision and recall at k; None if the content of all of the first k passages is unknown."""
     passages = case.reply.passages[:k]
     if passages and not any(passage.tells for passage in passages):
         return None, None
@@ -69,12 +69,12 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
 
 @once_per_case
 def _score_union(case: Case, ks: Sequence[int]) -> Scores:
-    """Return character precision and recall; the first k passages are united, so that a character counts once.
+    """Return character precision and recall; the first k passages are merged, so that a character counts once.
 
-    Of a gold passage at several places only the best place counts: the one with the largest retrieved share.
+    If a gold passage has several locations, only the location with the largest retrieved share counts.
 
-        recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest place)
-        precision@k = retrieved characters inside those best places / retrieved characters
+        recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest location)
+        precision@k = retrieved characters inside those best locations / retrieved characters
     """
     retrieved = _collect_pieces(case, ks[-1])
     pieces = {file: _unite(some) if file else some for file, some in retrieved.items()}
@@ -92,7 +92,7 @@ def _score_union(case: Case, ks: Sequence[int]) -> Scores:
         for file, places, lengths, counts in golds:
             shares = [row[column] / length for row, length in zip(counts, lengths, strict=True)]
             credit += max(row[column] * max(lengths) / length for row, length in zip(counts, lengths, strict=True))
-            # overlapping golds share characters, which precision must count once
+            # overlapping gold passages share characters, which precision must count once
             best.setdefault(file, []).extend((span, 0) for span in places[shares.index(max(shares))])
         inside = sum(
             _count_overlap([span for span, _ in _unite(some)], pieces.get(file, ()), ks)[column]
@@ -106,8 +106,8 @@ def _score_union(case: Case, ks: Sequence[int]) -> Scores:
 def _score_as_published(case: Case, ks: Sequence[int]) -> Scores:
     """Return precision and recall as LegalBench-RAG publishes them.
 
-    Passages are not united, the overlaps of each retrieved snippet with each gold snippet are added up, and only the
-    first place of a gold counts.
+    Passages are not merged, the overlaps of each retrieved snippet with each gold snippet are added up, and only the
+    first location of a gold passage counts.
     """
     pieces = _collect_pieces(case, ks[-1])
     golds = [(gold.filename, gold.places[0]) for gold in case.gold if gold.located]
@@ -190,7 +190,7 @@ def drm(case: Case, k: int) -> float | None:
 
 
 def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
-    """Return how many of the first k passages are from a file without gold, and how many have a known file."""
+    """Return how many of the first k passages come from a file without gold, and how many have a known file."""
     wrong = [_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]]
     return wrong.count(True), len(wrong) - wrong.count(None)
 
@@ -230,7 +230,7 @@ def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | 
 
 
 def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
-    """Return 1 if one of the passages satisfies a condition, None if one may satisfy it, else 0."""
+    """Return 1 if a passage satisfies a condition, None if a passage may satisfy it, otherwise 0."""
     return 1.0 if wanted in known else None if None in known else 0.0
 
 
@@ -241,7 +241,7 @@ GOLD_GRADE = 3
 
 
 class Ranking(NamedTuple):
-    """A list of item names, best first, with the grades of the judged items; gold has at least the grade `least`."""
+    """Item names, best first, with the grades of the judged items; gold has at least the grade `least`."""
 
     order: Sequence[str]
     grades: Mapping[str, int]
@@ -343,8 +343,8 @@ def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:
 # ---------------------------------------------------------------- chunk economy
 
 NEAR_CHARS = 500
-"""A passage within this many characters of gold, the size of a chunk, is its neighbour; it is neither essential, which
-overlaps gold, nor unnecessary."""
+"""A passage within this many characters of gold, the size of a chunk, is a neighbour. A passage is essential if it
+overlaps gold, and unnecessary if it is not even a neighbour."""
 economy = partial(on_spans, meaning="share of the first k passages", at=("k",))
 
 
@@ -397,7 +397,7 @@ _VERSION = re.compile(r"\s*(.+?)#(\d+)-(\d+)(?= |$)")
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return True if a passage overlaps gold, False if it overlaps the same provision in another version, else None.
+    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None.
 
     The label `other_versions` has the provision's spans in the other versions.
     """

@@ -1,4 +1,4 @@
-"""Varied bundles (`exhibit vary`): whether a reply follows the altered documents, and none of the planted traps.
+"""Varied bundles (`exhibit vary`): whether a reply follows the altered documents and avoids the planted traps.
 
 Typed values (amounts, periods, dates, percentages, places) are compared exactly (`law.values`), so that "thirty (30)
 days" equals "30 days". The label `new` has the right values of a question, and `old` has wrong ones.
@@ -25,12 +25,12 @@ class StatedValues(NamedTuple):
 
     @property
     def only_new(self) -> float | None:
-        """Whether the reply has all right values and no wrong one; None where no right value is known."""
+        """Whether the reply has all right values and no wrong value; None if no right value is known."""
         return float(self.new <= self.reply and not self.old & self.reply) if self.new else None
 
     @property
     def only_old(self) -> float:
-        """Whether the reply has a wrong value and no right one."""
+        """Whether the reply has a wrong value and no right value."""
         return float(bool(self.old & self.reply) and not self.new & self.reply)
 
 

@@ -45,14 +45,14 @@ class TargetOptions:
 
     config: Config = field(default_factory=Config)
     answers: bool = True
-    """Whether the built-in pipeline answers, or only retrieves."""
+    """Whether the built-in pipeline answers or only retrieves."""
     cache: Path = field(default_factory=find_cache_folder)
     threads: int = 4
     engine: str = "local"
     jobs: int | None = None
     limits: Limits = field(default_factory=Limits)
     timeout: float = 60.0
-    """Seconds for one question, from the connection to the last byte, with retries and pauses."""
+    """Seconds for one question, from the connection to the last byte, including retries and pauses."""
     retries: int = 5
     backoff: float = 0.5
     """The seconds before the first retry; each later pause is twice as long."""
@@ -61,7 +61,7 @@ class TargetOptions:
     """Whether a target without ingestion should count the pages of the corpus."""
     embedder: Embedder | None = None
     llm: LLM | None = None
-    """Components that replace those of the config."""
+    """Components that replace the components of the config."""
     function: Callable[..., Any] | None = None
     """The function that the target `function` calls with each question."""
 
@@ -76,7 +76,7 @@ class Target(Protocol):
 
     name: str
     exact: bool
-    """Whether the passages have spans in the documents as this project reads them, so that no search is needed."""
+    """Whether passages have spans in the documents as this project reads them, so that no search is needed."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Check the system with a few questions before any work; return notes for the user.
@@ -92,7 +92,7 @@ class Target(Protocol):
 
 
 MAX_PROBED = 5
-"""A system is rejected when this many questions fail in the probe; a filter may refuse one."""
+"""A system is rejected if this many questions fail in the probe; a content filter may refuse a single question."""
 
 
 def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
@@ -100,7 +100,7 @@ def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
-    """Return the ingestion record of a target that does not ingest the documents itself: only the corpus size."""
+    """Return the ingestion record of a target that does not ingest documents: only the corpus size."""
     pages = sum(len(document.pages) for document in dataset.documents.all()) if options.count_pages else None
     return Ingestion(files=len(dataset.files), pages=pages)
 
@@ -131,7 +131,7 @@ def _load_target(wanted: str) -> tuple[ModuleType, str, str | None]:
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
-    """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` are the target's own settings."""
+    """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` has the target's own settings."""
     settings = read_target_settings(wanted, given or {})
     module, name, argument = _load_target(wanted)
     if module.__name__ == _HTTP:
@@ -147,7 +147,7 @@ def find_settings_model(wanted: str) -> type[BaseModel] | None:
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings, validated; raise one error that lists all unknown or all invalid ones."""
+    """Return a target's own settings, validated; raise one error that lists all unknown or all invalid settings."""
     model = find_settings_model(wanted)
     known = {} if model is None else model.model_fields
     if unknown := [f"target_{key}" for key in given if key not in known]:
@@ -162,15 +162,15 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 # ---------------------------------------------------------------- asking in several threads
 
 AskOne = Callable[[Case, Deadline], Reply]
-"""Ask one question once; raise HttpError when there is no reply."""
+"""Ask one question once; raise HttpError if there is no reply."""
 _MAX_FAILED_IN_ROW = 3
-"""After this many questions in a row have failed with all their retries, later questions are asked only once."""
+"""After this many consecutive questions failed with all retries, later questions are asked only once."""
 
 
 def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
     """Ask a question with retries; if every attempt fails, return a reply with an error.
 
-    The reply's latency is the time of the last attempt, without the earlier attempts and waits.
+    The reply's latency is the time of the last attempt only.
     """
     deadline = Deadline(options.timeout, flag="--timeout")
 
@@ -186,9 +186,9 @@ def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: Target
 
 
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
-    """Yield a reply for each case as the replies arrive; `options.threads` questions are asked at the same time.
+    """Yield replies as they arrive; `options.threads` questions are asked at the same time.
 
-    The turns of a conversation (`labels.session`) are asked one after another, each with the turns before it.
+    The turns of a conversation (`labels.session`) are asked in sequence, each with the turns before it.
     """
     stopped = threading.Event()
     retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
@@ -227,6 +227,6 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
             else:
                 yield item
     finally:
-        stopped.set()  # threads stop waiting for a busy server; the loop makes room in the queue
+        stopped.set()  # threads stop waiting for a busy server; the loop below makes room in the queue
         while not replies.empty():
             replies.get()

@@ -27,9 +27,9 @@ from exhibit.storage.locations import Location
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 32
-"""Questions that are searched and answered in one batch: enough to embed together, few to repeat after a stop."""
+"""Questions per batch: enough to embed them together, few to repeat after an interruption."""
 GRADED_DEPTH = 500
-"""The number of ranked passages where files have grades: ungraded files are left out, and ten graded ones must remain.
+"""The number of ranked passages if files have grades: after ungraded files are left out, ten graded files must remain.
 On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 and with 1,000.
 """
 
@@ -65,11 +65,11 @@ class Builtin:
             limits=options.limits,
             embedder=options.embedder,
             llm=options.llm,
-            # without the user's own value, OPENAI_TIMEOUT or the model's default of one minute applies
+            # if the user gives no value, OPENAI_TIMEOUT or the model's default of one minute applies
             timeout=options.timeout if options.timeout != TargetOptions.timeout else None,
         )
         self._sha256: dict[Location, str] = {}
-        """The checksums of the documents, from which the name of the index is made."""
+        """The checksums of the documents, which determine the name of the index."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         return []
@@ -78,8 +78,8 @@ class Builtin:
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         folder = self.index_folder(dataset)
-        # the lock is beside the folder, which is replaced as a whole; of two runs with the same index, the second one
-        # reuses it
+        # the lock file is beside the folder, because the folder is replaced as a whole; the second of two runs with the
+        # same index reuses it
         folder.parent.mkdir(parents=True, exist_ok=True)
         waiting = f"{folder}: another run is building this index; waiting until it is done"
         with lock_folder(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
@@ -110,7 +110,7 @@ class Builtin:
         )  # fmt: skip
 
     def _reuse(self, dataset: Dataset, folder: Path) -> Ingestion:
-        """Return the ingestion record of an existing index, after another try at the documents that it lacks."""
+        """Try again to add the documents that an existing index lacks, and return its ingestion record."""
         self._pipeline.open(folder)
         index = open_index(folder, self._options.config)
         missing = [name for name in sorted(dataset.files) if name not in index]
@@ -135,7 +135,7 @@ class Builtin:
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
-        # the choices are for the model only; in a search their words would be noise
+        # only the model needs the choices; their words would be noise in a search
         asks = self._pipeline.llm is not None
         questions = [_join_history(case, case.question if asks else without_choices(case)) for case in cases]
         for start in range(0, len(cases), _AT_ONCE):
@@ -182,7 +182,7 @@ def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
 
 
 def _list_passages(retrieved: Retrieved) -> list[Hit]:
-    """Return the ranked passages, then the adjacent text that answers use and that no ranked passage contains."""
+    """Return the ranked passages, then the adjacent text that answers use but no ranked passage contains."""
     return [*retrieved.ranked, *(hit for hit in retrieved.beside if not _find_ranks(hit, retrieved.ranked))]
 
 
@@ -191,7 +191,7 @@ def _make_passage(hit: Hit) -> Passage:
 
 
 def _make_answered_reply(one: Answered, seconds: float) -> Reply:
-    """Return the pipeline's answer as a reply in which each citation is the rank of a passage."""
+    """Return the pipeline's answer as a reply whose citations are ranks of passages."""
     reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
@@ -208,14 +208,14 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
 
 
 def _find_ranks(hit: Hit, ranked: Sequence[Hit]) -> list[int]:
-    """Return the rank, from 1, of the first passage that contains a hit, else of those that have a part of it."""
+    """Return the rank, from 1, of the first passage that contains a hit, else the ranks of those with a part of it."""
     whole = [rank for rank, other in enumerate(ranked, 1) if other.contains(hit)]
     parts = (rank for rank, other in enumerate(ranked, 1) if hit.contains(other))
     return whole[:1] or list(parts)
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
-    """Return an answer in which each citation is the rank of a passage instead of the number of a source."""
+    """Return an answer with the source number in each citation replaced by the rank of a passage."""
     if all(number == rank for number, rank in ranks.items()):
         return text
 

@@ -1,8 +1,8 @@
 """A Python function under test: `exhibit.evaluate(bundle, target=function)`, plain or async, in this process.
 
-The function is called with a question, and with `history`, `session` and `as_of` if it has parameters of
-these names. It returns the answer as a text, as an object or mapping with `answer` and `passages`, or in
-any form that `evaluation.replies` knows.
+The function gets a question, and `history`, `session` and `as_of` if it has parameters with these names. It returns
+the answer as a text, as an object or mapping with `answer` and `passages`, or in any form that `evaluation.replies`
+can read.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError
 
 _MAX_DEPTH = 6
-"""The depth of nested objects that are read: a passage's metadata is at the third level."""
+"""The number of nested levels that are read: a passage's metadata is at the third level."""
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":

@@ -59,9 +59,9 @@ from exhibit.storage.http import (
 )
 
 _DESCRIPTION_SECONDS = 10.0
-"""For `openapi.json`; a server that is slower is asked without it."""
+"""Seconds to wait for `openapi.json`; a slower server is asked without it."""
 _ABSENT = (404, 405, 410)
-_FAULT = 500  # what many servers answer to a body of another form
+_FAULT = 500  # the status with which many servers answer a body of an unexpected form
 
 # ---------------------------------------------------------------- the file that describes a server
 
@@ -131,7 +131,7 @@ class ServerSettings(BaseModel):
 
 
 class HttpSettings(ServerSettings):
-    """The settings of a server that no TOML file describes."""
+    """The settings of a server without a TOML file."""
 
     request: Annotated[Any, BeforeValidator(read_template)] = Field(
         "", description="the request body, as JSON or a JSON file, with {question}, {history}, {session}, {as_of}"
@@ -199,7 +199,7 @@ class Server:
         self._bodies: list[Any] = [system.ask.body] if known else []
         """The request body; empty while it is unknown, several while they are tried."""
         self._probed = self._marks_end = self._answers = False
-        """Whether the server was probed, and whether a reply has shown an end mark of a stream and an answer."""
+        """Whether the server was probed, and whether a reply has had an end mark of a stream and an answer."""
         uploads = options.ingest in ("auto", "fresh")
         if uploads and not system.ingest:
             raise ToolkitError(f"{self._place}: no interface for documents; remove --ingest")
@@ -211,7 +211,7 @@ class Server:
     # ---------------------------------------------------------------- one question
 
     def _exchange(self, case: Case, body: Any, deadline: Deadline, collection: str) -> Parts:
-        """Ask a question once and return the parts of the reply; raise an error where there is no valid reply."""
+        """Ask a question once and return the parts of the reply; raise an error if there is no valid reply."""
         values = {
             **self.values,
             "question": case.question,
@@ -272,7 +272,7 @@ class Server:
     # ---------------------------------------------------------------- probing
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a few questions, once per run; where documents are uploaded first, `ingest` asks them."""
+        """Ask a few questions, once per run; if documents must be uploaded first, `ingest` asks them instead."""
         if self._probed or self._options.ingest in ("auto", "fresh"):
             return []
         self._probed = True
@@ -286,7 +286,7 @@ class Server:
             self._bodies = [described] if described else self._list_common_bodies(cases)
         tried, errors, answered = self._bodies, list[HttpError](), list[Parts]()
         for case in choose_probed(cases):
-            # only the first question waits for a busy server: if it stays busy, waiting again would not help
+            # only the first question waits for a busy server: if the server stays busy, waiting again would not help
             parts = self._try_bodies(case, self.collection(dataset), 0 if errors else self._options.retries, errors)
             answered += [parts] if parts else []
             if answered and (answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1):
@@ -311,7 +311,7 @@ class Server:
         return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(best, dataset.documents.named))]
 
     def _try_bodies(self, case: Case, collection: str, times: int, errors: list[HttpError]) -> Parts | None:
-        """Ask a question with each body that the server may accept, and store the first that it answers."""
+        """Ask a question with each body that the server may accept, and store the first body that it answers."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
         for body in self._bodies:
 
@@ -335,19 +335,19 @@ class Server:
     def _list_common_bodies(self, cases: Sequence[Case]) -> list[Any]:
         """Return the bodies to try on a server that has no description.
 
-        With parameters the first is the one that evaltools sends; in a conversation it is the one that has the history.
+        The body with the history, which evaltools also sends, is first if there are parameters or earlier turns.
         """
         chat = {"messages": MESSAGES, "context": "{parameters}"}
         plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
         return [chat, *plain] if self.values["parameters"] or any(map(_is_turn, cases)) else [*plain, chat]
 
     def _read_description(self) -> tuple[Any, list[str]]:
-        """Return the body that the server's `openapi.json` describes, if any, and the paths that it has."""
+        """Return the body that the server's `openapi.json` describes, if any, and the paths that it lists."""
         parts = urlsplit(self.url)
         deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
         try:
             openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
-        except HttpError:  # a server that does not answer is reported with the address of the questions
+        except HttpError:  # a server that does not answer is reported when the questions are asked
             return None, []
         paths = [path for path, methods in (search("paths", openapi) or {}).items() if "post" in methods]
         return make_body(openapi, parts.path.rstrip("/")), paths
@@ -381,7 +381,7 @@ class Server:
         try:
             passages = replies.read_passages(parts.passages, names=names)
         except ReplyError:
-            return []  # each question reports this itself
+            return []  # each question reports this problem itself
         if any(passage.text.strip() or passage.span for passage in passages):
             return []
         if any(passage.filename and names(passage.filename) for passage in passages):
@@ -414,7 +414,7 @@ class Server:
     ) -> tuple[str, bytes]:
         """Return the content type and the body of a response; an HTTP error is raised with the path that failed."""
         base = url.rstrip("/") if path else url
-        version = re.match(r"/v\d+(?=/)", path)  # not repeated: …/v1 and /v1/x
+        version = re.match(r"/v\d+(?=/)", path)  # join …/v1 and /v1/x without a second /v1
         address = base + (path[version.end() :] if version and base.endswith(version[0]) else path)
         try:
             with self.client.send(method, address, body, deadline=deadline, **given) as response:
@@ -468,7 +468,7 @@ def _list_secrets(value: Any, name: str = "") -> Iterator[str]:
 def hide_secrets(value: Any, name: str = "") -> Any:
     """Return settings with their secrets hidden, and addresses without password and query."""
     if isinstance(value, Mapping):
-        # a header is given by the name of the variable that holds its value
+        # a header is stored as the name of the variable that holds its value
         return {key: inner if key == "header" else hide_secrets(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [hide_secrets(inner, name) for inner in value]

@@ -28,9 +28,9 @@ from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
 
 _MIN_COPIED = 3
-"""A file is taken for a copy of the bundle when at least this many answers, and all of them, are the expected ones."""
+"""A file is considered a copy of the bundle if it has at least this many answers and all are the expected ones."""
 _MIN_CONTAINED_WORDS = 4
-"""A question of at least this many words is found inside a prompt; a shorter one may be part of another question."""
+"""A question of at least this many words is searched inside prompts; a shorter one may be part of another question."""
 
 Row = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ class Predictions:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the file is read, and on the number of questions without a row.
 
-        Raise an error if no row fits the dataset, or if the rows are copies of the bundle's with its expected answers.
+        Raise an error if no row fits the dataset, or if the rows are copies of the bundle with its expected answers.
         """
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
@@ -107,7 +107,7 @@ class Predictions:
 
 
 def _check_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Raise an error if no row is a reply, or if two are for one id."""
+    """Raise an error if no row is a reply, or if two rows have the same id."""
     known = any((parts := replies.find_parts(row)).answer or parts.passages for row in rows)
     if not known and not any(row.get("error") for row in rows):
         raise ToolkitError(
@@ -136,11 +136,11 @@ def _is_copied(case: Case, row: Row) -> bool:
 def match_rows(
     rows: Sequence[Row], cases: Sequence[Case], dataset: str, *, prompts: bool = False
 ) -> dict[int | str, int]:
-    """Return the number of the row of each question, by the question's id.
+    """Return the row number for each question, by the question's id.
 
-    A row is matched by id, unless it has another question; then by the text of its question. Rows that name the dataset
-    come first. A text that several questions or rows have raises an error; with `prompts`, questions that occur twice
-    are not matched, of several rows the first counts, and a prompt is matched to the longest question that it contains.
+    A row is matched by id or, if the question with its id differs, by the text of its question; rows that name the
+    dataset come first. A text in several questions or rows raises an error; with `prompts`, questions that occur twice
+    are not matched, the first of several rows counts, and a prompt is matched to the longest question that it contains.
     """
     ids = {str(case.id): case for case in cases}
     texts = Counter(normalise_question(case.question) for case in cases)

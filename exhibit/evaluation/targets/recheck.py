@@ -1,7 +1,7 @@
 """Replies from a finished run of ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith: `recheck:FILE`.
 
-The rows are matched to the questions of the bundle by text. Answers and passages are scored as those of any target,
-and what the tool reported is set beside it, over the tool's questions and over all questions of the bundle.
+Rows are matched to the questions of the bundle by text. Answers and passages are scored like any target's, and shown
+beside the tool's own scores, over the tool's questions and over all questions of the bundle.
 """
 
 import io
@@ -29,13 +29,13 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import list_files, replace_folder
 
 ACCOUNT = "recheck.json"
-"""The file of a run's folder with what the other tool reported, and the rows that match no question."""
-_MAX_LISTED = 5  # unmatched rows that the terminal shows; the file lists all
+"""The file in a run's folder with the other tool's scores, and the rows that match no question."""
+_MAX_LISTED = 5  # most unmatched rows that the terminal shows; the file lists all
 _MAX_MEMBER_BYTES = 256 << 20  # of a sample in Inspect's archive
 
 
 def read_finished_run(path: Path) -> tuple[str, list[Row]]:
-    """Return the tool that made the run in a file, and its rows; raise ToolkitError if no known tool writes such files.
+    """Return the tool that made the run in a file, and the run's rows; raise ToolkitError for an unknown kind of file.
 
     A row has the fields `question`, `answer`, `passages`, `reference`, `golds`, `error` and `scores`.
     """
@@ -62,7 +62,7 @@ def open(argument: str | None, options: TargetOptions) -> "Recheck":
 
 
 class Recheck(Predictions):
-    """A target that gives the replies of another tool's finished run; a question without a row fails."""
+    """A target that returns the replies of another tool's finished run; a question without a row fails."""
 
     prompts = True
 
@@ -72,7 +72,7 @@ class Recheck(Predictions):
         return rows
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return a note on what the file holds; raise an error if it answers no question of the dataset."""
+        """Return a note on the content of the file; raise an error if it answers no question of the dataset."""
         held = f"{self._tool}, {len(self._rows)} rows"
         if not self.match(dataset):
             raise ToolkitError(
@@ -82,13 +82,13 @@ class Recheck(Predictions):
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        """Return the reply in a row; an empty answer is an answer of the run, and its refusal."""
+        """Return the reply in a row; an empty answer counts as a refusal."""
         if row["answer"] is None and not row["passages"] and not row["error"]:
             return Reply(answer="")
         return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
 
     def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
-        """Write what the tool reported, over its own questions and over all, and the rows that match no question."""
+        """Write the tool's scores, over its own questions and over all, and the rows that match no question."""
         matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
         questions = sum(len(dataset.cases) for dataset in datasets)
         reported = []
@@ -110,7 +110,7 @@ class Recheck(Predictions):
 
 
 def describe_account(folder: Path) -> list[str]:
-    """Return what the other tool reported, in words; an empty list for a run that rechecks nothing."""
+    """Return the other tool's scores in words; an empty list if the run rechecks nothing."""
     if not (folder / ACCOUNT).is_file():
         return []
     account = load_json(folder / ACCOUNT)
@@ -157,7 +157,7 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
 
 
 def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
-    """Return a question whose contexts are the run's gold passages, or its reference, where one document has them."""
+    """Return a question whose contexts are the run's gold passages, or its reference, if one document contains them."""
     contexts = []
     for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
         holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
@@ -194,7 +194,7 @@ _LISTS = {
     ),
     "golds": ("reference_contexts", "context"),
 }  # fmt: skip
-"""The JMESPaths of a row's fields in the records of all tools; the first with a value counts."""
+"""The JMESPaths of a row's fields in the records of all tools; the first path with a value counts."""
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Inspect's marks: correct, partly correct, incorrect, no answer."""
 
@@ -258,7 +258,7 @@ _TOOLS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "Langfuse or LangSmith": ("", _list_column_marks),
     "ragas": ("", _list_ragas_marks),
 }
-"""The JMESPath of a tool's records, empty for a table, and the function that returns the marks of a record."""
+"""The JMESPath of a tool's records (empty for a table), and the function that returns a record's marks."""
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
@@ -291,7 +291,7 @@ def _read_content(path: Path) -> Any:
 
 
 def _nest(row: Row) -> Row:
-    """Return a row of a table in which columns such as `inputs.question` are objects."""
+    """Return a table's row with columns such as `inputs.question` turned into nested objects."""
     nested = dict(row)
     for key, value in row.items():
         outer, dot, inner = key.partition(".")

@@ -84,7 +84,7 @@ class ReadingWindow:
         return self.run.text[slice(*self.span)]
 
     def parts(self, start: int, end: int) -> Iterator[tuple[Source, Span]]:
-        """Yield the sources that a range of this window's text overlaps, each with the overlap in its own text."""
+        """Yield each source that overlaps a range of this window's text, with the overlap as a span of the source."""
         first = self.span.start
         for source, span in zip(self.run.sources, self.run.spans, strict=True):
             low, high = max(first + start, span.start), min(first + end, span.end)

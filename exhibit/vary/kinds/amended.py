@@ -248,7 +248,7 @@ def _make_questions(row: RawRow, paragraph: str, versions: Sequence[ClauseVersio
 
 
 def _choose_day(start: date | None, end: date | None) -> date:
-    """Return a day in the term of a clause's version, for a question that begins `As of …`."""
+    """Return a day on which a clause's version is in force, for a question that begins `As of …`."""
     if start is None:
         assert end is not None  # only contracts with an amendment have questions here
         return move_months(end, -3)
