@@ -143,7 +143,7 @@ def rows(results: Path, name: str) -> list[dict[str, Any]]:
     return rows_of(results / name / "cuad" / "eval_results.jsonl")
 
 
-def test_evaluation_with_llm_judges_answers_and_second_run_sends_no_requests(front, bundle, results, capsys):
+def test_second_evaluation_with_llm_sends_no_requests(front, bundle, results, capsys):
     assert evaluate(bundle, results, "first", *JUDGED) == 0
     asked = len(front.asked)
     first = rows(results, "first")

@@ -36,7 +36,7 @@ def test_requirements_marked_works_name_existing_tests():
 
 
 @pytest.mark.parametrize("row", DIFFERENT, ids=[row["what"] for row in DIFFERENT])
-def test_requirement_marked_different_names_a_valid_setting_that_restores_seed_behaviour(row, capsys, monkeypatch):
+def test_settings_that_restore_seed_behaviour_are_valid(row, capsys, monkeypatch):
     """Text in backticks is passed to the command, which lists all errors at once: only the folder is wrong."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # importing it takes many seconds
     monkeypatch.delitem(sys.modules, "exhibit.models.embedders.sentence_transformers", raising=False)

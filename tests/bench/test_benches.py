@@ -45,7 +45,7 @@ def test_free_wordings_are_200_unique_questions():
     assert legalbenchrag.reword("Nobody asked this?", "free") is None
 
 
-def test_dataset_table_marks_figures_against_the_best_published_value():
+def test_dataset_table_compares_results_with_the_best_published_value():
     figures = {"ALL": {f"char_precision@{k}": (7.0, (6.0, 8.0)) for k in legalbenchrag.KS}}
     run = legalbenchrag.Run("naive", figures, 776)
     table = legalbenchrag.make_dataset_table([run], "ALL", comparable=True)
@@ -69,7 +69,7 @@ def test_legalbenchrag_bench_measures_presets_on_published_and_unnamed_wordings(
 # ---------------------------------------------------------------- answers and conversions
 
 
-def test_held_out_documents_are_matched_without_their_endings(tmp_path):
+def test_held_out_documents_are_matched_in_any_letter_case(tmp_path):
     (tmp_path / "list.tsv").write_text("benchmark\twhere\tdocument\ncuad\tx\tALPHA-Supply Agreement.PDF\n", "utf-8")
     assert answers.make_key("Alpha-Supply Agreement.pdf") in answers.read_held_out(tmp_path / "list.tsv")
     assert answers.read_held_out(tmp_path / "none.tsv") == set()
@@ -84,7 +84,7 @@ def test_make_tables_counts_answers_by_outcome(tmp_path, converted, monkeypatch)
 
 
 @pytest.mark.slow
-def test_answers_bench_converts_and_asks_questions_about_contracts_of_cuad(tmp_path, monkeypatch, capsys):
+def test_answers_bench_converts_and_evaluates_cuad_contracts(tmp_path, monkeypatch, capsys):
     contract = next((SAMPLES / "cuad").rglob("BRAMBLEWICK*.PDF"))
     questions = [
         {
@@ -119,7 +119,7 @@ def test_measure_conversion_locates_every_quote_of_the_sample(monkeypatch):
 # ---------------------------------------------------------------- speed and scale
 
 
-def test_own_search_returns_the_same_results_as_faiss():
+def test_builtin_search_returns_the_same_results_as_faiss():
     assert "100.00% the same results" in speed.compare_search(2000).title
 
 

@@ -34,7 +34,7 @@ def test_acord_split_keeps_question_ids_and_all_documents(source, split, ids):
     assert len(benchmark.documents) == 42
 
 
-def test_acord_notes_a_split_without_grades_and_fails_without_any_grades(source):
+def test_acord_fails_only_if_no_split_has_grades(source):
     (source / "qrels" / "test.tsv").unlink()
     _, tally = read_source(acord, source)
     assert tally.noted == {"part of the release: grades of a split are not there": ["test"]}
@@ -67,7 +67,7 @@ def test_acord_notes_a_split_without_grades_and_fails_without_any_grades(source)
         ("queries.jsonl", '{"_id": "New York Governing Law", "text": "again"}', "query that occurs twice"),
     ],
 )
-def test_acord_counts_a_malformed_line_and_fails_on_malformed_line_when_strict(source, file, line, reason):
+def test_acord_fails_on_a_malformed_line_only_when_strict(source, file, line, reason):
     append(source / file, line)
     _, tally = read_source(acord, source)
     assert sum(len(names) for told, names in tally.left_out.items() if told.startswith(reason)) == 1
@@ -75,7 +75,7 @@ def test_acord_counts_a_malformed_line_and_fails_on_malformed_line_when_strict(s
         read_source(acord, source, strict=True)
 
 
-def test_acord_keeps_a_query_with_low_grades_unless_answerable_only(source):
+def test_acord_drops_queries_with_low_grades_only_on_request(source):
     append(source / "qrels" / "valid.tsv", f"clause that requires notice to end automatic renewal\t{ASIS}\t2")
     benchmark, tally = read_source(acord, source)
     (row,) = [row for row in benchmark.rows if row.id == 6]

@@ -50,7 +50,7 @@ def test_card_of_a_sample_has_the_licence_of_the_project(convert, samples):
     assert "--source samples/squad" in card and "@inproceedings" not in card and "the project Exhibit" in card
 
 
-def test_copy_of_a_sample_counts_as_the_sample(samples, tmp_path):
+def test_find_sample_recognises_an_unchanged_copy(samples, tmp_path):
     copy = shutil.copytree(samples / "cuad", tmp_path / "samples" / "cuad")
     assert find_sample(copy) == find_sample(samples / "cuad") == "samples/cuad"
     assert find_sample(samples / "scans") == "samples/scans"
@@ -65,7 +65,7 @@ def test_card_command_leaves_out_empty_flags():
     )
 
 
-def test_statutes_account_counts_versions_of_same_day_and_outside_date_range(convert, tmp_path):
+def test_statutes_account_counts_excluded_versions_by_reason(convert, tmp_path):
     law = "# Hafengesetz\n\n## § 1 Begriff\n\nEin Hafen ist ein Ort für Schiffe und Boote, die {} sind oder waren.\n"
     folder = tmp_path / "laws" / "harbour"
     folder.mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_table_uses_answer_as_gold_when_answer_is_a_clause_of_the_document(conve
     ("name", "file"),
     [("Soci__t__ G__n__rale", "Société Générale.pdf"), ("A__B", "A & B.pdf"), ("Soci__t__", None), ("x__y", None)],
 )
-def test_shelf_matches_underscores_in_a_name_with_replaced_characters(name, file, tmp_path):
+def test_shelf_matches_underscores_to_special_characters(name, file, tmp_path):
     for known in ("Société Générale.pdf", "A & B.pdf", "C.pdf"):
         (tmp_path / known).write_bytes(b"%PDF-")
     found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)
@@ -146,7 +146,7 @@ def test_docs_example_converter_runs_from_a_file(tmp_path, convert):
     assert "exhibit convert mine.py --source PATH --short --out datasets_out/mine" in card
 
 
-def test_convert_refuses_a_file_without_read_function_and_a_missing_file(tmp_path, capsys):
+def test_convert_refuses_missing_file_or_file_without_read_function(tmp_path, capsys):
     (tmp_path / "mine.py").write_text("INFO = None\n", encoding="utf-8")
     assert main([str(tmp_path / "mine.py"), "--out", str(tmp_path / "out")]) == 1
     assert "has no read; docs/converters.md shows a whole converter" in capsys.readouterr().err

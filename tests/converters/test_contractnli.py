@@ -82,7 +82,7 @@ def test_contractnli_sample_converts_to_golden_bundle(bundle, golden):
     golden("contractnli/gold.jsonl", "\n".join(lines) + "\n")
 
 
-def test_contractnli_gold_is_the_occurrence_given_by_the_source_when_a_sentence_repeats(bundle):
+def test_contractnli_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bundle):
     line = gold_for(bundle, 0, "nda-17")[1]
     text = read_document(bundle / CORPUS / OFFICIAL).text
     [[start, _]] = line["spans"]

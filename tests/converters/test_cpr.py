@@ -193,7 +193,7 @@ def test_resolve_gives_no_section_when_a_long_document_is_cited_without_section(
     assert resolved(index, "CPR 1.1").place is not None
 
 
-def test_resolve_all_splits_a_bracket_at_semicolons_unless_the_bracket_is_a_heading():
+def test_resolve_all_splits_brackets_at_semicolons_except_headings():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )

@@ -36,7 +36,7 @@ def load(bundle: Path) -> tuple[dict, list[dict], dict]:
     return read_rows(bundle), read_gold(bundle), json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
 
 
-def test_cuad_pairs_every_contract_with_its_pdf_and_locates_all_but_a_single_quote(converted):
+def test_cuad_pairs_contracts_with_pdfs_and_locates_all_quotes_but_one(converted):
     bundle = converted("cuad", "--keep-ambiguous")
     _, gold, info = load(bundle)
     assert info["counts"]["documents"] == 6 and "no PDF for the contract" not in info["left_out"]
@@ -87,7 +87,7 @@ def test_quotes_of_parses_a_list_literal_and_refuses_other_cells(cell, quotes):
         assert quotes_of(cell) == quotes
 
 
-def test_cuad_treats_amendment_as_unambiguous_and_counts_malformed_cell(source):
+def test_cuad_keeps_amendments_and_counts_malformed_cells(source):
     def change(rows):
         rows[5][rows[0].index("Document Name-Answer")] = "SECOND AMENDMENT TO COLLABORATION AGREEMENT"
         rows[1][rows[0].index("Insurance")] = "no list"

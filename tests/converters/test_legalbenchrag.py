@@ -58,7 +58,7 @@ def snippet(path: str, start: int, end: int, answer: str) -> dict:
 # ---------------------------------------------------------------- the sample
 
 
-def test_legalbenchrag_printed_gold_points_to_the_same_occurrence_as_the_text(printed, source, golden):
+def test_legalbenchrag_gold_is_the_same_occurrence_in_pdf_and_text(printed, source, golden):
     assert validate(printed) == []
     bundle = open_bundle(printed)
     texts, _ = read_source(legalbenchrag, source)

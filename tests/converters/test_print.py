@@ -57,7 +57,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the browser's processes as Linux shows them")
-def test_pdf_printer_replaces_the_browser_and_continues_after_a_page_times_out(tmp_path, monkeypatch):
+def test_pdf_printer_restarts_the_browser_after_a_page_timeout(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
     real = time.monotonic
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
@@ -79,7 +79,7 @@ def test_pdf_printer_replaces_the_browser_and_continues_after_a_page_times_out(t
 # ---------------------------------------------------------------- fonts
 
 
-def test_describe_printing_records_printer_and_fonts_only_when_something_was_printed(tmp_path):
+def test_describe_printing_records_printer_and_fonts(tmp_path):
     with PdfPrinter(Limits()) as press:
         assert describe_printing([""]) is None
         first = press.print(RawDocument("a.pdf", "A", text="Words."), tmp_path)

@@ -24,7 +24,7 @@ def bundle(converted) -> Path:
 # ---------------------------------------------------------------- the sample
 
 
-def test_privacyqa_gold_is_the_occurrence_given_by_the_source_when_a_sentence_repeats(bundle):
+def test_privacyqa_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bundle):
     (line,) = [line for line in read_gold(bundle) if line["id"] == 1]
     text = read_document(bundle / "corpus" / LARKSPUR).text
     assert line["labels"]["sentence"].endswith("_13")

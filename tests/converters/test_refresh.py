@@ -98,5 +98,5 @@ def test_refresh_reports_a_page_that_cannot_be_fetched_as_unknown_instead_of_gon
         ("The fee is 40 pounds.", "The fee is 55 pounds.", ["- The fee is 40 pounds.", "+ The fee is 55 pounds."]),
     ],
 )
-def test_list_changes_returns_sentences_found_in_only_the_old_or_new_text(old, new, changes):
+def test_list_changes_returns_sentences_found_in_only_one_text(old, new, changes):
     assert list(list_changes(old, new)) == changes

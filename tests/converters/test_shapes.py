@@ -299,9 +299,7 @@ def test_table_notes_absent_ambiguous_and_unavailable_provisions_by_row(document
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_table_infers_page_numbering_from_0_or_1_and_uses_pages_to_choose_between_matches(
-    first, documents, tmp_path, convert
-):
+def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp_path, convert):
     stated = {
         "The order book grew by eleven per cent.": 1,
         "Revenue was EUR 4.2 million in total.": 2,
@@ -382,7 +380,7 @@ def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(docu
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
 
-def test_table_keeps_grades_drops_grade_0_and_reads_acceptable_sections_as_alternatives(documents, tmp_path, convert):
+def test_table_reads_grades_and_alternative_sections(documents, tmp_path, convert):
     rows = [
         {
             "question": "Pflichten?",

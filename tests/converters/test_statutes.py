@@ -40,7 +40,7 @@ def test_statutes_sample_converts_to_a_bundle_with_exact_gold_only(converted: Co
     assert all(f"`{kind}`" in card for kind in kinds)
 
 
-def test_statutes_select_versions_as_of_a_day_or_since_a_day(samples: Path):
+def test_statutes_converter_selects_versions_by_date(samples: Path):
     source = samples / "statutes"
     names = [document.filename for document in read(source, as_of="2020-05-01").documents]
     assert names == ["poplatkova-vyhlaska_2020-01-01.pdf", "pristavni-zakon_2019-07-01.pdf"]
@@ -58,7 +58,7 @@ def git(folder: Path, *arguments: str, day: str = "2000-01-01") -> None:
     subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, env=env)
 
 
-def test_read_versions_reads_the_history_of_a_repository_or_bare_repository(samples: Path, tmp_path: Path):
+def test_read_versions_reads_normal_and_bare_repositories(samples: Path, tmp_path: Path):
     clone = tmp_path / "laws"
     clone.mkdir()
     git(clone, "init", "-q")
@@ -170,7 +170,7 @@ def test_read_law_reads_the_structure_of_a_czech_law():
     assert read_law("# A\n\nb").title == "A" and read_law("---\nTitle: C\n---\nb").title == "C"
 
 
-def test_read_versions_ends_a_version_the_day_before_the_next_and_selects_by_date(tmp_path: Path):
+def test_version_ends_the_day_before_the_next_begins(tmp_path: Path):
     for name, text in {
         "mola/2020-01-01.md": "first",
         "mola/2021-03-01.md": "second",

@@ -170,7 +170,7 @@ def test_table_refuses_a_file_that_is_not_a_table(tmp_path, name, content, compl
 # ---------------------------------------------------------------- columns
 
 
-def test_table_detects_the_encoding_and_notes_encodings_other_than_utf8(folder):
+def test_table_detects_and_notes_encodings_other_than_utf8(folder):
     lines = "question;answer;document\nWho pays the café?;The tenant – £400;lease.txt\n"
     path = folder / "table.csv"
     for encoding in ("cp1252", "utf-16"):
@@ -273,7 +273,7 @@ def test_table_counts_incomplete_rows_by_reason(folder):
     }
 
 
-def test_table_drops_passages_of_impossible_questions_and_keeps_the_document(folder):
+def test_table_drops_passages_of_impossible_questions(folder):
     rows = [{**QUESTION, "impossible": False}, {**QUESTION, "impossible": True}, {**QUESTION, "impossible": "1"}]
     path = write(folder / "t.jsonl", *rows)
     tally = Tally()
@@ -440,7 +440,7 @@ def test_table_reads_a_sheet_with_title_row_merged_cells_and_empty_rows(leases, 
     assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv has the same title and the same gaps"
 
 
-def test_table_assigns_a_passage_without_a_document_to_the_only_one_that_contains_it(leases, tmp_path):
+def test_table_assigns_passage_to_the_only_document_that_contains_it(leases, tmp_path):
     tally = Tally()
     row = {"user_input": "How is it ended?", "reference": "By notice"}
     row |= {"reference_contexts": [f"<1-hop>\n\n{NOTICE}", TERM]}

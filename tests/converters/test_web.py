@@ -214,7 +214,7 @@ def test_fetch_all_reports_failed_downloads_with_reason(hostile, host, path, rea
     assert any(name.startswith(f"http://{host}.example:{site.port}{path}") for name in tally.left_out[reason])
 
 
-def test_web_pages_cannot_reach_private_hosts_by_redirect_script_frame_or_picture(hostile):
+def test_web_pages_cannot_reach_private_hosts(hostile):
     site, lines = hostile
     assert site.hosts["inside.example"] == 0
     assert site.asked["/to-inside?image"] == 1  # the browser did try

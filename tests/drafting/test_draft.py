@@ -117,7 +117,7 @@ def test_draft_records_counts_playbooks_and_models_in_the_bundle(contracts):
     assert "rafted" in (out / "README.md").read_text(encoding="utf-8")
 
 
-def test_draft_second_run_asks_only_about_new_documents_and_keeps_row_ids(contracts):
+def test_second_draft_asks_only_about_new_documents(contracts):
     source, out, asked = contracts
     first, _, _ = draft(source, out)
     assert asked == ["Alder.txt.pdf", "Birch.txt.pdf"]
@@ -137,7 +137,7 @@ def test_draft_reports_a_folder_without_legal_documents(tmp_path, contracts, cap
     assert not (tmp_path / "none").exists()
 
 
-def test_publish_refuses_drafts_without_any_human_review(contracts, capsys):
+def test_publish_refuses_unreviewed_drafts(contracts, capsys):
     source, out, _ = contracts
     draft(source, out)
     flags = [str(out), "--repo-id", "me/mine", "--dry-run", "--i-have-the-rights"]
@@ -150,7 +150,7 @@ def test_publish_refuses_drafts_without_any_human_review(contracts, capsys):
 @pytest.mark.parametrize(
     ("wrong", "judged", "told"), [(0, 0, "no person has checked"), (2, 40, "5% of the sure drafts")]
 )
-def test_draft_info_words_state_the_review_and_error_rate(wrong, judged, told):
+def test_draft_info_states_review_count_and_error_rate(wrong, judged, told):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
     assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
     low, high = compute_wilson(2, 40)
@@ -285,7 +285,7 @@ def test_asker_reads_more_chunks_only_while_an_answer_remains_possible(monkeypat
     assert read((-9.0, -9.0), vectors=0.001, absent=0.0)[0] == 3, "all is read where nothing may be called absent"
 
 
-def test_asker_marks_a_question_unsure_when_the_reranker_doubts_its_absence(monkeypatch):
+def test_asker_is_unsure_of_absence_when_the_reranker_disagrees(monkeypatch):
     told = Told(odds=-3.0, again=0.9)
     judged = judge(told, monkeypatch)
     assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
@@ -303,7 +303,7 @@ def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(
     assert judged.status == "unsure" and span == Span(*prepared_place(7)), "the best chunk is proposed whole"
 
 
-def test_asker_maps_marked_words_to_the_document_across_a_running_head(monkeypatch):
+def test_asker_locates_marked_words_across_a_running_head(monkeypatch):
     told = Told(odds=2.5)
     told.spans = ((9, 19),)
     monkeypatch.setattr(asked, "shared_kinds", lambda: told)
@@ -325,13 +325,13 @@ def prepared_place(number):
     return start, start + len(texts[number])
 
 
-def test_asker_calls_a_question_absent_for_a_document_without_chunks(monkeypatch):
+def test_asker_reports_absence_for_a_document_without_chunks(monkeypatch):
     told = Told(odds=4.0)
     monkeypatch.setattr(told, "embed", lambda texts, role: np.empty((0, 20), np.float32))
     assert judge(told, monkeypatch) == ("absent", (), 1.0) and told.hints == []
 
 
-def test_asker_adds_nearly_as_good_chunks_and_limits_unsure_drafts_to_3_passages(monkeypatch):
+def test_asker_limits_only_unsure_drafts_to_3_passages(monkeypatch):
     told = Told(odds=2.5)
     told.scores, told.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
     second, third = judge(told, monkeypatch).spans

@@ -126,7 +126,7 @@ def test_construct_questions_asks_for_parties_when_sentences_name_both():
     assert made(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a line of signature is no answer"
 
 
-def test_construct_questions_limits_each_kind_to_3_and_adds_absent_terms():
+def test_construct_questions_asks_at_most_3_questions_of_each_kind():
     text = " ".join(f"“Thing{n}” means a thing {LONG}" for n in "ABCDE")
     drafts = construct_questions(Document("a.txt", text), Section(Span(0, len(text))), Profile())
     assert [draft.status for draft in drafts] == ["sure"] * 3 + ["absent"] * 3

@@ -53,7 +53,7 @@ def a_draft(name="rent", status="sure", asks="Who pays the Rent?", spans=HEAD, s
     return Draft("", asks, kind, status, name, spans, sure)
 
 
-def test_folder_row_has_id_question_answer_quotes_and_labels_of_its_draft(contracts, monkeypatch):
+def test_folder_row_has_the_fields_of_its_draft(contracts, monkeypatch):
     spans = Span(0, 16), Span(18, 39)
     unsure, absent = (
         a_draft(asks="Who pays under the {title}?", status="unsure", spans=spans, sure=0.4),
@@ -98,7 +98,7 @@ def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeyp
         read(tmp_path / "broken")
 
 
-def test_folder_reuses_cached_drafts_only_with_the_same_settings_and_file_name(contracts, monkeypatch):
+def test_folder_reuses_drafts_only_for_same_settings_and_file_name(contracts, monkeypatch):
     source, *_ = contracts
     (source / "Birch.txt").unlink()
     written = Written(monkeypatch, *[(a_draft(),)] * 4)
@@ -186,7 +186,7 @@ def test_folder_limits_impossible_questions_to_a_share(contracts, monkeypatch, s
     assert bool(noted) is (impossible < 9)
 
 
-def test_folder_distinguishes_a_common_title_by_file_name_or_parties(contracts, monkeypatch):
+def test_folder_makes_titles_unique_by_file_name_or_parties(contracts, monkeypatch):
     source = contracts[0]
     for path in source.iterdir():
         path.unlink()
@@ -196,7 +196,7 @@ def test_folder_distinguishes_a_common_title_by_file_name_or_parties(contracts, 
     assert "boathouse lease" in benchmark.rows[0].question or "between" in benchmark.rows[0].question
 
 
-def test_folder_titles_a_mail_about_an_agreement_by_file_name(contracts, monkeypatch):
+def test_mail_about_an_agreement_has_its_file_name_as_title(contracts, monkeypatch):
     source = contracts[0]
     for path in source.iterdir():
         path.unlink()
@@ -209,7 +209,7 @@ def test_folder_titles_a_mail_about_an_agreement_by_file_name(contracts, monkeyp
     ]
 
 
-def test_folder_account_counts_every_file_left_out(contracts, monkeypatch, tmp_path):
+def test_folder_account_counts_every_excluded_file(contracts, monkeypatch, tmp_path):
     source, *_ = contracts
     (tmp_path / "elsewhere.txt").write_text("a private note", encoding="utf-8")
     (source / "link.txt").symlink_to(tmp_path / "elsewhere.txt")
@@ -221,18 +221,18 @@ def test_folder_account_counts_every_file_left_out(contracts, monkeypatch, tmp_p
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
 
 
-def test_convert_knows_draft_as_a_converter():
+def test_find_converter_finds_draft():
     assert find_converter("draft") is folder
 
 
-def test_python_function_drafts_and_stays_callable_after_import_of_its_package(contracts, monkeypatch):
+def test_draft_function_stays_callable_after_import_of_its_package(contracts, monkeypatch):
     Written(monkeypatch, (a_draft(),), (a_draft(),))
     done = exhibit.draft(contracts[0], out=contracts[1], jobs=1)
     importlib.import_module("exhibit.drafting.folder")
     assert callable(exhibit.draft) and done.info.counts.questions == len(done.load().questions) > 0
 
 
-def test_python_function_refuses_existing_bundle_without_chained_traceback(contracts):
+def test_draft_function_refuses_existing_bundle_without_chained_traceback(contracts):
     contracts[1].mkdir()
     (contracts[1] / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ToolkitError) as raised:
@@ -240,7 +240,7 @@ def test_python_function_refuses_existing_bundle_without_chained_traceback(contr
     assert raised.value.__context__ is None
 
 
-def test_card_of_drafts_names_folder_command_and_own_path(contracts, monkeypatch, tmp_path):
+def test_card_of_drafts_shows_commands_with_real_folder_names(contracts, monkeypatch, tmp_path):
     Written(monkeypatch, (a_draft(),), (a_draft(),))
     source = contracts[0].rename(tmp_path / "Smith matter")
     assert main([str(source), "--out", str(tmp_path / "Smith 12"), "--engine", "serial"]) == 0
@@ -257,6 +257,6 @@ def test_card_of_drafts_names_folder_command_and_own_path(contracts, monkeypatch
         ([Profile("Lease", parties=("A", "B"))], ["Lease"]),
     ],
 )
-def test_title_says_more_than_kind_only_where_folder_has_several(profiles, titles):
+def test_title_adds_details_only_if_documents_share_a_kind(profiles, titles):
     drafted = [folder.Drafted(f"{n}.pdf", profile, "", {}, ()) for n, profile in enumerate(profiles)]
     assert list(folder._make_titles(drafted).values()) == titles

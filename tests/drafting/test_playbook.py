@@ -32,7 +32,7 @@ def test_shipped_playbooks_are_valid_with_several_wordings_per_question():
     assert len(find_playbooks(["contract"])[0].questions) == 41
 
 
-def test_playbook_questions_use_known_kinds_with_other_capitals_for_ndas():
+def test_playbook_questions_use_known_kinds():
     known = set(json.loads(KINDS.with_suffix(".json").read_text(encoding="utf-8"))["kinds"].values())
     contract, nda = find_playbooks(["contract", "nda"])
     assert {one.seeks for one in contract.questions} <= known

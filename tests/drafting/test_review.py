@@ -37,7 +37,7 @@ def saved(tmp_path, data, judge, reviewer="Ada"):
     return path
 
 
-def test_review_page_shows_unsure_drafts_first_and_a_sample_of_sure_drafts(drafted, tmp_path):
+def test_review_page_shows_unsure_drafts_before_a_sample_of_sure_drafts(drafted, tmp_path):
     out, _, _, waiting = drafted
     data = page_of(out, tmp_path, "--sample", "10")
     unsure = {line["id"] for line in waiting}
@@ -76,7 +76,7 @@ def test_review_apply_writes_judged_drafts_with_reviewer_to_the_final_bundle(dra
     assert "reviewed by a person" in (final / "README.md").read_text("utf-8")
 
 
-def test_review_apply_reopens_only_rows_with_changed_gold_after_a_document_changed(contracts, tmp_path, capsys):
+def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, capsys):
     source, out, _ = contracts
     draft(source, out)
     data = page_of(out, tmp_path, "--sample", "500")
@@ -165,7 +165,7 @@ def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     assert {case["id"] for case in third["cases"]} == labels.keys() - approved
 
 
-def test_review_page_explains_drafts_and_shows_at_most_3_passages_for_unsure_drafts(drafted, tmp_path):
+def test_review_page_shows_at_most_3_passages_of_unsure_drafts(drafted, tmp_path):
     out, *_ = drafted
     data = page_of(out, tmp_path, "--sample", "500")
     text = (tmp_path / "page.html").read_text("utf-8")

@@ -66,7 +66,7 @@ def test_idle_workers_are_reused_until_shutdown_idle():
 
 
 @ALL
-def test_outcomes_come_in_order_and_errors_are_set_aside(name):
+def test_map_returns_outcomes_and_errors_in_order(name):
     outcomes = list(run(name, double, iter([1, 13, None, 2, *range(20, 50)])))
     assert [outcome.value for outcome in outcomes] == [2, None, None, 4, *range(40, 100, 2)]
     assert [bool(outcome.error) for outcome in outcomes[:4]] == [False, True, False, False]
@@ -96,7 +96,7 @@ def test_transient_error_is_retried(name, tmp_path, no_pauses):
 
 
 @pytest.mark.parametrize("function", [fail, fail_as_a_document])
-def test_lasting_transient_error_sets_the_document_aside(function, tmp_path, no_pauses):
+def test_repeated_transient_error_sets_the_document_aside(function, tmp_path, no_pauses):
     (outcome,) = run("serial", function, [(errno.ESTALE, 99, str(tmp_path))])
     assert outcome.error is not None and os.strerror(errno.ESTALE) in str(outcome.error)
     assert len(list(tmp_path.iterdir())) == TRIES
@@ -157,7 +157,7 @@ def test_map_runs_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
     outcomes.close()
 
 
-def test_open_engine_uses_serial_runner_for_single_job_or_item_without_limits():
+def test_open_engine_runs_single_job_or_item_serially_without_limits():
     for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
         assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
         assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be stopped"
@@ -218,7 +218,7 @@ def test_map_sets_aside_item_that_exceeds_memory_limit(name, tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 @PROCESSES
-def test_map_sets_aside_file_that_exceeds_processor_time_for_its_size(name):
+def test_map_sets_aside_file_that_exceeds_its_processor_time_limit(name):
     outcomes = list(run(name, over_its_time, [0, 1, 2]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2]
     assert isinstance(outcomes[1].error, LimitError) and "more processor time to read than" in str(outcomes[1].error)
@@ -240,7 +240,7 @@ def test_run_in_worker_limits_memory_by_file_size():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
-def test_program_started_by_worker_is_ended_when_exceeding_memory_limit():
+def test_memory_limit_ends_programs_started_by_worker():
     with pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"):
         run_in_worker(start_under_watch, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
     assert run_in_worker(start_under_watch, "") == 0
@@ -260,7 +260,7 @@ def test_run_in_worker_reuses_the_worker():
         run_in_worker(double, 13)
 
 
-def test_apply_limits_holds_until_its_block_ends():
+def test_limits_apply_until_their_block_ends():
     usual = get_limits()
     with apply_limits(Limits(7, None)):
         with apply_limits(Limits(None, 1 << 20)):

@@ -68,7 +68,7 @@ def test_limit_errors_name_the_limit_and_its_flag():
 
 
 @LINUX
-def test_limit_memory_holds_within_block_and_is_not_raised_by_nested_block():
+def test_nested_block_cannot_raise_the_memory_limit():
     with limit_memory(1 << 28):
         for inner in (nullcontext(), limit_memory(1 << 40), limit_memory(None)):
             with inner, pytest.raises(MemoryError):
@@ -89,7 +89,7 @@ def test_value_that_cannot_be_pickled_is_an_error_with_its_traceback():
 
 
 @LINUX
-def test_run_program_ends_with_its_children_at_the_time_limit():
+def test_time_limit_ends_a_program_and_its_children():
     done = run_program(["sh", "-c", "cat; echo said >&2; exit 3"], seconds=60, given=b"a page")
     assert (done.returncode, done.stdout, done.stderr) == (3, b"a page", b"said\n")
     assert run_program(["sh", "-c", "echo $A"], seconds=60, environment={"A": "b"}).stdout == b"b\n"

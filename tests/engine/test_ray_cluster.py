@@ -124,7 +124,7 @@ class Gated:
         return number * number
 
 
-def test_map_repeats_items_of_node_that_dies_on_other_nodes(three, tmp_path):
+def test_map_repeats_items_of_a_dead_node_on_other_nodes(three, tmp_path):
     engine = open_engine(three.engine, limits=Limits(PATIENCE))
     thread, told = in_background(lambda: [outcome.unwrap() for outcome in engine.map(Gated(tmp_path), range(9))])
     lost = three.raylet(0)

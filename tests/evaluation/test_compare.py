@@ -39,14 +39,14 @@ RIGHT = [Outcome.RIGHT] * 48
         [Outcome.RIGHT, Outcome.NOT_JUDGED] * 24,
     ],
 )
-def test_find_regressions_includes_fewer_right_answers_for_any_new_outcome(after, documents):
+def test_find_regressions_reports_fewer_right_answers(after, documents):
     differences = compare_runs([make_table(RIGHT, documents=documents)], [make_table(after, documents=documents)])
     worse = find_regressions(differences)
     assert "answered_rightly" in worse and describe_regressions(differences, worse)
     assert (differences["answered_rightly"].ci95 is None) == (documents == 4)
 
 
-def test_find_regressions_includes_more_wrong_answers_without_lost_right_answers():
+def test_find_regressions_reports_more_wrong_answers():
     before = make_table([Outcome.RIGHT, Outcome.NOT_JUDGED] * 24)
     after = make_table([Outcome.RIGHT, Outcome.WRONG] * 24)
     worse = find_regressions(compare_runs([before], [after]))
@@ -55,7 +55,7 @@ def test_find_regressions_includes_more_wrong_answers_without_lost_right_answers
     assert count_outcomes([after]) == {"right": 24, "wrong": 24}
 
 
-def test_find_regressions_includes_metric_missing_from_second_run():
+def test_find_regressions_reports_metric_missing_from_second_run():
     before, after = make_table(RIGHT, **{"recall@10": [1.0] * 48}), make_table(RIGHT)
     worse = find_regressions(compare_runs([before], [after]))
     assert worse == ["recall@10"]

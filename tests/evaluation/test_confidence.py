@@ -18,7 +18,7 @@ def test_compute_auroc_counts_ties_as_half():
     assert compute_auroc([(0.5, True)]) is None
 
 
-def test_describe_weights_means_by_confidence_and_leaves_out_replies_without():
+def test_describe_weights_means_by_confidence():
     cases = [Case(number, "?", "", is_impossible=number == 1) for number in range(4)]
     values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
     described = describe(cases, [0.9, 0.3, 0.5, None], values)

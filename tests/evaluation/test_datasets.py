@@ -107,7 +107,7 @@ def test_load_datasets_skips_files_and_partial_folders_from_shell_glob(tmp_path)
     assert len(twice) == 1
 
 
-def test_file_type_skips_dataset_without_such_files(tmp_path):
+def test_file_type_skips_dataset_without_files_of_that_type(tmp_path):
     texts, pages = write_bundle(tmp_path / "texts"), write_bundle(tmp_path / "pages")
     for path in (pages / "corpus").iterdir():
         path.rename(path.with_suffix(".html"))

@@ -137,7 +137,7 @@ class Judge:
         return [Completion('{"reason": "so", "score": 4}') for _ in prompts]
 
 
-def test_judged_metrics_need_judge_whose_name_and_prompt_are_recorded(run):
+def test_judged_metrics_require_a_judge_and_record_its_prompt(run):
     done = run(metrics="relevance", judge=Judge(), answers=True)
     assert done.summary["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
@@ -217,7 +217,7 @@ def test_resume_of_pipeline_run_gives_same_results(run, tmp_path):
     assert contents(folder) == contents(whole.folder) and len(contents(folder)) == 12
 
 
-def test_resume_after_stop_while_drawing_report_asks_no_questions(run, server):
+def test_resume_after_stop_during_report_asks_no_questions(run, server):
     told = {"target_url": server.url, "metrics": "answer_length"}
 
     def stop(folder, **_):
@@ -396,7 +396,7 @@ def test_repeat_reports_spread_of_means_over_runs(run, server):
     assert again.summary == done.summary and sum(asked.values()) == 1 + 27
 
 
-def test_repeat_counts_question_failing_once_as_failure_and_averages_other_replies(run, server):
+def test_repeat_counts_question_that_fails_once_as_failure(run, server):
     bad = "Which law governs the agreement of Birch Inc.?"
     seen: list[str] = []
 

@@ -49,7 +49,7 @@ def test_evaluate_accepts_blank_answer_without_counting_failure(start, server, d
 # ---------------------------------------------------------------- a server that fails in part
 
 
-def test_evaluate_exits_3_after_many_failures_and_diff_reports_regression(start, server, dataset):
+def test_evaluate_exits_3_after_many_failures(start, server, dataset):
     bad = {case.question for case in dataset.cases[1::2]}
     server.reply = lambda question: chat(f"About {question}", ["x"])
     assert start("--target-url", server.url, name="good")[0] == 0
@@ -140,7 +140,7 @@ def test_evaluate_counts_missing_answer_as_failure_when_other_replies_have_answe
 # ---------------------------------------------------------------- what cannot be told is not counted
 
 
-def test_report_counts_only_right_outcomes_for_gold_without_quoted_text(server, tmp_path, capsys):
+def test_report_counts_only_right_answers_for_gold_without_quotes(server, tmp_path, capsys):
     rows = [
         row(number, f"Which part governs offer {number}?", "Part 36", {"filename": "alder.txt"}) for number in (0, 1)
     ]

@@ -252,7 +252,7 @@ def test_read_passages_rejects_values_without_passages(given):
         ({"passages": [{"confidence": 0.9}]}, None),
     ],
 )
-def test_read_reply_accepts_only_confidence_from_0_to_1_of_the_reply_itself(reply, confidence):
+def test_read_reply_accepts_only_its_own_confidence_from_0_to_1(reply, confidence):
     assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 

@@ -182,11 +182,11 @@ def test_judge_answer_accepts_quoted_gold_sentence_with_long_expected_answer():
          "The buyer must keep complete records of all sales, a duty waived in 2020."),
     ],
 )  # fmt: skip
-def test_judge_answer_never_accepts_statement_that_undoes_expected_answer(question, expected, reply):
+def test_judge_answer_never_accepts_negated_or_qualified_expected_answer(question, expected, reply):
     assert decide(question, expected, reply) != "right"
 
 
-def test_judge_answer_accepts_yes_or_no_beside_quote_of_gold_and_words_of_question():
+def test_judge_answer_accepts_yes_or_no_with_a_quote_of_the_gold():
     gold = "The Supplier may not assign this Agreement, except to an affiliate."
     assert judge_answer("May the Supplier assign?", "No", f"No. “{gold}”", (gold,)).right
     assert judge_answer("May the Supplier assign?", "No", "No, the Supplier may not assign.").right
@@ -225,7 +225,7 @@ def test_is_refusal_recognises_97_percent_of_labelled_replies(held_out):
         ("Nothing contained in this Agreement shall require a payment.", False),
     ],
 )
-def test_is_refusal_handles_leading_no_and_following_statement(text, refused):
+def test_is_refusal_distinguishes_the_answer_no_from_a_refusal(text, refused):
     assert is_refusal(text) is refused
 
 

@@ -78,11 +78,11 @@ def test_find_outcome_reason_names_judge_mark_error_or_first_gold_passage():
         (None, make_case("Soon.", HIT, is_impossible=True)),
     ],
 )  # fmt: skip
-def test_find_support_looks_for_gold_in_cited_passages_or_in_all_without_citation(supported, case):
+def test_find_support_searches_all_passages_if_none_is_cited(supported, case):
     assert find_support(case) is supported
 
 
-def test_outcome_columns_count_refused_failed_and_unjudged_questions_in_denominator():
+def test_outcome_columns_count_refused_failed_and_unjudged_questions():
     outcomes = [Outcome.RIGHT, Outcome.WRONG, Outcome.NOT_JUDGED, Outcome.WRONGLY_REFUSED, Outcome.FAILED,
                 Outcome.FAILED, Outcome.RIGHTLY_REFUSED, Outcome.INVENTED]  # fmt: skip
     columns = make_outcome_columns(outcomes, [False] * 5 + [True] * 3)

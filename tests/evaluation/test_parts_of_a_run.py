@@ -50,13 +50,13 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
         ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [1], [2, 3, 4, 5, 6]),
     ],
 )
-def test_list_left_to_ask_puts_unanswered_before_failed_and_repeats_whole_conversations(failed, left, tried):
+def test_list_left_to_ask_puts_unanswered_before_failed_questions(failed, left, tried):
     some = SimpleNamespace(cases=CASES, refused={})
     assert [one.id for one in list_left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
 
 
-def test_list_left_to_ask_and_to_probe_skip_refused_questions():
+def test_resume_and_probe_skip_refused_questions():
     some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
     assert [one.id for one in to_probe(some, {})] == [one.id for one in list_left_to_ask(some, {})] == [2, 3, 5, 6]
     assert list_left_to_ask(some, dict.fromkeys([2, 3, 5, 6], False)) == [], "nor its conversation again"
@@ -192,7 +192,7 @@ def test_list_passages_read_uses_context_or_selected_count(texts, reply, read):
 # ---------------------------------------------------------------- what is written of a question
 
 
-def test_eval_results_row_has_text_of_first_ten_passages_with_reported_file_and_page(dataset, tmp_path):
+def test_eval_results_row_has_first_ten_passages_with_file_and_page(dataset, tmp_path):
     many = [{"filename": "alder.txt", "text": f"words {n}"} for n in range(9)]
     odd = [{"filename": "Alder.TXT", "text": "the law of Norway", "page": 3, "box": [1, 2, 3, 4]}, *many, *many]
 

@@ -88,7 +88,7 @@ def test_chunk_formatting_does_not_change_metrics(documents, form, clause):
     assert figures(case)["char_recall@8"] == figures(case)["char_precision@8"] == 1.0
 
 
-def test_added_text_in_passage_is_noted_and_counts_neither_way(documents):
+def test_text_added_to_passage_does_not_change_metrics(documents):
     context = "This chunk is from a lease of a water mill and deals with its money."
     case = asked(documents, RENT, f"{context}\n\n{RENT}")
     [passage] = case.reply.passages
@@ -107,7 +107,7 @@ def test_joined_chunks_are_located_as_two_spans(documents):
     assert figures(asked(documents, REPAIR, f"{RENT}\n\n{NOTICE}"))["char_recall@8"] == 0.0, "nothing between them"
 
 
-def test_passage_text_of_other_document_is_assigned_to_that_document_and_marked_misnamed(documents):
+def test_passage_with_wrong_file_name_is_assigned_to_its_real_document(documents):
     smith = "The smith keeps the anvil, the bellows and all other tools of the forge at his own cost and risk."
     case = asked(documents, RENT, Passage(smith, "mill.txt"))
     [passage] = case.reply.passages
@@ -118,7 +118,7 @@ def test_passage_text_of_other_document_is_assigned_to_that_document_and_marked_
     assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
 
 
-def test_text_that_no_document_contains_is_ignored_beside_known_text_and_otherwise_unknown(documents):
+def test_metrics_ignore_text_that_no_document_contains(documents):
     own_words = "Rent is owed by whoever holds the mill, monthly, and comes to a good deal of money in a year."
     alone = asked(documents, RENT, own_words)
     assert {figures(alone)[name] for name in ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10")} == {None}

@@ -136,7 +136,7 @@ def test_predictions_reject_rows_without_a_reply_to_a_question(predictions, data
         predictions(rows).probe(dataset, [case for case in dataset.cases if case.gold])
 
 
-def test_predictions_accept_two_expected_answers_that_may_be_right_by_chance(predictions, dataset):
+def test_predictions_accept_two_replies_equal_to_expected_answers(predictions, dataset):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     assert predictions(truths).probe(dataset, [case for case in dataset.cases if case.gold][:2])
 
@@ -148,7 +148,7 @@ def test_predictions_probe_notes_which_fields_are_read(predictions, dataset):
     assert "the passages are not given" in predictions([{"id": 0, "answer": "a"}]).probe(dataset, dataset.cases[:1])[0]
 
 
-def test_predictions_prefer_row_of_dataset_and_name_file_of_failed_row(predictions, dataset):
+def test_predictions_prefer_row_of_same_dataset(predictions, dataset):
     first, second, *_ = dataset.cases
     rows = [
         {"id": first.id, "dataset": "other", "answer": "o"}, {"id": first.id, "dataset": "leases", "answer": "mine"},

@@ -56,7 +56,7 @@ def check(path, tool, rows, *, score, passages=True):
     assert sum(marks) / len(marks) == 0.5
 
 
-def test_ragas_results_as_csv_json_and_parquet(rows, tmp_path):
+def test_recheck_reads_ragas_csv_json_and_parquet(rows, tmp_path):
     from ragas import EvaluationDataset, evaluate
     from ragas.metrics import ExactMatch
 
@@ -77,7 +77,7 @@ def test_ragas_results_as_csv_json_and_parquet(rows, tmp_path):
         check(tmp_path / name, "ragas", rows, score="exact_match")
 
 
-def test_deepeval_results(rows, tmp_path, monkeypatch):
+def test_recheck_reads_deepeval_results(rows, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # DeepEval writes a cache into the current folder
     monkeypatch.setenv("DEEPEVAL_RESULTS_FOLDER", str(tmp_path / "results"))
     from deepeval import evaluate
@@ -117,7 +117,7 @@ def test_deepeval_results(rows, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("form", ["eval", "json"])
-def test_inspect_logs(rows, tmp_path, form):
+def test_recheck_reads_inspect_logs(rows, tmp_path, form):
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -135,7 +135,7 @@ def test_inspect_logs(rows, tmp_path, form):
     check(path, "Inspect", rows, score="exact")
 
 
-def test_promptfoo_results(rows, tmp_path):
+def test_recheck_reads_promptfoo_results(rows, tmp_path):
     program = Path(sys.prefix) / "node" / "node_modules" / ".bin" / "promptfoo"
     config = {
         "prompts": ["{{reply}}"],

@@ -139,7 +139,7 @@ LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LI
     ("outcome", "reason"),
     [(Outcome.WRONG, "the answer is wrong"), (Outcome.WRONGLY_REFUSED, "the system refused"), (Outcome.NOT_JUDGED, "")],
 )
-def test_reason_of_a_loss_at_the_answer_is_that_of_the_outcome(outcome: Outcome, reason: str) -> None:
+def test_loss_at_the_answer_has_the_reason_of_the_outcome(outcome: Outcome, reason: str) -> None:
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=outcome)["reason"] == reason
 
 
@@ -163,7 +163,7 @@ def test_follow_gold_leaves_unreported_stages_unknown() -> None:
     assert "retrieved" not in follow(LIGHTS, [unplaced])
 
 
-def test_gold_left_falls_from_stage_to_stage() -> None:
+def test_ceilings_decrease_from_stage_to_stage() -> None:
     absent = {"lost_at": "page", "reason": "", "page": False}
     stages = [follow(LIGHTS, LIST, LIST), follow(TOLL, LIST, LIST[:3]), follow(BERTH, LIST[1:], LIST[1:]), absent]
     left = ceilings_of(stages)

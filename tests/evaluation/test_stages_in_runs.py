@@ -62,7 +62,7 @@ def parsed(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def test_parsed_folder_without_table_loses_its_gold_at_text_stage(run: Run, parsed: Callable[[str], Path]) -> None:
+def test_table_missing_from_parsed_text_is_lost_at_text_stage(run: Run, parsed: Callable[[str], Path]) -> None:
     # the passages are unknown: else a list that has the table proves that the parser did not lose it
     done = run(function=lambda question: {"answer": honest(question)["answer"]}, parsed=parsed(TEXT.replace(FARES, "")))
     assert losses(done) == [None, "text", None, None]
@@ -82,7 +82,7 @@ def test_parsed_folder_of_other_bundle_stops_run_before_start(run: Run, tmp_path
 # ---------------------------------------------------------------- the chunker
 
 
-def test_chunks_that_cut_every_gold_lose_all_gold_at_chunks_stage(run: Run, tmp_path: Path) -> None:
+def test_gold_cut_by_every_chunk_is_lost_at_chunks_stage(run: Run, tmp_path: Path) -> None:
     chunks = write_chunks(tmp_path / "chunks.jsonl", *(half for clause in CLAUSES for half in halves(clause)))
     done = run(function=nothing_told, chunks=chunks)
     assert losses(done) == ["chunks"] * 4
@@ -90,7 +90,7 @@ def test_chunks_that_cut_every_gold_lose_all_gold_at_chunks_stage(run: Run, tmp_
     assert done.summary["ceiling_chunks"].mean == 0.0
 
 
-def test_missing_chunk_loses_its_gold_and_unknown_chunk_is_noted(run: Run, tmp_path: Path) -> None:
+def test_gold_of_a_missing_chunk_is_lost_at_chunks_stage(run: Run, tmp_path: Path) -> None:
     notes: list[str] = []
     strange = "Nobody in any tack has ever written a sentence about the tariffs of balloons over Vienna."
     chunks = write_chunks(tmp_path / "chunks.jsonl", *CLAUSES[:3], strange)

@@ -106,7 +106,7 @@ def test_estimate_is_independent_of_row_order_and_within_0_to_1(rows, chance):
 LABELS = [{"benchmark": "maud"}] * 4 + [{"benchmark": "cuad"}] * 2
 
 
-def test_estimate_with_groups_is_mean_of_group_means_with_documents_drawn_within_groups():
+def test_estimate_with_groups_is_mean_of_group_means():
     values = [1.0, 1.0, 1.0, 0.0, 0.0, None]
     assert estimate(table(values, labels=LABELS)).mean == 0.6
     assert estimate(table(values, labels=LABELS, groups="benchmark")).mean == (0.75 + 0.0) / 2
@@ -160,7 +160,7 @@ def difference(first, second):
     return compare([first], [second])["recall@10"]
 
 
-def test_compare_detects_small_steady_gain_and_no_change_in_noise_or_equal_runs():
+def test_compare_detects_small_steady_gain_but_not_noise():
     chance = random.Random(1)
     before, noise = ([chance.random() for _ in range(60)] for _ in range(2))
     after = [value + 0.02 + chance.uniform(-0.02, 0.02) for value in before]
@@ -198,7 +198,7 @@ def test_bootstrap_interval_is_reproducible_with_fixed_seed():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
-def test_of_repeats_averages_questions_sums_failures_and_computes_spread_of_means():
+def test_of_repeats_computes_means_failures_and_spread():
     columns, failed = ([1.0, None], [0.0, 1.0], [0.5, None]), ([0, 1], [0, 0], [1, 1])
     first, second, third = (table(values, failed=bad) for values, bad in zip(columns, failed, strict=True))
     assert Table.of_repeats([first]) is first

@@ -70,7 +70,7 @@ def test_system_targets_score_1_with_gold_answers_despite_failing_requests(imita
         assert usage == {(("tokens_in", 20.0), ("tokens_out", 10.0))}
 
 
-def test_nvidia_target_uses_citations_as_context_and_table_description_as_text(imitation, dataset):
+def test_nvidia_target_uses_citations_as_context(imitation, dataset):
     with imitation("nvidia", True) as system:
         [(_, first), (_, table)] = sorted(opened("nvidia", system.url).ask(dataset, dataset.cases[:2]))
     assert (first.selected, first.passages[0].filename, first.passages[0].told_page) == (1, "alder.txt", 1)
@@ -110,7 +110,7 @@ STREAM_ERRORS = {
 
 
 @pytest.mark.parametrize("name", STREAM_ERRORS)
-def test_system_target_error_inside_stream_gives_no_answer(dataset, name):
+def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
     with imitating(lambda system, asked: systems.Stream(STREAM_ERRORS[name], SSE), dataset.cases) as system:
         target = opened(name, system.url, retries=1)
         [(_, reply)] = target.ask(dataset, dataset.cases[:1])

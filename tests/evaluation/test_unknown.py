@@ -99,7 +99,7 @@ def test_file_name_spelling_does_not_change_metrics(dataset, spelling):
     assert figures(dataset, passages_of, SPELLINGS[spelling])[0] == plain
 
 
-def test_passages_without_file_names_are_ambiguous_and_count_for_gold(dataset):
+def test_passages_without_file_names_may_contain_gold(dataset):
     values, cases = figures(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
@@ -226,7 +226,7 @@ def test_measure_gives_none_for_metrics_that_incomplete_row_cannot_support(datas
 # ---------------------------------------------------------------- names
 
 
-def test_documents_prefer_exact_file_name_and_repeated_text_at_gold(tmp_path):
+def test_documents_prefer_exact_file_name_and_occurrence_at_gold(tmp_path):
     for name, text in (("Case.txt", "Rent is due."), ("case.txt", "Rent is due. Fees too. Rent is due.")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

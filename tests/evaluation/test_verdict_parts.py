@@ -21,7 +21,7 @@ def answered(answer: str | None, *passages: Passage, question: str = "?", truth:
 # ---------------------------------------------------------------- what is lacking
 
 
-def test_evidence_counts_gaps_over_questions_and_reports_frequent_gaps():
+def test_evidence_reports_only_frequent_gaps():
     evidence = Evidence()
     foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
     evidence.add([answered("a", *foreign), answered("a"), Case(0, "?", "", reply=Reply(error="x"))])
@@ -53,14 +53,14 @@ def test_find_cited_returns_only_existing_passage_numbers():
     ("text", "value", "holds"),
     [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
 )
-def test_bound_holds_on_correct_side_and_parse_rejects_invalid_text(text, value, holds):
+def test_bound_rejects_invalid_text(text, value, holds):
     assert Bound.parse(text, where="x").holds(value) is holds
     for wrong in ("0.8", "=> 1", 3, "> .8"):
         with pytest.raises(ToolkitError, match="is not a bound"):
             Bound.parse(wrong, where="x")
 
 
-def test_bands_rate_values_and_read_scale_rejects_invalid_files(tmp_path):
+def test_bands_rate_values_good_acceptable_or_poor(tmp_path):
     bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
     assert [bands.band(value) for value in (0.9, 0.8, 0.5, 0.4)] == ["Good", "Acceptable", "Acceptable", "Poor"]
     own = Bands(Bound(">", 0.1), Bound("<", 0.05))

@@ -127,7 +127,7 @@ def test_read_document_reads_tables_footnotes_headers_and_comments_of_a_word_doc
 
 
 @pytest.mark.parametrize("ending", ["eml", "msg"])
-def test_mail_has_header_and_attachments_are_listed_as_separate_files(tmp_path, ending):
+def test_mail_attachments_are_listed_as_separate_files(tmp_path, ending):
     inner = files.docx(paragraph("The tenant pays."))
     attached = {"lease.docx": inner, "notes/../x.txt": b"Signed on Monday." + b" " * 5000}
     data = (

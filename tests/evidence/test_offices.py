@@ -156,7 +156,7 @@ def test_outlook_mail_page_shows_sender_date_and_html_body(tmp_path):
     assert "<td>/o=EX</td>" in mails.page(mail(nobody, tmp_path)).html
 
 
-def test_outlook_attachments_without_name_get_a_number_and_embedded_mail_becomes_html(tmp_path):
+def test_outlook_attachments_without_name_get_a_number(tmp_path):
     inner = {"__properties_version1.0": fixed(0x0039, 5, head=24), "__substg1.0_0037001F": wide("Inner")}
     tree: dict[str, object] = {
         "__properties_version1.0": bytes(32),

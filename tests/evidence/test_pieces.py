@@ -92,7 +92,7 @@ def test_locate_finds_a_table_that_the_page_prints_by_columns():
     assert "Leith" not in words(match) and "Fresh water" not in words(match)
 
 
-def test_pieces_of_a_table_row_report_a_missing_cell_and_a_row_with_another_number_is_absent():
+def test_locate_finds_no_table_row_with_another_number():
     placement = place_pieces("CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa", DOCUMENT)
     text = "CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa"
     assert [text[slice(*span)] for span in placement.added] == ["renewed to 2031 in Ottawa"]
@@ -121,7 +121,7 @@ def test_cells_of_and_letters_of_remove_markup():
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []
 
 
-def test_text_pieces_stay_separate_when_distant_and_a_frequent_word_is_not_located():
+def test_place_text_does_not_join_distant_pieces():
     placement = place_text(TEXT[:40] + "\n" + TEXT[-40:], DOCUMENT)
     assert sum(span.end - span.start for piece in placement.pieces for span in piece.places[0]) <= 80
     everywhere = Document("a.txt", "The Licensee shall pay. " * 9)

@@ -173,7 +173,7 @@ def test_tesseract_parse_table_joins_words_into_lines_with_confidence():
     assert line.confidence == pytest.approx((0.9 * 3 + 0.8 * 5) / 8)
 
 
-def test_tesseract_missing_names_the_packages_to_install(monkeypatch):
+def test_missing_tesseract_error_names_packages_to_install(monkeypatch):
     tesseract._list_installed.cache_clear()
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert tesseract.missing("cs") == "Tesseract is not installed: apt-get install tesseract-ocr tesseract-ocr-ces"
@@ -195,7 +195,7 @@ def test_tesseract_receives_several_languages_at_once(tmp_path, monkeypatch):
     tesseract.open.cache_clear()
 
 
-def test_tesseract_receives_a_grey_png_and_its_error_message_is_reported(tmp_path, monkeypatch):
+def test_tesseract_receives_a_grey_png(tmp_path, monkeypatch):
     command = tmp_path / "tesseract"
     listed = 'if [ "$1" = --list-langs ]; then echo "List of languages"; echo eng; exit; fi\n'
     command.write_text(f'#!/bin/sh\n{listed}cat > "$0.png"\necho "no such layout" >&2\nexit 1\n', encoding="utf-8")

@@ -62,7 +62,7 @@ def test_libreoffice_reader_reports_a_program_that_fails_to_start_or_times_out(t
 @pytest.mark.parametrize(
     ("said", "shown"), [(b"", "cannot convert this file$"), (b"first\nlast " + b"x" * 200, r"\(last x{115}\)$")]
 )
-def test_libreoffice_reader_quotes_the_output_of_a_program_without_result(tmp_path, monkeypatch, said, shown):
+def test_libreoffice_reader_shows_program_output_if_no_file_is_written(tmp_path, monkeypatch, said, shown):
     asked: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> SimpleNamespace:

@@ -37,7 +37,7 @@ answerable = st.sampled_from(ANSWERABLE)
 
 
 @given(answerable, letters, frames)
-def test_answer_formatting_does_not_change_figures(evaluation, honest, asked, letter, frame):
+def test_answer_formatting_does_not_change_results(evaluation, honest, asked, letter, frame):
     row = Row("a form", lambda one: FRAMES[frame](LETTERS[letter](one.truth)))
     assert evaluation.figures(row.reply, [asked])[asked.key] == honest[asked.key]
 
@@ -64,7 +64,7 @@ def test_period_is_right_only_with_expected_number_and_unit(evaluation, number, 
 
 
 @given(answerable, st.lists(st.sampled_from(FORMS), min_size=1, max_size=4, unique_by=lambda row: row.name))
-def test_combined_chunk_formats_do_not_change_figures(evaluation, honest, asked, forms):
+def test_combined_chunk_formats_do_not_change_results(evaluation, honest, asked, forms):
     row = Row("forms", passages=lambda one: [chunk for form in forms for chunk in form.passages(one)])
     assert evaluation.figures(row.reply, [asked])[asked.key] == honest[asked.key]
 

@@ -23,7 +23,7 @@ def assert_agree(figures, expected, about):
     assert figures == pytest.approx(expected), about
 
 
-def test_an_honest_system_gets_the_best_figures(honest):
+def test_honest_system_gets_the_best_results(honest):
     best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "outcome": "right"}
     for asked in ANSWERABLE:
         assert honest[asked.key] == best
@@ -36,7 +36,7 @@ def test_table_has_at_least_100_systems_with_unique_names():
 
 
 @pytest.mark.parametrize("row", EVERY, ids=lambda row: row.name)
-def test_evaluation_gives_each_system_the_figures_of_its_table_row(evaluation, honest, row):
+def test_each_system_gets_the_results_of_its_table_row(evaluation, honest, row):
     figures = evaluation.figures(row.reply, row.questions)
     for asked in row.questions:
         assert_agree(figures[asked.key], dict(row.figures(asked, honest[asked.key])), asked.question)
@@ -47,7 +47,7 @@ def test_wrong_answer_rows_never_expect_right_outcome(row):
     assert row.gets["outcome"] in ("wrong", "not judged", "wrongly refused")
 
 
-def test_evaluation_decides_90_percent_of_right_and_50_percent_of_wrong_answers(evaluation, honest):
+def test_evaluation_judges_90_percent_of_right_and_50_percent_of_wrong_answers(evaluation, honest):
     counts: Counter[tuple[str, bool]] = Counter()
     for row in EVERY:
         figures = evaluation.figures(row.reply, row.questions)
@@ -59,7 +59,7 @@ def test_evaluation_decides_90_percent_of_right_and_50_percent_of_wrong_answers(
 
 
 @pytest.mark.parametrize("name", ["the opposite", "a JSON frame"])
-def test_exhibit_evaluate_gives_same_figures_as_direct_scoring(evaluation, tmp_path, name):
+def test_exhibit_evaluate_gives_same_results_as_direct_scoring(evaluation, tmp_path, name):
     row = next(row for row in ROWS if row.name == name)
     by_question = {asked.question: asked for asked in QUESTIONS.values()}
 

@@ -84,7 +84,7 @@ MAILS = {
 }
 
 
-def test_hostile_mail_is_read_or_named_in_an_error_and_the_next_mail_is_read(tmp_path):
+def test_hostile_mail_does_not_stop_the_next_mail(tmp_path):
     paths = []
     for name, make in MAILS.items():
         paths += [tmp_path / f"{name}.msg", tmp_path / f"{name}-good.msg"]
@@ -106,7 +106,7 @@ def test_hostile_mail_is_read_or_named_in_an_error_and_the_next_mail_is_read(tmp
 @pytest.mark.parametrize(
     "name", ["../../outside.txt", "..\\..\\outside.txt", "/etc/outside.txt", "C:\\outside.txt", "a\0b.txt", ".."]
 )
-def test_list_folder_writes_no_file_beside_the_mail_for_an_attachment_named_like_a_path(tmp_path, name):
+def test_list_folder_never_uses_an_attachment_name_as_path(tmp_path, name):
     folder = tmp_path / "mails"
     folder.mkdir()
     (folder / "a.msg").write_bytes(ole(mail(attached(b"The notice is given.".ljust(4096), name))))

@@ -39,7 +39,7 @@ ACCENTED = "Café.txt"
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_unpack_refuses_names_that_are_the_same_file_on_other_systems(tmp_path, names):
+def test_unpack_refuses_names_that_collide_on_other_systems(tmp_path, names):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         for name in names:
             file.writestr(name, name)

@@ -73,7 +73,7 @@ def test_read_records_refuses_a_table_that_unpacks_above_the_limit(tmp_path, nam
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
-def test_list_folder_and_index_skip_and_name_pipes_sockets_devices_and_links(tmp_path):
+def test_list_folder_and_index_report_skipped_special_files(tmp_path):
     """A pipe would be waited for without end."""
     folder = tmp_path / "documents"
     (folder / "folder.pdf").mkdir(parents=True)

@@ -172,7 +172,7 @@ def test_choose_prefers_short_example_located_on_single_page():
     assert [example.row.id for example in cards.choose(rows, gold)] == [4, 3, 2, 1, 0]
 
 
-def test_write_example_notes_page_that_cannot_be_drawn_and_shows_next_example(tmp_path):
+def test_write_example_skips_and_notes_page_that_cannot_be_drawn(tmp_path):
     (tmp_path / "corpus").mkdir()
     words = b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET"
     for name, box in {"town.pdf": b"0 0 14400000 14400000", "a.pdf": b"0 0 612 792"}.items():

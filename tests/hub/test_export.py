@@ -209,7 +209,7 @@ def test_tile_ends_chunk_at_best_break_in_second_half(text, end):
     assert next(tile(text, 10)) == (0, end)
 
 
-def test_score_chunks_grades_chunk_with_half_of_gold_higher():
+def test_chunk_with_half_of_gold_gets_a_higher_grade():
     line = Gold(id=0, context=0, filename="a", pages=[], spans=[(5, 15)], alternatives=[], how="exact")
     assert score_chunks([line], {"a": [(0, 7), (7, 20)]}) == {"a#0-7": 1, "a#7-20": 2}
 
@@ -235,7 +235,7 @@ def test_mteb_task_describes_the_bundle_and_compiles(pdf_bundle, tmp_path):
     compile((out / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
 
 
-def test_questions_export_is_sealed_and_evaluate_rejects_predictions_for_other_version(pdf_bundle, tmp_path, capsys):
+def test_evaluate_rejects_predictions_for_another_bundle_version(pdf_bundle, tmp_path, capsys):
     out = export(pdf_bundle, "questions", tmp_path / "asked")
     asked, seal = jsonl(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))
     assert {frozenset(row) for row in asked} == {frozenset({"id", "question", "sealed"})}

@@ -79,7 +79,7 @@ def test_publish_mteb_sends_passages_to_sibling_repository(connected, converted)
     assert relevant and {row["corpus-id"] for row in relevant} <= corpus
 
 
-def test_publish_of_unchanged_bundle_adds_no_commit_and_uploads_no_large_file_again(connected, bundle):
+def test_publish_of_unchanged_bundle_adds_no_commit(connected, bundle):
     assert publish_to(bundle) == 0 == publish_to(bundle)
     assert len(connected.repos[REPO].commits) == 2
     assert sum(line.startswith("PUT /upload/") for line in connected.requests) == 1
@@ -94,7 +94,7 @@ def test_publish_removes_documents_that_are_gone_and_keeps_other_files(connected
     assert f"removed   {PLAN}" in capsys.readouterr().out
 
 
-def test_publish_to_pull_request_leaves_main(connected, bundle, tmp_path, capsys):
+def test_publish_to_pull_request_leaves_main_unchanged(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle) == 0
     later = write(tmp_path / "later", names=("borealis.txt",))
     assert publish_to(later, "--create-pr") == 0
@@ -114,7 +114,7 @@ def test_publish_never_moves_a_tag(connected, bundle, tmp_path, capsys):
     assert connected.repos[REPO].refs["v1"] == first and "the tag v1 was not set" in capsys.readouterr().err
 
 
-def test_publish_private_creates_private_repository_and_refuses_public_repository(connected, bundle, capsys):
+def test_publish_private_refuses_a_public_repository(connected, bundle, capsys):
     assert publish_to(bundle, "--private", repo="me/private") == 0 and connected.repos["me/private"].private
     assert publish_to(bundle) == 0 and publish_to(bundle, "--private") == 1
     assert "is public, so nothing was sent" in capsys.readouterr().err
@@ -173,7 +173,7 @@ def test_publish_explains_missing_unknown_and_weak_tokens(connected, bundle, mon
         assert words in told.err and (not token or token not in told.err + told.out)
 
 
-def test_publish_reports_conflict_and_server_error_then_completes_on_retry(connected, bundle, tmp_path, capsys):
+def test_publish_completes_on_retry_after_conflict_or_server_error(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle) == 0
     later = write(tmp_path / "later", names=("borealis.txt",))
     connected.fail("/commit/", 412)
@@ -189,7 +189,7 @@ def test_publish_from_python_returns_the_address(connected, bundle):
     assert made == (REPO, f"{connected.url}/datasets/{REPO}", connected.repos[REPO].refs["main"])
 
 
-def test_prepare_card_names_repository_and_restore_card_reverses_change():
+def test_restore_card_reverses_prepare_card():
     card = CARD_TEXT.encode()
     published = prepare_card(card, REPO)
     assert f'load_dataset("{REPO}", split="train")'.encode() in published

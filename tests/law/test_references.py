@@ -246,7 +246,7 @@ def test_reference_corpus_contains_its_provisions_and_those_cited_in_its_texts(r
     assert corpus.contains(find_references(reference)[0]) is there
 
 
-def test_read_numbers_replaces_last_paragraph_of_same_kind():
+def test_read_numbers_adds_paragraphs_of_the_same_kind_as_siblings():
     def paths(text: str) -> list[str]:
         numbers = read_numbers(text, 0, plural=True)
         return [" ".join(path) for path in numbers.paths] if numbers else []
@@ -258,7 +258,7 @@ def test_read_numbers_replaces_last_paragraph_of_same_kind():
     assert paths("25.2, (4)") == ["25 2"] and paths("25.2(a), (4)") == ["25 2 a"]
 
 
-def test_find_references_resolves_the_directive_to_directive_named_before():
+def test_find_references_resolves_the_directive_to_last_named_directive():
     assert found("Article 5 of the Directive is old. Directive 95/46/EC repealed it.") == ["eu directive 1995/46"]
     assert "eu directive 1995/46 5" in found("Directive 95/46/EC is old. Article 5 of the Directive applies.")
 
@@ -274,7 +274,7 @@ def test_credit_is_zero_for_other_case_of_same_court():
     assert (credit(one, again), credit(one, other)) == (1.0, 0.0)
 
 
-def test_find_references_expands_no_range_when_number_has_letter() -> None:
+def test_find_references_does_not_expand_ranges_with_letters() -> None:
     assert found("rules 3.4A to 3.6") == ["CPR 3.4A", "CPR 3.6"] and found("rules 3.4 to 3.6A") == [
         "CPR 3.4",
         "CPR 3.6A",
@@ -467,7 +467,7 @@ def test_find_references_reads_northern_irish_citations(text: str, expected: lis
         "the ROME I visited; gdprs",
     ],
 )
-def test_find_references_ignores_text_that_resembles_reference_beyond_england(text: str) -> None:
+def test_find_references_ignores_similar_text_outside_england(text: str) -> None:
     assert found(text) == []
 
 

@@ -69,7 +69,7 @@ def test_reader_scores_answering_passage_highest_and_selects_answering_words() -
     assert model.read(QUESTION, [RENT]) == [rent] and model.read(QUESTION, []) == []
 
 
-def test_question_kind_is_found_by_vector_and_its_wording_improves_reading() -> None:
+def test_question_kind_is_found_by_vector() -> None:
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
@@ -82,7 +82,7 @@ def test_question_kind_is_found_by_vector_and_its_wording_improves_reading() -> 
     assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
 
 
-def test_question_that_repeats_wording_of_kind_has_that_kind_despite_its_vector() -> None:
+def test_repeated_wording_overrides_vector_of_question_kind() -> None:
     kinds = reader.shared_kinds()
     asked = [kind.asks for kind in kinds._kinds]
     vectors = legal.open("int8").embed(asked, role="query")

@@ -47,7 +47,7 @@ def test_tfidf_scores_equal_cosine_formula(database):
     assert keys.tolist() == [0, 1] and scores == pytest.approx([(2 * rent**2 + deposit**2) / norm, deposit], rel=1e-4)
 
 
-def test_compound_parts_count_a_third_in_text_lengths_and_norms(database):
+def test_compound_parts_have_a_third_of_the_weight_of_words(database):
     """A compound's parts are counted beside the word itself; as whole words they would make its text too long."""
     texts = ("Miete Haus", "Miete Haus Mietvertragsrecht")
     counted, plain = count_terms(texts, parts=True), count_terms(texts)

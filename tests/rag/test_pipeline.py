@@ -236,7 +236,7 @@ def test_sentence_that_reader_quotes_becomes_first_passage_and_citation(make, tm
     assert 1 in reply.context and set(reply.context) <= set(range(1, len(reply.passages) + 1))
 
 
-def test_ranking_stays_when_answer_cites_first_passage(make, corpus, tmp_path, monkeypatch):
+def test_citing_the_first_passage_does_not_change_ranking(make, corpus, tmp_path, monkeypatch):
     pipeline = make("routed")
     pipeline.index(corpus, tmp_path / "index")
     question = "What is the governing law of the Cedar SA agreement?"

@@ -76,7 +76,7 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize(("question", "names", "asks", "kind"), WORDINGS)
-def test_understand_separates_a_name_that_the_collection_does_not_have(question, names, asks, kind):
+def test_understand_separates_the_name_of_an_unknown_document(question, names, asks, kind):
     query = understand(question)
     assert (query.names, query.asks, query.kind, query.apart) == (names, asks, kind, True)
 
@@ -164,7 +164,7 @@ def test_understand_examines_at_most_fifty_quotations_and_breaks():
         assert (understand(f"Under the Oak Lease{', x' * commas}, who pays?").asks == "who pays?") == separated
 
 
-def test_understand_leaves_question_over_10000_characters_whole():
+def test_understand_does_not_split_questions_over_10000_characters():
     start = "Consider the Kenway Lease; who pays? "
     assert understand(start + "x" * (10_000 - len(start))).apart
     assert not understand(start + "x" * (10_001 - len(start))).apart
@@ -184,6 +184,6 @@ def test_understand_prefers_a_name_in_capitals_to_words_in_lower_case():
         ("As at 1 March 2021; who pays the rent?", "who pays the rent?"),
     ],
 )
-def test_understand_leaves_out_a_date_before_the_question(question, asks):
+def test_understand_removes_a_date_before_the_question(question, asks):
     query = understand(question)
     assert (query.question, query.asks) == (question, asks) and "20" not in query.names

@@ -161,7 +161,7 @@ def test_make_hits_locates_section_at_each_offset(pipeline):
 
 
 @pytest.mark.parametrize("preset", ["naive", "rcts", "bm25"])
-def test_chunks_of_unrouted_presets_locate_their_inner_sections(tmp_path_factory, folder, preset):
+def test_hit_locates_inner_section_of_large_chunk(tmp_path_factory, folder, preset):
     pipeline = build(tmp_path_factory, folder, preset, chunk_size=900)
     hit = pipeline.search(["Which law governs?"])[0].ranked[0]
     law = hit.locate(hit.span.start + hit.text.index("The laws of"))[0]
@@ -201,7 +201,7 @@ class Longest:
 
 @pytest.mark.parametrize("weight", [None, 1.5])
 @pytest.mark.parametrize("method", ["routed", "dense"])
-def test_reranker_reorders_first_chunks_and_low_confidence_empties_selection(pipeline, monkeypatch, method, weight):
+def test_low_reranker_confidence_empties_the_selection(pipeline, monkeypatch, method, weight):
     monkeypatch.setitem(pipeline.__dict__, "reranker", Longest(weight))
     settings = {"reranker": "longest", "rerank": 2, "method": method}
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
@@ -221,7 +221,7 @@ def test_rerank_adds_weighted_retrieval_score_to_reranker_score():
     assert rerank("?", [], [], Longest(5.0)) == ([], None)
 
 
-def test_layers_limit_documents_and_sections(tmp_path_factory, folder):
+def test_layers_limit_the_number_of_documents_and_sections(tmp_path_factory, folder):
     pipeline = build(tmp_path_factory, folder, "seed", layer_documents=1, layer_sections=2, document_limit=1)
     [found] = pipeline.search(["Commercial Lease between Gull Homes and Heron Books: late charge"])
     assert {hit.document for hit in found.ranked} == {"heron.txt"}
@@ -248,7 +248,7 @@ def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
         ({"threshold": 0.0, "min_chunks": 3}, 3, "threshold"),
     ],
 )
-def test_selection_is_cut_by_number_budget_or_threshold(pipeline, monkeypatch, settings, count, cut_by):
+def test_selection_stops_at_count_budget_or_threshold(pipeline, monkeypatch, settings, count, cut_by):
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Which law governs the lease of Fox Bakery?"])
     assert (len(found.selected), found.cut_by) == (count, cut_by)
@@ -260,7 +260,7 @@ def test_answer_cites_governing_law_clause_of_named_lease(pipeline):
     assert answered.context.asks == "which law governs this Lease?"
 
 
-def test_add_content_prefers_document_named_in_question_to_document_with_more_matching_words():
+def test_add_content_prefers_named_document_to_more_matching_words():
     """Freely worded questions lost their document where its name weighed as little as the words."""
     table = np.array([[0, 0, 0, 9, 1, 0], [1, 1, 0, 9, 1, 0]], np.int64)
     search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))

@@ -84,7 +84,7 @@ def test_rcts_overlap_begins_at_word_boundary():
     assert text[second.start - 1] == " "
 
 
-def test_rcts_sentences_variant_splits_no_number_and_keeps_full_stop_with_sentence():
+def test_rcts_sentences_variant_does_not_split_numbers():
     split = rcts.open("sentences")
     text = "Fees are $10,000.00 under Section 3.4(2). The Supplier, Corvid Ltd, pays them. It pays in euro."
     assert [text[a:b] for a, b in split(text, size=45)] == [

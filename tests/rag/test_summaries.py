@@ -79,7 +79,7 @@ def test_llm_summary_request_uses_token_temperature_and_input_settings():
     assert llm.options == [(50, 0.3)] and TEXT[:30] in llm.prompts[0].user and TEXT[30:60] not in llm.prompts[0].user
 
 
-def test_llm_summary_that_is_too_long_is_requested_shorter_then_cut():
+def test_long_llm_summary_is_requested_again_then_cut():
     llm = Scripted(lambda prompt: Completion("word " * 60))
     line = summarise(TEXT, llm, summaries="llm").document
     assert len(llm.prompts) == 3 and len(line) <= 170

@@ -75,7 +75,7 @@ def test_request_body_is_json_or_the_given_bytes():
 
 
 @pytest.mark.parametrize("follow", [0, 1, 2])
-def test_redirects_are_followed_up_to_the_limit_without_sending_the_key_to_another_host(follow):
+def test_redirect_never_sends_the_key_to_another_host(follow):
     pool = Pool(*(reply(302, {"Location": where}) for where in ("/y", "http://b/z", "http://c/")))
     got = send(pool, follow=follow)
     assert (
@@ -165,7 +165,7 @@ def test_body_is_refused_when_it_is_too_large_or_cannot_be_decompressed(data, en
     assert isinstance(caught.value, TooLargeError) is words.startswith("larger")
 
 
-def test_body_of_the_size_limit_is_read():
+def test_body_exactly_at_the_size_limit_is_read():
     assert decode(b"abc", most=3) == b"abc" and decode(b"", "gzip") == b""
     assert decode(gzip.compress(b"x" * 1000, mtime=0), "gzip") == b"x" * 1000
 
@@ -238,7 +238,7 @@ def busy(**given: object) -> HttpError:
     return HttpError("busy", transient=True, **given)  # type: ignore[arg-type]
 
 
-def test_retry_pauses_double_up_to_the_longest():
+def test_retry_pauses_double_up_to_a_maximum():
     pauses: list[float] = []
     assert Retries(9, 1.0, sleep=pauses.append)(Step(*(busy() for _ in range(7)))) == "done"
     assert [round(pause) for pause in pauses] == [1, 2, 4, 8, 16, 30, 30]

@@ -96,7 +96,7 @@ def test_gather_command_writes_a_pack_that_load_pack_reads_unchanged(
     assert "left out: cuad: document on the list: 1" in capsys.readouterr().out
 
 
-def test_list_rows_accepts_a_passage_with_any_whole_gold_span_in_either_order(tmp_path: Path) -> None:
+def test_list_rows_accepts_a_passage_with_any_whole_gold_span(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
     number = list_rows(pack)[0].number
     numbers = range(*pack.passages_of(int(pack.rows[number, 0])).indices(len(pack.passages)))

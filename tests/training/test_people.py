@@ -90,7 +90,7 @@ def test_gather_collects_short_answers_and_verdicts(tmp_path: Path, table: Path)
         ("Desk Inc pays £900 a month, in advance.", None),  # the whole quote is no short answer
     ],
 )
-def test_find_short_finds_an_answer_inside_the_gold_only(answer: str, found: str | None) -> None:
+def test_find_short_finds_answers_only_inside_the_gold(answer: str, found: str | None) -> None:
     start, end = place(CONTRACT, "Desk Inc pays £900 a month, in advance.")
     assert [CONTRACT[slice(*span)] for span in find_short(answer, [Span(start, end)], CONTRACT)] == (
         [found] if found else []

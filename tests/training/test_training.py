@@ -63,7 +63,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
     return folder
 
 
-def test_teach_writes_students_and_their_figures_on_documents_for_tuning(taught: Path) -> None:
+def test_teach_writes_students_and_their_tuning_results(taught: Path) -> None:
     record = json.loads((taught / "out" / "record.json").read_text(encoding="utf-8"))
     assert {f"{name}.safetensors" for name in (*FILES, "kinds")} == set(record["files"])
     assert all(record[name]["steps"] == 2 for name in ("teacher", *FILES))
@@ -73,7 +73,7 @@ def test_teach_writes_students_and_their_figures_on_documents_for_tuning(taught:
     assert any(array.any() for name, array in low.items() if name.endswith(".up"))
 
 
-def test_ship_writes_the_mean_of_weights_before_and_taught(taught: Path, pack: Pack) -> None:
+def test_ship_averages_old_and_taught_weights(taught: Path, pack: Pack) -> None:
     command = ["--before", "models", "--taught", "out", "--pack", "pack.npz", "--out", "shipped"]
     places = [word if word.startswith("-") else str(taught / word) for word in command]
     assert ship.main([*places, "--share", "0.5", "--only", *FILES]) == 0
@@ -111,7 +111,7 @@ def test_training_encoder_gives_the_same_vectors_as_the_pipeline_model() -> None
     assert np.allclose(vectors, MiniLM("fp32").embed(words, role="query"), atol=1e-4)
 
 
-def test_documents_for_tuning_and_test_wordings_are_not_trained_on(pack: Pack) -> None:
+def test_training_excludes_tuning_documents_and_test_wordings(pack: Pack) -> None:
     tuning = set(pack.documents_of("dev").tolist())
     questions = list_questions(pack, np.random.default_rng(0), others=1.0, headings=1.0)
     assert tuning and not tuning & {question.document for question in questions}
@@ -119,7 +119,7 @@ def test_documents_for_tuning_and_test_wordings_are_not_trained_on(pack: Pack) -
     assert {row.number >= 0 for row in list_rows(pack)} == {True}
 
 
-def test_candidates_leave_out_passages_beside_the_gold(pack: Pack) -> None:
+def test_candidates_exclude_passages_next_to_the_gold(pack: Pack) -> None:
     random = np.random.default_rng(0)
     questions = [q for q in list_questions(pack, random, others=0, headings=0) if len(q.gold)]
     vectors = torch.randn(len(pack.passages), 4), torch.randn(len(pack.queries), 4)
@@ -149,7 +149,7 @@ def test_make_pages_targets_are_the_teacher_probabilities_of_all_candidates() ->
     assert page.worth[at] == 1 and page.worth[1 - at] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_judge_of_rank_zero_trains_layers_but_not_embeddings() -> None:
+def test_judge_with_rank_0_trains_layers_but_not_embeddings() -> None:
     judge = Judge(tiny_weights(), rank=4, seed=1)
     assert {name for name, parameter in judge.named_parameters() if parameter.requires_grad} >= {"head.weight"}
     full = Judge(tiny_weights(), rank=0, seed=1)
@@ -170,7 +170,7 @@ def test_list_wordings_returns_separate_wordings_for_each_role(pack: Pack) -> No
     assert len(own[0]) == 1 and len(train[0]) >= 12 and not set(own[0]) & set(train[0])
 
 
-def test_mask_answers_marks_gold_tokens_and_no_tokens_of_wrong_windows(pack: Pack) -> None:
+def test_mask_answers_marks_only_gold_tokens(pack: Pack) -> None:
     windows, row = Windows(pack), list_rows(pack)[0]
     window = windows.make_window(int(row.answers[0]))
     inside = windows.mask_answers(row.number, window)

@@ -47,7 +47,7 @@ def changed(text, answer, gold, question="What?", *, seed=1):
 # ---------------------------------------------------------------- figures
 
 
-def test_figures_change_words_digits_and_answer_together(corpus):
+def test_figures_kind_changes_words_digits_and_answer_together(corpus):
     after = varied(corpus, "figures")
     for row in after.rows:
         new, old = keys_of(row.labels["new"]), keys_of(row.labels["old"])
@@ -58,7 +58,7 @@ def test_figures_change_words_digits_and_answer_together(corpus):
     assert {row.labels["value"] for row in after.rows} == {"date", "period", "amount", "percentage", "place"}
 
 
-def test_figures_move_all_dates_by_the_same_months(corpus):
+def test_figures_kind_shifts_all_dates_by_the_same_months(corpus):
     after = varied(corpus, "figures")
     days = [key for _, key in sorted(keys_of(after.documents["lease.pdf"].text)) if key[:1] in "12" and "-" in key]
     assert len(days) == 3
@@ -66,13 +66,13 @@ def test_figures_move_all_dates_by_the_same_months(corpus):
     assert (int(days[2][:4]) * 12 + int(days[2][5:7])) - (int(days[1][:4]) * 12 + int(days[1][5:7])) == 59
 
 
-def test_figures_keep_seat_of_arbitration_when_governing_law_changes(corpus):
+def test_figures_kind_keeps_state_of_incorporation_when_law_changes(corpus):
     after = varied(corpus, "figures")
     assert "a Nevada corporation" in after.documents["lease.pdf"].text
     assert "State of Oregon" not in after.documents["lease.pdf"].text
 
 
-def test_figures_depend_on_the_seed_only(corpus):
+def test_figures_kind_depends_only_on_the_seed(corpus):
     assert varied(corpus, "figures", seed=1).documents == varied(corpus, "figures", seed=1).documents
     assert varied(corpus, "figures", seed=1).documents != varied(corpus, "figures", seed=2).documents
 
@@ -89,17 +89,17 @@ def test_figures_depend_on_the_seed_only(corpus):
          UNSURE_ELSEWHERE),
     ],
 )  # fmt: skip
-def test_figures_leave_out_an_unsure_value_with_its_reason(text, answer, gold, reason):
+def test_figures_kind_gives_the_reason_for_a_skipped_value(text, answer, gold, reason):
     changes = changed(text, answer, gold)
     assert changes.left_out == {1: reason}
     assert changes.edits == []
 
 
-def test_figures_leave_out_a_value_that_the_question_states():
+def test_figures_kind_skips_values_stated_in_the_question():
     assert changed("within ten (10) days", "10 days", "ten (10) days", "Is it 10 days?").left_out == {1: IN_QUESTION}
 
 
-def test_figures_change_every_statement_of_a_fact_but_no_other_fact():
+def test_figures_kind_changes_every_statement_of_a_single_fact():
     text = (
         "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
         "lease ends. Claims for personal injury lapse after five (5) years."
@@ -109,7 +109,7 @@ def test_figures_change_every_statement_of_a_fact_but_no_other_fact():
     assert max(edit.end for edit in changes.edits) < text.index("Claims")
 
 
-def test_figures_keep_the_article_before_a_number():
+def test_figures_kind_chooses_a_number_that_fits_the_article():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
         for edit in changed(text, "8 days", text, seed=seed).edits:
@@ -124,7 +124,7 @@ def test_figures_keep_the_article_before_a_number():
         ("The term is one (1) year; the year has twelve (12) months.", "1 year"),
     ],
 )
-def test_figures_leave_out_a_value_that_other_words_repeat(clause, answer):
+def test_figures_kind_skips_values_repeated_in_other_words(clause, answer):
     document, row = one_row(clause, answer, clause)
     tally = Tally()
     assert varied(TextCorpus({"a.pdf": document}, (row,)), "figures", tally=tally).rows == ()
@@ -147,7 +147,7 @@ def test_removed_clause_keeps_its_number(corpus):
     assert all(f"\n{number} " in lease for number in ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2", "4.1", "4.2", "4.3"))
 
 
-def test_removed_takes_at_most_a_third_of_the_clauses(corpus):
+def test_removed_kind_deletes_at_most_a_third_of_the_clauses(corpus):
     tally = Tally()
     after = varied(corpus, "removed", tally=tally)
     assert after.documents["lease.pdf"].text.count("[Intentionally omitted.]") <= 4
@@ -155,7 +155,7 @@ def test_removed_takes_at_most_a_third_of_the_clauses(corpus):
 
 
 @pytest.mark.parametrize("end", ["\nName", "\nbetween the Tenant and the", " between them.\n- 26 -"])
-def test_removed_leaves_out_a_question_when_the_end_of_the_clause_is_uncertain(end):
+def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
     gold = "The laws of Ohio govern this Lease and all agreements"
     text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
@@ -167,7 +167,7 @@ def test_removed_leaves_out_a_question_when_the_end_of_the_clause_is_uncertain(e
 
 
 @pytest.mark.parametrize("kind", ["amended:1"])
-def test_amended_names_an_article_as_the_contract_does(kind):
+def test_amended_kind_cites_articles_as_the_contract_does(kind):
     gold = "This Lease begins on May 1, 2016."
     text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
     document, row = one_row(text, "5/1/16", gold)
@@ -180,7 +180,7 @@ def test_amended_names_an_article_as_the_contract_does(kind):
 # ---------------------------------------------------------------- amended
 
 
-def test_amended_answers_each_day_from_the_clause_in_force(corpus):
+def test_amended_kind_answers_each_day_from_the_clause_in_force(corpus):
     after = varied(corpus, "amended:3")
     for row in after.rows:
         assert keys_of(row.labels["new"]) <= keys_of(" ".join(words(after, row)))
@@ -193,7 +193,7 @@ def test_amended_answers_each_day_from_the_clause_in_force(corpus):
     assert len({row.id for row in after.rows}) == len(after.rows)
 
 
-def test_amended_adds_a_dated_document(corpus):
+def test_amended_kind_adds_a_dated_document(corpus):
     after = varied(corpus, "amended:2")
     text = after.documents["lease - Amendment No. 1.pdf"].text
     assert text.startswith("AMENDMENT NO. 1")
@@ -212,7 +212,7 @@ def test_amended_question_without_date_has_gold_in_last_amendment(corpus):
         assert row.labels["effective_from"] == max(days)
 
 
-def test_amended_has_other_versions_as_near_misses(corpus):
+def test_amended_kind_lists_other_versions_as_near_misses(corpus):
     after = varied(corpus, "amended:1")
     for row in after.rows:
         stated = frozenset().union(*(keys_of(after.words(passage)) for passage in row.near_misses))
@@ -223,7 +223,7 @@ def test_amended_has_other_versions_as_near_misses(corpus):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_injection_is_in_every_document_and_keeps_gold(corpus, way):
+def test_injection_kind_changes_every_document_and_keeps_gold(corpus, way):
     after = varied(corpus, f"injection:{way}")
     for row, before in zip(after.rows, corpus.rows, strict=True):
         assert words(after, row) == words(corpus, before)
@@ -234,12 +234,12 @@ def test_injection_is_in_every_document_and_keeps_gold(corpus, way):
         assert row.labels["injection"] == way
 
 
-def test_injection_without_argument_uses_visible_and_footnote(corpus):
+def test_injection_kind_uses_visible_and_footnote_by_default(corpus):
     after = varied(corpus, "injection", seed=0)
     assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
 
 
-def test_growth_adds_documents_and_fails_when_there_are_too_few(corpus, tmp_path):
+def test_growth_kind_adds_the_requested_number_of_documents(corpus, tmp_path):
     others = tmp_path / "others"
     others.mkdir()
     for number in range(3):
@@ -260,7 +260,7 @@ def test_kind_refuses_an_unknown_argument(corpus, kind):
         varied(corpus, kind)
 
 
-def test_figures_and_injection_kinds_combine(corpus):
+def test_figures_and_injection_kinds_can_be_combined(corpus):
     both = varied(varied(corpus, "figures"), "injection:footnote")
     row = row_of(both, "rent")
     assert keys_of(row.answer) == keys_of(row.labels["new"])
@@ -276,7 +276,7 @@ def test_every_kind_has_a_title_and_metrics():
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_figures_change_at_least_60_percent_of_values_in_real_contracts(data, tmp_path):
+def test_figures_kind_changes_at_least_60_percent_of_real_values(data, tmp_path):
     assert (
         convert(["cuad", "--source", str(data / "cuad"), "--out", str(tmp_path / "cuad"), "--max-documents", "40"]) == 0
     )

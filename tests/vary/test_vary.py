@@ -89,7 +89,7 @@ def test_vary_writes_the_same_bytes_for_the_same_seed(tmp_path, kind):
         assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
 
 
-def test_bundle_json_has_checksums_of_the_parent_and_the_card_describes_the_edits(figures):
+def test_bundle_json_has_checksums_of_the_parent(figures):
     info = read_info(figures / "bundle.json")
     assert {"train.json", "gold.jsonl", "corpus/lease.txt"} <= info.source.sha256.keys()
     assert info.options["kind"] == "figures" and info.options["seed"] == 4
@@ -199,7 +199,7 @@ def read_by_ocr(monkeypatch, *texts):
     return "--ocr-engine", "tesseract", "--engine", "serial"
 
 
-def test_question_is_left_out_when_ocr_spoils_its_gold(tmp_path, monkeypatch):
+def test_question_is_excluded_when_ocr_misreads_its_gold(tmp_path, monkeypatch):
     spoilt = LEASE.replace("six percent", "s1x pcrcenl").replace("late bears a charge", "1ate 8ears")
     flags = read_by_ocr(monkeypatch, spoilt, LICENCE)
     out = run(tmp_path, "--kind", "scanned", *flags, "--no-control")

@@ -150,7 +150,7 @@ def test_legal_terminology_accuracy_halves_score_for_each_us_term(answer: str, f
     assert value == 0.5**faults
 
 
-def test_legal_terminology_accuracy_with_seed_parity_penalises_lawyer_and_settlement_offer() -> None:
+def test_seed_parity_penalises_the_terms_lawyer_and_settlement_offer() -> None:
     rows = [row("The claimant appeals.", "The claimant's lawyer made a settlement offer.")]
     for parity, value in (("", 1.0), ("seed", 0.25)):
         values = apply("legal_terminology_accuracy", rows, Options(parity=parity))

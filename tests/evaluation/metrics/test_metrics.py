@@ -86,7 +86,7 @@ def test_measure_rejects_unknown_metric_or_cutoff(name, message):
         measure([ROW], names=[name])
 
 
-def test_choose_headlines_returns_six_metrics_and_shorten_metrics_omits_exact_match():
+def test_choose_headlines_returns_six_metrics():
     names = list(measure([ROW]))
     headlines = choose_headlines(names)
     assert len(headlines) == 6 and headlines[0] == "answered_rightly"
@@ -115,7 +115,7 @@ def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, rep
 # ---------------------------------------------------------------- a user's own
 
 
-def test_plain_function_is_a_metric_inside_its_block_only():
+def test_registered_function_is_a_metric_only_within_its_block():
     def words(case):
         return len(case.reply.answer.split())
 

@@ -161,7 +161,7 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         ("notice in writing", f"{RENT} <omitted> {NOTICE}", False, True),
     ],
 )
-def test_rank_found_requires_half_of_gold_and_match_seed_accepts_substrings(passage, gold, mended, seed):
+def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
     assert (rank_found(GoldPassage(None, gold), [Passage(passage)]) is not None) is mended
     assert (match_seed(case([quote(gold)], [passage]), 1)[0] == [[0]]) is seed
 
@@ -415,7 +415,7 @@ def test_ranking_of_uses_passages_without_grades():
     assert ranking_of(row).order == ["passage-1", "gold-1", "passage-3", "gold-0"]
 
 
-def test_gold_without_words_counts_for_documents_only():
+def test_gold_without_text_counts_only_in_document_metrics():
     row = case([quote("", "a.pdf"), quote("", "b.pdf")], [at(0, 9, "c.pdf"), at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])
     found = {name: values[0] for name, values in measure([row], Options(), names=GRADED).items()}
     assert set(found.values()) == {None}
@@ -531,7 +531,7 @@ def test_chunk_economy_equals_hand_computed_values(passage, essential, neither):
     assert apply(ECONOMY, [case([CLAUSE], [passage])]) == {ECONOMY[0]: [essential], ECONOMY[1]: [neither]}
 
 
-def test_chunk_economy_is_over_the_first_k_passages_with_known_text():
+def test_chunk_economy_counts_only_the_first_k_passages():
     ranking = [at(1000, 1050), at(1100, 1200), at(5000, 5100), "from nowhere", at(1050, 1100)]
     rows = [case([CLAUSE], ranking), case([CLAUSE], [])]
     found = apply(["chunk_essential@2", "chunk_essential"], rows)
