@@ -1,4 +1,4 @@
-"""Conversions for tests: the only module that knows how a converter's flags are parsed and its rows selected."""
+"""Convert for tests: only this module knows how a converter parses its flags and selects its rows."""
 
 from __future__ import annotations
 

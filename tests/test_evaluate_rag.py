@@ -1,4 +1,4 @@
-"""The command as a user runs it: one table, the path of the report, errors in one line each."""
+"""The command prints one table, the path of the report, and each error on one line."""
 
 from __future__ import annotations
 

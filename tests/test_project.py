@@ -1,4 +1,4 @@
-"""What ruff, mypy, import-linter and mkdocs cannot see of the project: its locks, its doors, what a process imports."""
+"""Checks that ruff, mypy, import-linter and mkdocs lack: locks, docs that name tests, imports."""
 
 from __future__ import annotations
 

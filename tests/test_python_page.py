@@ -1,4 +1,4 @@
-"""docs/tutorial.md, from Python: its examples are run from its top, in an empty folder, and show every public name."""
+"""The Python examples of docs/tutorial.md run in order in an empty folder."""
 
 from __future__ import annotations
 

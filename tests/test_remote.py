@@ -1,4 +1,4 @@
-"""The commands on stores: the same bundle, the same metrics, and never the whole corpus on this machine."""
+"""Commands on remote bundles give the same files and metrics, and never download the whole corpus."""
 
 from __future__ import annotations
 

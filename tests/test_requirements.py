@@ -1,4 +1,4 @@
-"""docs/requirements.tsv: each requirement of the seed texts has a test that exists, or a setting that restores it."""
+"""Each requirement in docs/requirements.tsv names an existing test or a setting that restores it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""score.py: the four metrics of two files, printed as they always were."""
+"""score.py prints the four metrics of two files in the original format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of docs/rag.md is the second seed's system: what it asks of a server with OpenAI's protocol."""
+"""The command in docs/rag.md sends an OpenAI-compatible server the requests of the second seed's system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/tutorial.md, followed from an empty folder: ten documents of one's own are judged at its end."""
+"""docs/tutorial.md, followed in an empty folder, ends with an evaluation of ten user documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benches run on the samples and print their tables; what they compute themselves is right."""
+"""The benches run on the samples, print their tables and compute correct values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local web site for the tests: the sample's pages, and pages with every fault that a server can have."""
+"""A local web site for the tests, with the sample's pages and with every fault that a server can have."""
 
 from __future__ import annotations
 

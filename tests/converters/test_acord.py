@@ -1,4 +1,4 @@
-"""ACORD: clauses are printed together as PDF files, and relevance grades become gold and labels."""
+"""ACORD clauses are printed together as PDF files, and relevance grades become gold and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every conversion shares: the card's command, gold from answers, counts, and time that grows with the source."""
+"""Features of every conversion: the card's command, gold from answers, counts, and linear time."""
 
 from __future__ import annotations
 

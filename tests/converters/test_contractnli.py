@@ -1,4 +1,4 @@
-"""ContractNLI: hypotheses become questions, evidence is located in original files and in printed ones.
+"""ContractNLI hypotheses become questions, and evidence is located in original and in printed files.
 
 A printed page makes no network request.
 """

@@ -1,4 +1,4 @@
-"""CPR: the sample becomes exactly this bundle, each citation is resolved or listed, and the other modes work."""
+"""CPR: each citation is resolved or listed, and the other modes work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUAD: the sample source becomes exactly this bundle, and it contains every documented quirk."""
+"""CUAD: the sample contains every documented irregularity and is converted as expected."""
 
 from __future__ import annotations
 

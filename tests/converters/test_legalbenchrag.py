@@ -1,4 +1,4 @@
-"""LegalBench-RAG: the published spans are the gold, whatever the file names and texts look like."""
+"""LegalBench-RAG: the published spans are the gold, whatever the files contain."""
 
 from __future__ import annotations
 

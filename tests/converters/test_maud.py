@@ -1,4 +1,4 @@
-"""MAUD: rows are matched to agreements by a definition, excerpts are located in order, agreements are printed."""
+"""MAUD: rows are matched to agreements by their MAE definition, and excerpts are located in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviewers' corrections in a conversion: applied to exactly what they name, counted, listed in bundle.json."""
+"""Reviewers' corrections change only the gold that they name, and are counted and listed in bundle.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing: a browser is found or downloaded, one browser page prints all, every character can be extracted."""
+"""Printing: the browser's settings, reproducible bytes, time-outs, and the record of printer and fonts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PrivacyQA: a majority of marks makes gold, sentences become a PDF, each gold sentence is located in it."""
+"""PrivacyQA: sentences become a PDF, in which each sentence that most annotators marked is gold."""
 
 from __future__ import annotations
 

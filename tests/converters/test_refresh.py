@@ -1,4 +1,4 @@
-"""Gold compared with its web sources: changes on each page and the questions affected; no file is written."""
+"""Refreshing gold reports changed web pages and affected questions, and writes no file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test sets in the formats that users have, each over fictional documents and converted without flags."""
+"""Test sets in users' formats, each about fictional documents, are converted without flags."""
 
 from __future__ import annotations
 

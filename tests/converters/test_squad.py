@@ -1,4 +1,4 @@
-"""The SQuAD format: the bundles of the samples, and that our own export converts back to the same bundle."""
+"""The SQuAD format: samples become bundles, and our export converts back to the same bundle."""
 
 from __future__ import annotations
 

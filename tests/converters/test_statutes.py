@@ -1,4 +1,4 @@
-"""Statutes in several versions: the bundle of the sample, kinds of questions, and a Git repository as source."""
+"""Statutes in several versions: the sample's bundle, its questions, and Git repositories as sources."""
 
 from __future__ import annotations
 

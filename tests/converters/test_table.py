@@ -1,4 +1,4 @@
-"""Any table: columns named or guessed and then shown, cells with one or many values, three document sources."""
+"""Tables: columns are named or guessed, cells hold one or many values, documents have three sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain text to PDF: every character can be found again, and the bytes are the same everywhere."""
+"""Text printed as PDF: every character can be extracted, and the bytes are always the same."""
 
 from __future__ import annotations
 

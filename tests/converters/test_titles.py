@@ -1,4 +1,4 @@
-"""Titles: cleaned, made unique and, if an LLM writes them, requested only once."""
+"""Titles are cleaned and made unique; an LLM's titles are requested once."""
 
 from __future__ import annotations
 

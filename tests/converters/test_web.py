@@ -1,4 +1,4 @@
-"""Web: a list of URLs becomes a corpus of PDFs despite faulty servers, in real Chromium on a local site."""
+"""A list of URLs becomes a corpus of PDFs despite faulty servers, in real Chromium on a local site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafting a bundle from a folder: gold from rules, gold from models, uncertain drafts separate, gold located."""
+"""Drafting a bundle from a folder: gold from rules and models is located, and unsure drafts are separate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edge cases of drafts: every question from a document's own text, windows for a model, wordings, playbooks."""
+"""Edge cases of drafts: questions from a document's text, its parts for a model, wordings, playbooks."""
 
 from __future__ import annotations
 

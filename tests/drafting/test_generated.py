@@ -1,4 +1,4 @@
-"""A language model's drafts: kept if their quote is in the document, else discarded and counted."""
+"""A language model's draft is kept if the document contains its quote, or else counted."""
 
 from __future__ import annotations
 

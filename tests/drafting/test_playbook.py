@@ -1,4 +1,4 @@
-"""Playbooks: those of the package are valid, and an invalid playbook causes an error that names the fault."""
+"""The package's playbooks are valid, and an invalid playbook causes an error that names the fault."""
 
 from __future__ import annotations
 

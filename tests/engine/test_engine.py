@@ -1,4 +1,4 @@
-"""The engines: every runner returns results in order, sets errors aside and survives the death of a worker."""
+"""Every engine returns results in order, sets errors aside and survives the death of a worker."""
 
 from __future__ import annotations
 

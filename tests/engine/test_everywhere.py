@@ -1,4 +1,4 @@
-"""Convert, ingest, evaluate: the same bytes and the same figures on Ray as on this machine's processes."""
+"""Convert, ingest and evaluate give the same bytes and results on Ray as on local processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of our own is private and ends with the process; without the extra, the error names it."""
+"""Our Ray cluster is private and ends with the process; without the extra, the error names the extra."""
 
 from __future__ import annotations
 

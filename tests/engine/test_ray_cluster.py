@@ -1,4 +1,4 @@
-"""A cluster of three nodes on this machine: work survives the death of a node, invisible files are refused."""
+"""On a cluster of three local nodes, work survives the death of a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies made from the gold in the formats of real systems; what each contains should score 1.000."""
+"""Replies made from the gold in the formats of real systems, all of which should score 1.000."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A RAG server on this machine for the tests, with every fault that a real one has shown."""
+"""A local RAG server for the tests, with every fault that a real server has shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local imitations of two public registers, legislation.gov.uk and Find Case Law, that know a few laws."""
+"""Local imitations of two public registers, legislation.gov.uk and Find Case Law, with a few laws each."""
 
 from __future__ import annotations
 

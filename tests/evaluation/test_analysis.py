@@ -1,4 +1,4 @@
-"""The analysis of a run: what was asked, the result of each kind, and the flags."""
+"""The analysis of a run: its questions, results by kind, and flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local imitation of an Azure AI Search index: inspected, and evaluated with a language model's answers."""
+"""A local imitation of an Azure AI Search index is inspected, and evaluated with an LLM's answers."""
 
 from __future__ import annotations
 

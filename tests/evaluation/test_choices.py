@@ -1,4 +1,4 @@
-"""Classification labels: choices in the question, the choice in a reply, and the choice by evidence alone."""
+"""Classification labels: offered in the question, read from a reply, or chosen from the evidence alone."""
 
 from __future__ import annotations
 

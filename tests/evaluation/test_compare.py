@@ -1,4 +1,4 @@
-"""Comparing runs: the lower bound, outcomes, passages that are gone, too few documents, many metrics."""
+"""Comparing runs: which changes of outcomes and metrics are regressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidence: counted by hand."""
+"""Confidence computed by hand."""
 
 from __future__ import annotations
 

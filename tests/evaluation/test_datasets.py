@@ -1,4 +1,4 @@
-"""Bundles read as cases: selected questions and files, positions of the gold, all problems reported at once."""
+"""Bundles become cases: questions and files are selected, gold is located, problems are reported together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole runs: their files, repeatability, resuming after a kill, and a server that fails."""
+"""Whole runs: their files, repeats, resuming after a kill, and failing servers."""
 
 from __future__ import annotations
 

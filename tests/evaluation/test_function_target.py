@@ -1,4 +1,4 @@
-"""A Python function under test: called with each question, plain or async, whatever it returns or raises."""
+"""A Python function under test, plain or async, is called with each question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Situations that once gave misleading figures: now each gives a clear message, a right figure or exit code 3."""
+"""Situations that once gave misleading results now give a clear message, a right result or exit code 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server under test: the body it wants, the forms of its replies, streams, errors, keys, and target files."""
+"""A server under test: its request bodies, reply formats, streams, errors, keys, and target files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compatibility with other projects: their own code reads our files and computes the same figures."""
+"""Compatibility: the code of other projects reads our files and computes the same metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel that judges answers, the judge's marks, and refusals."""
+"""Rules that judge answers, marks of the judge, and refusals."""
 
 from __future__ import annotations
 

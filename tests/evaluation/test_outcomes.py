@@ -1,4 +1,4 @@
-"""What became of a question: outcomes, support, the headline, and the columns that follow from them."""
+"""The outcome of a question, its support, the headline, and the columns computed from outcomes."""
 
 from __future__ import annotations
 

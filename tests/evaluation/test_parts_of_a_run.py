@@ -1,4 +1,4 @@
-"""Parts of a run: the questions left to ask, the probe of a server, parallel questions, settings, rows."""
+"""Parts of a run: unanswered questions, the probe of a server, parallel questions, settings, rows."""
 
 from __future__ import annotations
 

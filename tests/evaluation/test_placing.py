@@ -1,4 +1,4 @@
-"""Passages located part by part: changes of format change no figure, every change of content does."""
+"""Passages are located by parts: changes of format do not change metrics, changes of content do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished runs of other tools, scored on a bundle: their forms, the matching of questions, and our denominators."""
+"""Finished runs of other tools are scored on a bundle: formats, matching of questions, denominators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References looked up in public registers: found, absent or undecided; slowly, once, and only on request."""
+"""References are looked up in public registers slowly, once, and only on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results in the forms of the Hub and of Every Eval Ever."""
+"""Results in formats of the Hub and Every Eval Ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a run: one set of counts for every page and verb, stored intervals, figures that cannot be."""
+"""Reading a run: the same counts in every report and command, stored intervals, impossible values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of other tools, written by the tools themselves, are rechecked; and what `publish` writes is read by them."""
+"""`recheck` reads files that other tools have written, and other tools read the files that `publish` writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each stage at which a gold passage can be lost: a case that keeps the passage and a case that loses it."""
+"""For each stage that can lose a gold passage, one case keeps the passage and one case loses it."""
 
 from __future__ import annotations
 

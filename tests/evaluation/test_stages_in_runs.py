@@ -1,4 +1,4 @@
-"""Whole runs in which one stage is made to lose the gold, and the same runs in which it does not."""
+"""Whole runs in which one stage loses the gold, and the same runs in which no stage does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluation that streams: what a run holds in memory does not grow with the replies, and nothing is lost by it."""
+"""Evaluation is streamed: its memory does not grow with the number of replies, and no reply is lost."""
 
 from __future__ import annotations
 

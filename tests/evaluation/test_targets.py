@@ -1,4 +1,4 @@
-"""The systems under test: our pipeline, a server with every fault, and a file of replies."""
+"""Systems under test: our pipeline, and a server with every fault."""
 
 from __future__ import annotations
 

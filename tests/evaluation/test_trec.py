@@ -1,4 +1,4 @@
-"""TREC files: their content compared with files written by hand, and our figures computed by other tools."""
+"""TREC files equal files written by hand, and other tools compute the same metrics from them."""
 
 from __future__ import annotations
 

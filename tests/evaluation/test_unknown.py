@@ -1,4 +1,4 @@
-"""Unknown values are None: file names in any spelling, passages without a file, gold not located, odd replies."""
+"""Unknown values are None: passages without a file, gold that is not located, incomplete replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a verdict, counted by hand: choices, confidences, missing evidence, bands, tables in a terminal."""
+"""Parts of a verdict, computed by hand: bounds, bands, missing evidence, tables in a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of every kind, written from scratch: a good one of each, with a sentence in it, and a broken one."""
+"""Files of every kind: a valid file with a known sentence, and a broken file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Office files, mails and books: their visible text is read, broken files are reported, nothing hangs."""
+"""The visible text of office files and mails is read, broken files are reported, and no reader hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The invisible text layer of a scan, number by number: each word's position, its rotation and its font."""
+"""The exact numbers in a scan's invisible text layer: each word's position, its rotation and its font."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotes are located at their real position, in whatever rendering, and nowhere else."""
+"""Quotes are located at their real position in any rendering, and nowhere else."""
 
 from __future__ import annotations
 

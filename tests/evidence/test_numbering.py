@@ -1,4 +1,4 @@
-"""Numbers that Word counts: every format, what restarts a count, and which number a paragraph gets."""
+"""Word's automatic numbers: every format, what restarts a count, and which number a paragraph gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as small pictures, and every word of a page with its place."""
+"""Small images of pages, and the position of every word on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of file becomes text with coordinates, or a clear error; nothing crashes, nothing hangs."""
+"""Readers return text with coordinates or raise a clear error; they never crash or hang."""
 
 from __future__ import annotations
 

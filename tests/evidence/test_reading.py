@@ -1,6 +1,6 @@
 """Regression tests of reading: located quotes, folded letters and file texts compared with golden files.
 
-`pytest tests/evidence/test_reading.py --update-golden` writes tests/golden/evidence anew; read the diff.
+`pytest tests/evidence/test_reading.py --update-golden` rewrites tests/golden/evidence; read the diff.
 """
 
 # ruff: noqa: E501 - markup stands as it is in files

@@ -1,4 +1,4 @@
-"""Scans: straightened, recognised, and their text written into the PDF as an invisible layer."""
+"""Scans are straightened and recognised; their text becomes an invisible layer of the PDF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small readers and tools: images, EPUB books, exports, LibreOffice, rapidocr, pages of a span, plain texts."""
+"""Small readers: JSON exports, LibreOffice, the text of PDF and Word files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table: systems that cheat or are odd, and the figures that each must get.
+"""A table of odd or cheating systems, and the results that each must get.
 
 Each row changes the honest reply, which is the expected answer with its clause as the only passage. A row
 names the figures that differ from those of the honest reply; all other figures must be the same. `answers`

@@ -1,4 +1,4 @@
-"""No change of form changes a figure, and every change of substance does."""
+"""Changes of form never change results; changes of substance do."""
 
 from __future__ import annotations
 

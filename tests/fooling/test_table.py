@@ -1,4 +1,4 @@
-"""Systems that cheat or are odd get the figures that the table names, and no others."""
+"""Odd and cheating systems get exactly the results that the table states."""
 
 from __future__ import annotations
 

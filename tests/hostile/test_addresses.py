@@ -1,4 +1,4 @@
-"""Every block in IANA's registries of special-purpose addresses, and addresses that hide another address."""
+"""Every block in IANA's registries of special-purpose addresses, and addresses that embed another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a document that is not the recorded one are failed, not scored."""
+"""Evaluation refuses a bundle whose files differ from the recorded ones."""
 
 from __future__ import annotations
 

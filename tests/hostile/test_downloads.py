@@ -1,4 +1,4 @@
-"""A server of web pages: a reply that is too large, that drips, or that redirects for ever ends with an error."""
+"""A web page that is too large, arrives too slowly or redirects for ever ends with an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile files: each is read or reported with a reason, and the documents beside it are indexed."""
+"""Each hostile file is read or reported with a reason, and the documents beside it are indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files from other people: they cannot make us contact a server, send a key or show a private file."""
+"""Files from other people cannot make us contact a server, send a key or show a private file."""
 
 from __future__ import annotations
 

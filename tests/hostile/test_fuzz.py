@@ -1,4 +1,4 @@
-"""Damaged input for what reads external data: each call returns or raises a ToolkitError.
+"""On damaged input, every reader of external data returns or raises a ToolkitError.
 
 FUZZ_CALLS sets the calls of each kind (`make fuzz`); the same number always makes the same input.
 """

@@ -1,4 +1,4 @@
-"""Hostile mails: `.msg` files with circular tables, mails in mails, attachments with paths as names."""
+"""Hostile mails: `.msg` files with circular tables, nested mails, attachments with paths as names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents are printed with no network at all, and a browser that prints web pages asks for nothing of its own."""
+"""Documents are printed without network access, and opening a model writes no telemetry file."""
 
 from __future__ import annotations
 

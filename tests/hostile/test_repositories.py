@@ -1,4 +1,4 @@
-"""A Git repository from other people is read but starts no program, whatever its configuration names."""
+"""Reading a Git repository from other people never starts a program that its configuration names."""
 
 from __future__ import annotations
 

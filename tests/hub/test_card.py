@@ -1,4 +1,4 @@
-"""The dataset card: YAML that the Hub reads, statements that are true, and a page that shows the gold."""
+"""The dataset card: YAML that the Hub accepts, true statements, and a page image with the gold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports: each format has everything the bundle states, and what a format cannot hold is counted."""
+"""Each export format contains all that it can hold of the bundle; the rest is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishing a bundle and pulling it: one commit, checked, byte for byte, complete or not at all."""
+"""Publishing makes one commit; pulling returns the checked bundle byte for byte or fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same concepts in other languages: refusals, company forms, references and dates."""
+"""Refusals, company forms, references and dates in other languages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Regression tests on whole texts: everything that is read is compared with golden files, line by line.
 
-The files state what is read now, not what would be right; if a wrong reading is corrected, they change.
+The golden files hold the present output, right or wrong; they change when a wrong reading is fixed.
 
-`pytest tests/law/test_reading.py --update-golden` writes tests/golden/law anew; read the diff.
+`pytest tests/law/test_reading.py --update-golden` rewrites tests/golden/law; read the diff.
 """
 
 from __future__ import annotations

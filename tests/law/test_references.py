@@ -1,4 +1,4 @@
-"""References to the law of the United Kingdom and of the European Union: each form, and texts that only look alike."""
+"""References to UK and EU law: each form, and texts that only resemble a reference."""
 
 from __future__ import annotations
 

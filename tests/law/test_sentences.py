@@ -1,4 +1,4 @@
-"""The ends of sentences and clauses: each abbreviation and each threshold at its exact value."""
+"""Passages are extended to whole sentences and lists, up to exact limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of other countries as trees: the parts that each system's file names, in their order, and nothing else."""
+"""Laws of other countries become trees of only those parts that the file of their legal system names."""
 
 from __future__ import annotations
 

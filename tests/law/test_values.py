@@ -1,4 +1,4 @@
-"""Typed values: found in any spelling, equal if they mean the same, and written in their own format."""
+"""Typed values are found in any spelling, equal if they mean the same, and keep their format."""
 
 from __future__ import annotations
 

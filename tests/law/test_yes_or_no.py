@@ -1,4 +1,4 @@
-"""Questions that ask for a yes or a no."""
+"""Questions that expect yes or no."""
 
 import pytest
 

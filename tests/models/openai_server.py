@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on this machine for the tests, with every fault that real servers have shown."""
+"""A local OpenAI-compatible server for the tests, with every fault that real servers have shown."""
 
 from __future__ import annotations
 

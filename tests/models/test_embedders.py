@@ -1,4 +1,4 @@
-"""Embedders: the right vectors in the right order, whatever the texts; and a clear error if there are none."""
+"""Embedders return the right vectors in order for any text, or a clear error without a model."""
 
 from __future__ import annotations
 

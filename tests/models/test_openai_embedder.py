@@ -1,4 +1,4 @@
-"""Embeddings from a server: in the right order whatever it does, and a clear error if it fails."""
+"""Embeddings from a server are in the order of the texts; a failure gives a clear error."""
 
 from __future__ import annotations
 

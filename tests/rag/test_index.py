@@ -1,4 +1,4 @@
-"""Indexes and stores: exact search, changes on disk, damage, and settings that cannot act."""
+"""Indexes and stores: exact search, changes on disk, damage, and settings without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and names: BM25 by hand, parts of German words, and the documents that a question means."""
+"""Words and names: BM25 by hand, parts of German words, and the documents that a question names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of names: as they are compared, in file names and in running text."""
+"""Words of names, in file names and in running text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OCR in the pipeline: its result stays in the cache, as a PDF with the recognised words."""
+"""OCR in the pipeline caches its result as a PDF with the recognised words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question is parsed into the words that name a document and the words that ask, wording by wording."""
+"""A question is split into the name of a document and the question itself."""
 
 from __future__ import annotations
 

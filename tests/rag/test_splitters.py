@@ -1,4 +1,4 @@
-"""Chunks tile the text, keep the size, and equal the result of splitting at every separator and joining."""
+"""Chunks tile the text, stay within the size, and equal those of a reference implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about statutes: the version in force on the named day, its paragraph first.
+"""Search ranks the paragraph of the version in force on the named day first.
 
 For a day before the law existed, nothing is returned.
 """

@@ -1,4 +1,4 @@
-"""Summaries: one line, never over the limit, requested once, and from the text's own words if a model fails."""
+"""Summaries are one line within the limit, and use the document's words if a model fails."""
 
 from __future__ import annotations
 

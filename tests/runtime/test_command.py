@@ -1,4 +1,4 @@
-"""How a command reports problems: messages, exit codes, and no secrets."""
+"""Commands report problems by messages and exit codes, without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plug-in is a file: named on the command line, found without a list."""
+"""Plug-ins are found by their file names; there is no list of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lenient reader accepts what the evaluator must accept, and refuses the rest with all reasons."""
+"""The lenient reader accepts what the evaluator must accept, and gives all reasons for a refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""drafts.jsonl is checked as gold.jsonl and train.json are: by its schema, its documents and its ids."""
+"""drafts.jsonl is checked like gold.jsonl and train.json: by its schema, its documents and its ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small guarantees of schemas/: which line, field, default and message."""
+"""Error messages, generated schemas, and hidden secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a bundle, byte by byte: writing, reading, and the stated position of each fault."""
+"""The exact bytes of a bundle's files, and the position that an error states for each fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The format of a run: what this project writes is valid, and a damaged file gives one line that names it."""
+"""The format of a run: a finished run is valid, and one line names each damaged file."""
 
 from __future__ import annotations
 

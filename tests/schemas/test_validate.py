@@ -1,4 +1,4 @@
-"""Each promise of a bundle, broken on purpose: the validator names the file, the row and the field."""
+"""For each broken promise of a bundle, the validator names the file, the row and the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles: parts that may be missing, and copies of remote ones, whose documents stay where they are."""
+"""Bundles with missing parts, and copies of remote bundles without their documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache in one SQLite file: those who open it at once wait for each other."""
+"""The cache is one SQLite file; processes that open it at once wait in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remote files: listed, downloaded one at a time, checked and deleted again; errors name the remedy."""
+"""Remote files are listed, downloaded singly, checked and deleted; errors name the URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From bundles to packs: excluded documents, answers of questions, and reading of a written pack."""
+"""Bundles become packs: excluded documents, answers of questions, and reading of a written pack."""
 
 from __future__ import annotations
 

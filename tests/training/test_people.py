@@ -1,4 +1,4 @@
-"""Questions as people ask them: from positions in published documents to a table, a bundle and a pack."""
+"""Questions as people ask them become a table, a bundle and a pack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small teacher and its students, trained on the CPU: what they learn from, what is written, and what ships."""
+"""A small teacher and its students are trained on the CPU: their data, their files, and shipped weights."""
 
 from __future__ import annotations
 

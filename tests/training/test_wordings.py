@@ -1,4 +1,4 @@
-"""Other wordings of questions: enough of each kind, no duplicates, and none for both training and testing."""
+"""Question wordings: enough of each kind, no duplicates, and none used for both training and testing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits move spans: a passage keeps its words, with the insertions inside it."""
+"""After edits, a passage's span keeps its words and the insertions inside it."""
 
 from __future__ import annotations
 

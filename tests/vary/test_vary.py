@@ -1,4 +1,4 @@
-"""The command: a variant and its control are valid bundles, and they distinguish memory from reading."""
+"""A variant and its control are valid bundles, and distinguish memory from reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cost, and the metrics of varied bundles: values remembered or superseded, canaries obeyed."""
+"""Cost, and metrics of varied bundles: remembered or superseded values, obeyed canaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics as a whole: what is registered, what a user's own function may do, and what a run asks for."""
+"""All metrics together: which are registered, which a run computes, and a user's own functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieval metrics: tables computed by hand, laws, and the definitions of other projects."""
+"""Retrieval metrics equal hand-computed tables and the definitions of other projects."""
 
 from __future__ import annotations
 
