@@ -361,7 +361,7 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains: the whole part, the whole text, or overlaps of their ends."""
+    """Yield the spans of a gold part that a text contains: all of the part, all of the text, or overlapping ends."""
     at = part.find(text)
     if part in text:
         yield Span(0, len(part))

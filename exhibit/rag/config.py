@@ -1,4 +1,4 @@
-"""The settings of a pipeline: one group for the index, one for the search. A preset is a named set of both."""
+"""The settings of a pipeline: a group for the index and a group for the search. A preset is a named set of both."""
 
 import argparse
 import difflib
@@ -166,8 +166,8 @@ class Config(Search, Ingest):
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
         """Return the config of an index in which the user's settings (`own`) replace those of the index.
 
-        An index may come from another person, and must not decide where questions and keys are sent: a plug-in that may
-        use a server is an error unless the user names it. A setting that would need another index is an error as well.
+        An index may come from another person and must not decide where questions and keys are sent: a plug-in that may
+        use a server is an error unless the user names it. A setting that would need another index is also an error.
         """
         for name in ASKED:
             value = getattr(self, name)
@@ -195,7 +195,7 @@ class Config(Search, Ingest):
                 raise ToolkitError(
                     f"{path}: {key} = {value!r} names a server, and only you can allow that: add --{key} {value}"
                 )
-        cls.parse(settings, where=str(path))  # the file's own faults; any other fault is in the user's settings
+        cls.parse(settings, where=str(path))  # reports faults of the file; other faults are in the user's settings
         return cls.parse({**settings, **overrides}, where="settings")
 
     @classmethod
@@ -209,7 +209,7 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether the plug-in that a setting names declares (`LOCAL`) that it needs no server."""
+    """Return whether the plug-in that a setting names declares by `LOCAL` that it needs no server."""
     with suppress(ToolkitError):
         return value in ("none", "auto") or getattr(load_plugin(PLUGINS[setting], value)[0], "LOCAL", False)
     return False

@@ -24,28 +24,28 @@ class Source(Hit):
 class AnswerContext:
     text: str  # the sources and the summaries of their documents, for the prompt of a language model
     sources: tuple[Source, ...]
-    confidence: float | None = None  # by retrieval, that a source answers; None if it computes none
+    confidence: float | None = None  # retrieval's probability that a source answers; None if unknown
     left_out: int = 0  # the number of passages that did not fit the token budget
-    asks: str = ""  # the words of the question that ask, without the document's name
+    asks: str = ""  # the question's words without the document's name
     kind: str = ""  # the kind of the best source's document, if it is known: contract, rules, court guide …
     characters: int = 0  # the length of that document in characters; 0 if it is unknown
-    vector: Vectors | None = field(default=None, compare=False)  # of `asks`, for the reader's kinds
+    vector: Vectors | None = field(default=None, compare=False)  # of `asks`, to find the reader's kind of question
 
 
 @dataclass(frozen=True)
 class Answer:
     text: str
     citations: tuple[int, ...] = ()  # the numbers of the cited sources that exist and share words with the claim
-    unsupported: tuple[str, ...] = ()  # their citation names no source, or one without their words
+    unsupported: tuple[str, ...] = ()  # claims whose citation names no source, or a source without their words
     refused: bool = False
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
-    confidence: float | None = None  # that the documents contain an answer; None if unknown
-    best: tuple[tuple[int, Span], ...] = ()  # of the reader's best quote: a source's number, and the span in its text
+    confidence: float | None = None  # the probability that the documents contain an answer; None if unknown
+    best: tuple[tuple[int, Span], ...] = ()  # the reader's best quote, as source numbers with spans in their texts
 
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
-    """Return the best hits that fit the budget as numbered sources; if even the first is too long, it is cut."""
+    """Return the best hits that fit the budget as numbered sources; if even the first hit is too long, it is cut."""
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
     distinct = _drop_repeats(hits)
@@ -67,7 +67,7 @@ def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
         name, (start, end), words = hit.document, hit.span, fold(hit.text)
         around = (other.span for other in distinct if other.document == name)
         if words and (name, words) not in seen and not any(span.start <= start and end <= span.end for span in around):
-            # the same clause in another document is another source, since the answer must name the document
+            # the same clause in another document is a separate source, because the answer must name the document
             seen.add((name, words))
             distinct.append(hit)
     return distinct
@@ -75,7 +75,7 @@ def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = "") -> str:
     """Return the sources between fences (`~~~`), then the summaries of their documents."""
-    # longer than any fence in the sources, so that no document can close its quotation and imitate the prompt
+    # longer than any fence in the sources, so that no document can close the fence and imitate the prompt
     fence = max([_FENCE, *(run + "~" for hit in hits for run in _TILDES.findall(hit.text))], key=len)
     blocks = [
         f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)

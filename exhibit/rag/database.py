@@ -22,7 +22,7 @@ _PAGE_BYTES = 16384  # most rows are some thousand numbers
 
 
 class Database:
-    """An SQLite file; `save` replaces it by the copy that was changed, so that other processes read the old content."""
+    """An SQLite file; changes go to a copy, which replaces the file at `save`: other processes read the old content."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._partial = path, path.with_name(f".{path.name}.partial")
@@ -74,7 +74,7 @@ class Database:
         return connection
 
     def _begin(self) -> sqlite3.Connection:
-        """Open a copy of the file for changes, or a new file; it needs no journal, since the original stays."""
+        """Open a copy of the file for changes, or a new file; the copy needs no journal, because the original stays."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._partial.unlink(missing_ok=True)
         if self.path.is_file():

@@ -1,8 +1,8 @@
-"""Estimates which documents a query means, from the names in it; if it names none, all are equally likely.
+"""Estimates which documents a query means, from the names in the query; without names, all are equally likely.
 
-A word that occurs in the names of `df` of `N` documents makes each of them N/df times as likely to be meant, so its
-weight is log(N/df). The word counts once, in the field (title, file name, parties …) where it is most informative. The
-sum over all words is the log-likelihood of a document up to a constant; normalised, it is the document's probability.
+A word in the names of `df` of `N` documents makes each of these documents N/df times as likely to be meant, so its
+weight is log(N/df). A word counts once, in the field (title, file name, parties …) where it is most informative. The
+sum over all words is a document's log-likelihood up to a constant; normalised, it is the document's probability.
 """
 
 import math
@@ -33,11 +33,11 @@ Weights = npt.NDArray[np.float64]
 
 NAME_FIELDS = FIELDS[2:]
 _OPENING_CHARS = 3000  # a first page, with the title, the parties and the recitals
-_TITLE_CHARS = 6000  # at a document's start; a title that is not there is the file's name
+_TITLE_CHARS = 6000  # characters at a document's start that contain its title; otherwise the title is the file's name
 _KIND_WORDS = frozenset("agreement contract guide notice policy rules statement terms the".split())
-"""Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
-_TITLE_BREAK = re.compile(r"\s[-–—]\s")  # a title up to this dash is cited: `Practice Direction 47 – Procedure`
-_MAX_CACHED_WEIGHTS = 200_000  # names times documents whose likelihoods are cached: 10 MB
+"""Words for the kind of a document, and articles. "the Commercial Court" means its guide, without the word `guide`."""
+_TITLE_BREAK = re.compile(r"\s[-–—]\s")  # people cite a title up to this dash: `Practice Direction 47 – Procedure`
+_MAX_CACHED_WEIGHTS = 200_000  # most cached likelihoods, names times documents: 10 MB
 # a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
 _RARE_SHARE = 2 / 3
 # by its rarity alone a word of one of N documents leaves it less likely than all others together, but no user writes
@@ -45,7 +45,7 @@ _RARE_SHARE = 2 / 3
 _NAME_WEIGHT = 1.5
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
 _OTHER_KIND_PENALTY = 2.3  # the log of ten: kinds are sometimes misread or misnamed
-_JOINED_LETTERS = 4  # of a word that is searched inside longer words: `inc` is in `since`
+_JOINED_LETTERS = 4  # least letters of a word that is searched inside longer words: `inc` is in `since`
 
 
 def read_names(filename: str, profile: Profile, text: str) -> NameWords:
@@ -87,19 +87,19 @@ class Choice:
 
 
 class DocumentNames:
-    """The words that can name each document; like `Postings`, it shows what the database had when it was made."""
+    """The words that can name each document; like `Postings`, a snapshot of the database at the object's creation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._fields = {name: Postings(database, name) for name in NAME_FIELDS}
-        # questions about one document name it in the same words
+        # many questions name a document in the same words
         self._choices: dict[tuple[str, str, bool], Choice] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def add(self, number: int, names: NameWords) -> None:
-        """Add a document by the words that `read_names` returned for it; its number must be unused."""
+        """Add a document with the words that `read_names` returned for it; its number must be unused."""
         for name, table in self._fields.items():
             terms, counts = names.fields[name]
             table.add(terms, np.full(len(terms), number), counts)
@@ -133,12 +133,12 @@ class DocumentNames:
 
     def _score(self, query: Query) -> Choice:
         words = list(name_words(query.names))
-        lower = query.names.islower()  # in a question without capitals, lower case carries no information
+        lower = query.names.islower()  # in a question without capitals, lower case has no meaning
         single = {word.term: self._keep_certain(self._weigh_word(word, lower=lower), query) for word in words}
         named, phrases = sum(single.values(), self._zeros), self._zeros
         joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
         for pair, (first, second) in joined.items():
-            # two adjacent words add the information that they carry beyond the single words
+            # a pair of adjacent words adds only the information that its single words lack
             more = np.maximum(0.0, self._weigh_pair(pair) - single[first.term] - single[second.term])
             phrases = phrases + self._keep_certain(more, query)
         title = self._weigh_title({word.term for word in words})
@@ -153,7 +153,7 @@ class DocumentNames:
         return np.searchsorted(self._numbers, numbers)
 
     def _weigh_title(self, terms: set[str]) -> Weights:
-        """Return each document's weight if the question has over half of its title; lower if it fits many titles."""
+        """Return weights of documents whose titles are over half in the question; they are lower if many titles fit."""
         shared, titles = self._zeros, self._title_weights
         for term in sorted(terms):
             numbers, _ = self._fields["title"].find(term)
@@ -170,7 +170,7 @@ class DocumentNames:
         return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
     def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
-        """Return a word's weights; if `AGProjects` is unknown, those of the pair `AG Projects`, else of its parts."""
+        """Return a word's weights; if `AGProjects` is unknown, those of the pair `AG Projects` or of its parts."""
         weights = self._weigh_term(word.term, capital=word.capital, lower=lower)
         if not weights.any() and len(word.term) >= _JOINED_LETTERS:
             weights = self._weigh_pair(word.term)
@@ -180,7 +180,7 @@ class DocumentNames:
         return weights
 
     def _keep_certain(self, weights: Weights, query: Query) -> Weights:
-        """Return the weights without those of words that many documents contain, unless the name is stated apart."""
+        """Return the weights; a word in many documents counts only if the question states the name separately."""
         return np.where(weights > (0.0 if query.apart else self._least_weight), weights, 0.0)
 
     @property
@@ -189,7 +189,7 @@ class DocumentNames:
         return _RARE_SHARE * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str) -> bool:
-        """Return whether few documents have a word of a text in their names or, with a capital, as a proper noun."""
+        """Return whether a word of a text is rare among the documents' names or, if capitalised, their proper nouns."""
         return any(self._is_rare_name(word) for word in name_words(text))
 
     def _is_rare_name(self, word: Word) -> bool:
@@ -204,7 +204,7 @@ class DocumentNames:
     def _weigh_term(self, term: str, *, capital: bool, lower: bool) -> Weights:
         """Return, for each document, a word's greatest rarity in its title, parties, file name or proper nouns."""
         weights = self._zeros
-        # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
+        # a word's rarity in running text, spelt as in the query, limits its weight, because `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
         for name in ("stated", "file", *(("initials",) if capital or lower else ())):
             self._raise_weights(weights, name, term, limit)
@@ -219,7 +219,7 @@ class DocumentNames:
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise the weights of documents with a word; with `mentions` it counts half if once, two thirds if twice."""
+        """Raise the weights of documents with a word; with `mentions`, one mention counts half, two are two thirds."""
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
         if most > 0:
@@ -240,7 +240,7 @@ class DocumentNames:
 
     @cached_property
     def _filenames(self) -> tuple[str, Keys]:
-        """All file names in one string, in which a part of a name can be searched, and the start of each name."""
+        """All file names in one string, to search parts of names, and the start of each name."""
         runs = [run for _, _, run in self._rows]
         return "\n".join(runs), np.cumsum([0, *(len(run) + 1 for run in runs)])[:-1]
 

@@ -63,18 +63,18 @@ class Index:
         self._read_again()
 
     def _read_again(self) -> None:
-        """Forget what was read from the database, because it has changed."""
+        """Drop what was read from the database, because the database has changed."""
         self._table: Keys | None = None
         self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
-        self.cache: dict[Any, Any] = {}  # what retrieval derives from the content, such as the sentences of chunks
+        self.cache: dict[Any, Any] = {}  # data that retrieval derives from the content, such as the sentences of chunks
         self.chunks = Words(self._database, "words")
-        self.headings = Words(self._database, "headings")  # above each section, under the section's key
+        self.headings = Words(self._database, "headings")  # the headings above each section, under the section's key
         self.names = DocumentNames(self._database)
 
     @property
     def table(self) -> Keys:
-        """All chunks by key; each column is contiguous, so that a search copies neither keys nor documents."""
+        """All chunks by key; columns are contiguous in memory, so that a search copies neither keys nor documents."""
         if self._table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
             with self._database.report_damage():
@@ -156,7 +156,7 @@ class Index:
         return np.searchsorted(self.table[:, KEY], keys)
 
     def find_row(self, document: int, offset: int) -> int:
-        """Return the row of a document's last chunk that begins at an offset or before it, else of its first chunk."""
+        """Return the row of a document's last chunk that begins at or before an offset, or of its first chunk."""
         low, high = map(int, np.searchsorted(self.table[:, DOCUMENT], [document, document + 1]))
         return low + max(0, int(np.searchsorted(self.table[low:high, START], offset, side="right")) - 1)
 
@@ -198,7 +198,7 @@ class Index:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Lock the index and save it at the end; two processes would give the same keys to different chunks."""
+        """Lock the index and save it at the end; unlocked, two processes could give one key to different chunks."""
         busy = f"{self.folder}: another process is changing it now; wait until that process ends"
         with lock_folder(self.folder, busy=busy):
             if self.manifest_sha256 != sha256_of(self.folder / MANIFEST):
@@ -255,7 +255,7 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
 
 
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index with a config, or with its own settings and the user's in `own`; raise an error with advice."""
+    """Open an index with a config, or with its own settings and the user's in `own`; errors say what to do."""
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     try:
@@ -273,7 +273,7 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
     for name in sorted({*manifest["sha256"], *files}):
         if name not in files or sha256_of(files[name]) != manifest["sha256"].get(name):
             raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--ingest fresh)")
-    # only the hash of the ingestion settings is compared, so that an index stays usable when another setting is removed
+    # compare only the hash of the ingestion settings, so that an index stays usable if another setting is removed
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     stored = Config.parse(known, where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
@@ -292,7 +292,7 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
 
 
 def _list_files(folder: Path) -> dict[str, Path]:
-    """Return the files of an index that get a checksum; raise an error on a link, which could lead to any file."""
+    """Return the files of an index that get a checksum; raise an error for a link, which could lead to any file."""
     files = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):

@@ -35,8 +35,8 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
-_BATCH_TEXTS = 512  # embedded together, across documents
-_PICTURE_DPI = 200.0  # of a PDF page that is made from a picture without a stated resolution
+_BATCH_TEXTS = 512  # texts that are embedded together, across documents
+_PICTURE_DPI = 200.0  # resolution of a PDF page made from a picture that states none
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Prepared:
     texts: tuple[str, ...]  # each chunk's, without headers, footers and page numbers
     words: DocumentWords | None
     summary: Summary | None
-    whole: tuple[Document, Section] | None  # for a summary that a language model has still to write
+    whole: tuple[Document, Section] | None  # for a summary that a language model must still write
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Preparation:
         return Prepared(entry, text, tuple(document.notes), chunks, texts, words, summary, whole)
 
     def _read(self, path: Location) -> tuple[Document, str]:
-        """Return a document without hidden text, and the checksum of its file; raise an error if it has no words."""
+        """Return a document without hidden text, and its file's checksum; raise an error if no words are left."""
         if escape_surrogates(path.name) != path.name:
             raise DocumentError(f"{path}: its name is not UTF-8, so that no answer could cite it; rename the file")
         sha256 = _compute_sha256(path)
@@ -125,7 +125,7 @@ def _make_chunks(document: Document, spans: Sequence[Span], leaves: Sequence[Sec
     for span in spans:
         words = document.text[slice(*span)].lstrip()
         if words:
-            # a chunk begins with the break before it, which still belongs to the previous section and page
+            # a chunk begins with the line break before it, which still belongs to the previous section and page
             first = span.end - len(words)
             rows.append((*span, bisect_right(pages, first), bisect_right(starts, first) - 1))
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
@@ -150,7 +150,7 @@ def ingest(
     summarise: Summariser,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index and report those that cannot be; raise an error if a file has not its `sha256`."""
+    """Add documents to an index and report those that cannot be added; raise an error if a file's `sha256` differs."""
     started, config = time.monotonic(), index.config
     set_aside: list[str] = []
     notes: list[str] = []
@@ -207,7 +207,7 @@ class _Vectors:
         self._waiting: dict[Layer, list[tuple[int, str]]] = {layer: [] for layer in index.layers}
 
     def add_document(self, entry: Entry, prepared: Prepared, keys: Keys, summary: Summary | None) -> None:
-        """Add a document's texts; without a lexicon also those in a language that the embedder does not know."""
+        """Add a document's texts; without a lexicon, even texts in a language that the embedder does not know."""
         config = self._index.config
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         known = languages is None or prepared.words is None
@@ -236,7 +236,7 @@ class _Vectors:
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file, by OCR if a page has no text; its notes name those pages, and the PDF with the text is cached."""
+    """Read a file, by OCR where pages have no text; the notes name those pages, and the PDF with the text is cached."""
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):

@@ -24,11 +24,11 @@ from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secrets
 
 TEST_QUESTIONS = ("Which law governs?", "How can it be terminated?", "What is the time limit?", "Who are the parties?")
-"""Queries that almost every legal document answers: an index that finds nothing for them is broken."""
+"""Queries that almost every legal document answers; an index that finds nothing for them is broken."""
 AZURE_KEY = "AZURE_SEARCH_KEY"
 _AZURE_VERSION = "2024-07-01"  # of the REST interface; evaluation/targets/azure.toml uses the same one
-_AZURE_PAGE = 1000  # rows of a reply; Azure returns no more
-_AZURE_FARTHEST = 100_000  # rows that Azure can skip, at most
+_AZURE_PAGE = 1000  # most rows of a reply
+_AZURE_FARTHEST = 100_000  # most rows that Azure can skip
 _AZURE_SECONDS = 60.0  # for one request
 _MAX_CELL_CHARS = 60
 _ONLY_IN_JSON = {"span", "parties", "date", "characters"}  # fields that a table leaves out

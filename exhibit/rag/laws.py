@@ -15,14 +15,14 @@ from exhibit.law.values import find_days
 from exhibit.rag.index import Index
 from exhibit.rag.passages import RankedPassage
 
-_MAX_CHARS = 6000  # of a § that is returned; a longer § is cut
+_MAX_CHARS = 6000  # most characters of a returned §; a longer § is cut
 _EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 
 class Route(NamedTuple):
-    documents: tuple[int, ...] = ()  # the versions of the days in the question, else the last version
+    documents: tuple[int, ...] = ()  # the versions in force on the days in the question, else the last version
     passages: tuple[RankedPassage, ...] = ()  # the paragraphs that the question names; they rank first
-    note: str = ""  # the name of that version, in the document's own words
+    note: str = ""  # the name of that version, in the words of the document
     nothing: bool = False  # the law is newer than the day, or the § was repealed by that day
 
 
@@ -85,7 +85,7 @@ def _find_law(question: str, laws: Sequence[_Law]) -> _Law | None:
 
 
 def _find_provision(question: str, system: LegalSystem, laws: Sequence[_Law]) -> Provision | None:
-    """Return the provision that a question is about: the first that it cites, or the last if that one is quoted."""
+    """Return the provision that a question is about: the first cited provision, or the last if that one is quoted."""
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
         replace(each, label=_translate_label(each.label, system))
@@ -123,7 +123,7 @@ def _find_paragraph(index: Index, number: int, label: str, system: LegalSystem) 
     spans = [unit.span for unit in _list_units(text, system) if label_key(unit.label) == label_key(label)]
     if not spans:
         return None
-    # of two units with one number, the longer one is the provision, the shorter one a line of the table of contents
+    # of two units with one number, the longer is the provision, and the shorter is a line of the table of contents
     span = max(spans, key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _MAX_CHARS))
     return RankedPassage(number, span, 0.0, index.find_row(number, span.start))

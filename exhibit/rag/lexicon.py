@@ -16,29 +16,29 @@ from exhibit.rag.stores import rank_keys
 from exhibit.schemas.errors import BundleError
 
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
-"""The fields that have words; a field's number on disk is its position in this list."""
+"""The fields with words; a field's number on disk is its position in this list."""
 SATURATION = 1.2
-"""BM25's k1: the larger it is, the more do further occurrences of a word count. The textbook's value."""
-LENGTH = 0.5  # BM25's b, below the textbook's 0.75, since all chunks have about one size
+"""BM25's k1, with the textbook's value: the larger it is, the more further occurrences of a word count."""
+LENGTH = 0.5  # BM25's b, below the textbook's 0.75, because all chunks have about the same size
 LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
 _PART_WEIGHT = 1 / 3
-"""The weight of a part of a compound word. Between a half and a quarter the right decision of LegalQuAD is first for 82
-or 83 of 100 questions; without parts for 78.
+"""The weight of a part of a compound word. With weights from a quarter to a half, the right decision of LegalQuAD is
+first for 82 or 83 of 100 questions; without parts, for 78.
 """
 _IS_PART, _MAX_COUNT = 0x80, 0x7F  # a count's byte: a flag, and the number
 _STOP_WORD = -1  # replaces the digest of every stop word
-_MAX_FOUND = 256  # words whose entries are cached: questions share words
+_MAX_FOUND = 256  # most words with cached entries: questions share words
 
 Array = npt.NDArray[Any]
 
 
 def digest(term: str) -> int:
-    """Return a word's CRC-32; among 200,000 words, one of 20,000 query words shares its checksum with another."""
+    """Return a word's CRC-32; with 200,000 words, one in 20,000 query words shares its checksum with another word."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
 def compute_rarity(holders: Any, total: Any) -> Any:
-    """Return the idf of terms, from the number of texts that contain each and the number of all texts; as in BM25."""
+    """Return the idf of terms, as in BM25, from the number of texts with each term and the number of all texts."""
     return np.log((total + 1) / (np.asarray(holders) + 0.5))
 
 
@@ -111,7 +111,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
 
 
 class Postings:
-    """The inverted lists of a field, sorted; `save` and `remove` change what the next object shows."""
+    """A snapshot of a field's sorted inverted lists; only objects created after `save` or `remove` show the change."""
 
     def __init__(self, database: Database, field: str) -> None:
         self._database, self._field = database, FIELDS.index(field)
@@ -156,7 +156,7 @@ class Postings:
 
 
 class Words:
-    """The words of chunks or headings with BM25 search, under keys in ascending order; `Postings` explains changes."""
+    """The words of chunks or headings, with BM25 search, under ascending keys; changes work as in `Postings`."""
 
     def __init__(self, database: Database, field: str = "words") -> None:
         self._database, self._field = database, FIELDS.index(field)
@@ -205,7 +205,7 @@ class Words:
         return (float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0) or 1.0
 
     def compute_rarity(self, terms: Sequence[str]) -> Scores:
-        """Return the idf of each term over the whole collection: rare words weigh more."""
+        """Return the idf of each term over the whole collection; rare words weigh more."""
         holders = np.array([len(self._postings.find(term)[0]) for term in terms], np.int64)
         weights: Scores = compute_rarity(holders, len(self)).astype(np.float32) * weigh_terms(terms)
         return weights

@@ -1,7 +1,7 @@
-"""Forms passages around the chunks with the best scores: they begin and end at whole sentences and do not overlap.
+"""Forms passages of whole sentences around the chunks with the best scores; passages do not overlap.
 
-The first passage is the sentence that answers, and no more. Later passages are less certain, so they are extended with
-the text around their chunk.
+The first passage is only the sentence that answers. Later passages are less certain, so they are extended with the
+text around their chunk.
 """
 
 import string
@@ -18,12 +18,12 @@ from exhibit.law.sentences import extend_to_sentences, tile_clauses
 from exhibit.rag.index import DOCUMENT, END, PAGE, START, Index
 from exhibit.rag.protocols import Hit
 
-MIN_PIECE_CHARS = 40  # of an independent piece: a shorter one is a number, a label, or the end of a line
-MIN_REST_CHARS = 16  # of the text between two passages; a shorter one is dropped: "ARTICLE IV", a page number
-TRIM_SHARE = 0.7  # of the best sentence's evidence, that the ends of the first passage have
-MAX_COMPLETED_CHARS = 900  # with the rest of its sentences; the reader would truncate more
-_STRAY = string.whitespace + "\xa0.,;:!?"  # at the start of a chunk: the mark that closed the sentence before it
-_MAX_TILES = 8192  # rows whose pieces are cached: 4 MB, the chunks of some fifty contracts
+MIN_PIECE_CHARS = 40  # least characters of an independent piece: a shorter piece is a number, a label or a line's end
+MIN_REST_CHARS = 16  # least characters of a text between two passages; a shorter text, such as "ARTICLE IV", is dropped
+TRIM_SHARE = 0.7  # least share of the best sentence's evidence for a sentence at an end of the first passage
+MAX_COMPLETED_CHARS = 900  # most characters of a passage with complete sentences; the reader would truncate more
+_STRAY = string.whitespace + "\xa0.,;:!?"  # characters at the start of a chunk that belong to the sentence before it
+_MAX_TILES = 8192  # most rows with cached pieces: 4 MB, the chunks of about fifty contracts
 
 Weigh = Callable[[str], float]  # a function that returns the evidence of a text for the question
 
@@ -66,8 +66,8 @@ def form_passages(
 ) -> list[RankedPassage]:
     """Form up to `depth` passages of at most `size` characters around the best chunks; return them best first.
 
-    `ranked` has the rows of the chunks with their scores, `scores` the evidence of each compared row: a passage is
-    extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
+    `ranked` has the rows of the chunks with their scores; `scores` has the evidence of each compared row, and a passage
+    is extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
     """
     former = _Former(index, scores, size)
     queue = [_Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
@@ -84,7 +84,7 @@ def form_passages(
             continue
         trim = trim_first and not passages
         first, last = former.trim_to_best(seed.row, *runs[0], weigh) if trim else runs[0]
-        if trim:  # what is cut off may still be a passage
+        if trim:  # the text that is cut off may become a passage
             turn += 1
             heappush(queue, _Seed(seed.cost, turn, seed.row))
         if span := former.take(seed.row, first, last, grow=not trim):
@@ -109,7 +109,7 @@ class _Former:
         text = self._text(number)[slice(*span)]
         left = text.lstrip(_STRAY)
         words = (number, " ".join(left.lower().split()))
-        # a short rest between two passages is dropped
+        # a short text between two passages is dropped
         if not left or words in self._seen or (self._seen and len(words[1]) < MIN_REST_CHARS):
             return None
         self._seen.add(words)
@@ -154,7 +154,7 @@ class _Former:
         start, end = pieces[first].start, pieces[last].end
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)
         while True:
-            # a piece that does not fit now never fits later, since the passage only grows
+            # a piece that does not fit now will not fit later, because the passage only grows
             if before and end - min(start, before.span.start) > self._size:
                 before = None
             if after and max(end, after.span.end) - start > self._size:
@@ -183,7 +183,7 @@ class _Former:
 
 
 def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
-    """Return passages as hits; each hit has the headings and the page at its start and at each change inside it."""
+    """Return passages as hits; each hit has the headings and page at its start and at each change inside it."""
     starts = {number: [start for _, start, _ in index.document(number).sections] for number, *_ in passages}
     return [_make_hit(index, passage, starts[passage.document]) for passage in passages]
 
@@ -191,7 +191,7 @@ def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
 def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int]) -> Hit:
     entry, span, table, row = index.document(passage.document), passage.span, index.table, passage.row
     words = index.text_of(passage.document)[slice(*span)]
-    # a passage may begin with the break before it, which still belongs to the previous section
+    # a passage may begin with a line break that still belongs to the previous section
     begins = span.end - len(words.lstrip())
     while row and table[row, START] > span.start and table[row - 1, DOCUMENT] == passage.document:
         row -= 1

@@ -34,7 +34,7 @@ from exhibit.storage.atomic import list_left_out, replace_folder
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
 
-_MAX_PARAGRAPH_CHARS = 2000  # of a § that an answer quotes
+_MAX_PARAGRAPH_CHARS = 2000  # most characters of a § that an answer quotes
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Pipeline:
         llm: LLM | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Make a pipeline; an embedder or a language model passed here replaces the one that the config names.
+        """Make a pipeline; `embedder` and `llm` replace those that the config names.
 
         `cache` is the folder of cached vectors, `jobs` the number of workers, `limits` the time and memory for one
-        document, `timeout` the seconds for one prompt or request to a model on a server, with all retries.
+        document, and `timeout` the seconds for one prompt or request to a model on a server, including retries.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or find_cache_folder()
@@ -84,10 +84,10 @@ class Pipeline:
         force: bool = False,
         sha256: Mapping[Location, str] | None = None,
     ) -> Report:
-        """Build an index of a folder, of one file, or of several files, local or at a URL; a failure leaves no index.
+        """Build an index of a folder, a file or several files, local or at a URL; a failure leaves no index.
 
-        If a file's checksum differs from the one in `sha256`, no index is built. Vectors are cached, so that a run
-        after an interrupted one computes only the missing vectors.
+        If a file's checksum differs from the one in `sha256`, no index is built. Vectors are cached, so after an
+        interruption the next run computes only the missing vectors.
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
@@ -112,7 +112,7 @@ class Pipeline:
         return report
 
     def open(self, folder: Path) -> "Pipeline":
-        """Open an index for the questions that follow, and return self; raise an error for another embedder."""
+        """Open an index for later questions and return self; raise an error if its embedder differs."""
         index = open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
@@ -142,7 +142,7 @@ class Pipeline:
         self, paths: Collection[Location], index: Index, *, sha256: Mapping[Location, str] | None = None
     ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
-        own = self.config.summary_llm != "same"  # then summaries have their own counts against limits
+        own = self.config.summary_llm != "same"  # then summaries have a separate request limit
         llm = self._open_llm(self.config.summary_llm) if own else self.llm
         summarise = open_summariser(self.config, llm=llm)
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)
@@ -158,7 +158,7 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return the passages of each question; `depth` replaces the config's, `documents` are the files to search."""
+        """Return each question's passages; `depth` replaces the config's, and `documents` are the files to search."""
         config = self.config if depth is None else self.config.model_copy(update={"depth": depth})
         only = None if documents is None else tuple(self.opened.entry(name).number for name in documents)
         return retrieve(questions, Parts(self.opened, self.embedder, config, self.reranker, only))
@@ -186,7 +186,7 @@ class Pipeline:
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
 
     def _rank_answer_first(self, retrieved: Retrieved, context: AnswerContext, answer: Answer) -> Retrieved:
-        """Put the best quote first, unless the first passage is cited: the reader compares words, not vectors."""
+        """Put the best quote first unless the first passage is cited: the reader compares words, not vectors."""
         sources = {source.number: source for source in context.sources}
         if not answer.best or any(retrieved.ranked[0].contains(sources[cited]) for cited in answer.citations):
             return retrieved
@@ -242,8 +242,8 @@ class Pipeline:
 def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
     """Return an answer with a note that names the version of the law from which its passages come.
 
-    If the question cites provisions, and the answer is a refusal or was not written by a language model, the answer
-    becomes the text of these provisions.
+    If the question cites provisions, and the answer is a refusal or not written by a language model, the answer becomes
+    the text of these provisions.
     """
     if answer.error or not retrieved.selected:
         return answer
@@ -257,7 +257,7 @@ def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
 
 
 def find_files(source: Location) -> list[Location]:
-    """Return the files of a folder and the attachments of mails in order; a reader names those it cannot read."""
+    """Return the files of a folder and the attachments of mails in order; readers report unreadable files later."""
     if isinstance(source, Remote):
         files: list[Location] = [Remote((source / name).url, bytes=size) for name, size in list_files(source).items()]
         if files or list_file(source) is not None:

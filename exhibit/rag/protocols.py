@@ -38,7 +38,7 @@ class Hit:
     score: float = 0.0
     section: str = ""
     page: int | None = None
-    inner: tuple[tuple[int, str, int | None], ...] = ()  # what begins inside: offset, section, page
+    inner: tuple[tuple[int, str, int | None], ...] = ()  # sections and pages that begin inside: offset, section, page
 
     def contains(self, other: "Hit") -> bool:
         inside = self.span.start <= other.span.start and other.span.end <= self.span.end
@@ -55,12 +55,12 @@ class Retrieved:
     ranked: tuple[Hit, ...]  # all passages in order, to the depth of the search: metrics at k use prefixes of this list
     selected: tuple[Hit, ...]  # the few passages that are the sources of the answer
     vector: Vectors | None = field(default=None, compare=False)  # of `query.asks`, if passages were ranked by it
-    confidence: float | None = None  # that the first passages answer; None if no model computes it
+    confidence: float | None = None  # the probability that the first passages answer; None if no model computes it
     note: str = ""  # the version of the law that the passages come from, in the law's own words; the answer repeats it
-    named: int = 0  # the number of first passages that the question cites by paragraph number: these are the answer
+    named: int = 0  # the number of first passages that the question cites by paragraph number; these are the answer
     before: tuple[Hit, ...] | None = None  # the passages or chunks before a reranker sorted them
-    cut_by: str = ""  # what shortened `selected`: `budget`, `number`, `threshold`, `confidence`
-    beside: tuple[Hit, ...] = ()  # what completes the sentences of the selected passages
+    cut_by: str = ""  # the limit that shortened `selected`: `budget`, `number`, `threshold` or `confidence`
+    beside: tuple[Hit, ...] = ()  # the text that completes the sentences of the selected passages
 
     @property
     def question(self) -> str:
@@ -68,7 +68,7 @@ class Retrieved:
 
 
 class VectorStore(Protocol):
-    """A store of vectors under integer keys from 0; each module in `rag/stores/` implements one.
+    """A store of vectors under integer keys from 0; each module in `rag/stores/` implements one store.
 
     The module has `open(folder, argument, *, name, dimensions)`. If it stores vectors outside the folder, it writes
     their address to `store/NAME.json` in the folder, and has `drop(folder, named)`.

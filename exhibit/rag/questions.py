@@ -1,8 +1,8 @@
 """Parses a question into a query: the words that name a document, and the words that ask.
 
-A document is named in one of three ways: with a word for its kind (`the Supply Agreement between A and B`), in a clause
-before the question (`Consider …;`, `Under …,`, `Kenway NDA:`), or by a single word that few documents have in their
-file names, titles and parties (`Does Fiverr …`), which also stays part of the question.
+A question names a document in one of three ways: with a word for its kind (`the Supply Agreement between A and B`), in
+a clause before the question (`Consider …;`, `Under …,`, `Kenway NDA:`), or by a single word that is in few file names,
+titles and parties (`Does Fiverr …`); such a word also stays in the question.
 """
 
 import re
@@ -98,22 +98,22 @@ KINDS: dict[str, re.Pattern[str]] = {
     "contract": re.compile(r"(?i)\b(?:agreement|contract|undertaking|deed|lease|covenant)s?\b"),
 }
 
-Carried = Callable[[str], bool]  # whether few documents have a word of the text in their names
+Carried = Callable[[str], bool]  # whether a word of the text is in few documents' names
 
-_MAX_QUOTES = 50  # quotations and breaks that are examined: a question has a few, a hostile one thousands
+_MAX_QUOTES = 50  # most quotations and breaks that are examined: a question has a few, a hostile text has thousands
 _EDGES = " ;,:—–-"
 _MAX_QUESTION_CHARS = 10_000  # a longer text is a pasted contract, in which no names are searched for
 _MAX_NAME_CHARS = 400  # five parties with their legal forms
-_MAX_PLAIN_WORDS = 2  # in lower case before a kind, as part of a name: `content license agreement`
+_MAX_PLAIN_WORDS = 2  # most lower-case words before a kind that are part of a name: `content license agreement`
 
 
 @dataclass(frozen=True)
 class Query:
     question: str
     names: str = ""  # the words that name a document; empty if no words do
-    asks: str = ""  # the words that ask; `it` replaces a name in the middle
+    asks: str = ""  # the words that ask; a name in the middle is replaced by `it`
     kind: str = ""  # the kind of the document, as in `Profile.kind`; empty if the question names none
-    apart: bool = False  # whether names are separate; else they are words that look like names
+    apart: bool = False  # whether names are stated separately; otherwise they are words that look like names
 
     @cached_property
     def english(self) -> bool:
@@ -131,7 +131,7 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     day = AS_OF.match(question)
     if day and any(value.kind == "date" for value in find_values(day[0])):
         return replace(understand(question[day.end() :], carried), question=question)
-    text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
+    text = question.lower() if question.isupper() else question  # if all is in capitals, a capital marks no name
     quotes = [Span(*match.span()) for match in QUOTED.finditer(text)][:_MAX_QUOTES]
     if lead := _find_lead(text, quotes, carried):
         names, asks = text[slice(*lead)].strip(_EDGES), text[lead.end :].strip(_EDGES)
@@ -161,7 +161,7 @@ def _without(text: str, spans: list[Span]) -> str:
     for piece in pieces[1:]:
         if CONTENT.match(piece):
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
-        elif piece:  # its first character ends the words before the name
+        elif piece:  # its first character follows the words before the name
             joined = f"{joined.rstrip(_EDGES)}{piece}"
     return joined.lstrip(f"{_EDGES}.").rstrip(_EDGES)
 
@@ -182,7 +182,7 @@ def _find_lead(text: str, quotes: list[Span], carried: Carried) -> Span | None:
         if not CONTENT.search(after) or not (strong or (match[0] != "?" and OPENER.match(after))):
             continue
         certain = first and (KIND.search(clause) or QUOTED.search(clause))
-        rest = KIND.sub(" ", clause).split()  # `the Acme Supply Agreement`: all its words are those of a name
+        rest = KIND.sub(" ", clause).split()  # all words of `the Acme Supply Agreement` belong to a name
         only = all(NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)
         if certain or (carried(clause) and ((first and strong) or only)):
             return Span(start, match.end())
@@ -261,7 +261,7 @@ def _find_name_start(text: str, at: int, quotes: list[Span], least: int) -> int:
                 break  # the words before the bracket belong to the question
         elif GLUE.fullmatch(bare) and start < at:
             before = tokens[-1] if tokens else Span(0, 0)
-            name = text[slice(*before)]  # the word that is joined must be one of a name
+            name = text[slice(*before)]  # the joined word must be part of a name
             if not before.start or not NAMED.match(name) or name[-1] in ",;?!" or name.lower() in STOP:
                 break
         elif described < _MAX_PLAIN_WORDS and bare not in STOP and bare.replace("-", "").isalpha():
@@ -276,7 +276,7 @@ def _strip_word(word: str) -> str:
 
 
 def _ends_name(text: str, token: Span) -> bool:
-    """Return whether no name can contain this word: it opens a bracket, ends a clause, or is a stop word."""
+    """Return whether names cannot contain this word: it opens a bracket, ends a clause, or is a stop word."""
     word = text[slice(*token)]
     if word[0] in "([" and not NAMED.match(word):
         return True

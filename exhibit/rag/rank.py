@@ -1,7 +1,7 @@
 """Ranks passages within the likely documents by combined signals: vectors, words, headings and neighbours.
 
-Each signal is measured in standard deviations among the compared chunks, since a cosine and a BM25 score have no common
-scale. The effect of each signal is in bench/results/notebook-retrieval.md.
+Each signal is measured in standard deviations among the compared chunks, because cosines and BM25 scores have no common
+scale. bench/results/notebook-retrieval.md shows the effect of each signal.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,27 +22,27 @@ from exhibit.rag.passages import RankedPassage, form_passages
 from exhibit.rag.protocols import Keys, Scores, make_section_key
 from exhibit.rag.questions import Query
 
-PASSAGE_CHARS = 500  # of a passage that is formed around the chunks that answer
+PASSAGE_CHARS = 500  # most characters of a passage that is formed around chunks
 CANDIDATES_PER_K = 2  # the seed's 2k candidates, by which documents and passages are chosen
-_MODEL_CHUNKS = 3  # top chunks that the others are compared with; 2 to 4 differ by less than 0.1 of mini's R@64
-_SETTLED_RANKS = 24  # first ranks that this comparison does not change; from 12 to 24 the figures are the same
-_CANDIDATES = 256  # chunks that each kind of evidence proposes, where any document may answer
+_MODEL_CHUNKS = 3  # top chunks with which the others are compared; with 2 to 4, mini's R@64 differs by less than 0.1
+_SETTLED_RANKS = 24  # first ranks that this comparison does not change; with 12 to 24 the results are the same
+_CANDIDATES = 256  # chunks that each kind of evidence proposes if any document may answer
 
 
 class Weights(NamedTuple):
     """The weight of each signal relative to the dense (vector) score; all are in standard deviations."""
 
-    lexical: float = 0.55  # rare words count more, and all less where no chunk contains most of them
+    lexical: float = 0.55  # rare words count more; all words count less if no chunk contains most of them
     heading: float = 0.15  # the question's words in the headings above the chunk
     neighbours: float = 0.2  # the scores of the chunks before and after: an answer often continues in the next chunk
     section: float = 0.6  # the score of the best chunk of the section: the rest of a clause follows its best part
     likeness: float = 1.5  # to the first chunks, for later ones: an answer has similar clauses
-    document: float = 3.0  # half the likelihood needs a score two standard deviations higher
+    document: float = 3.0  # a document of half the likelihood needs a score two standard deviations higher
 
 
 WEIGHTS = Weights()
 WORDS_ALONE = Weights(lexical=20.0, heading=0.0, neighbours=0.0, section=0.0, likeness=0.0)
-"""For a question in another language than English, which the default embedder does not know."""
+"""For a question not in English, because the default embedder knows only English."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Ranking(NamedTuple):
 
 
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
-    """Return the best passages of the documents with these log-weights; a reranker scores the chunks first."""
+    """Return the best passages of the documents with these log-weights, from chunks that a reranker may sort first."""
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
@@ -99,7 +99,7 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
     order = _follow_first(table, order, own, index, weights)
     passages = form_passages(
         index,
-        # the chunk at a rank gets that rank's score, so that scores decrease from first to last
+        # each chunk gets the score of its new rank, so that scores decrease from first to last
         list(zip(rows[order].tolist(), scores.tolist(), strict=True)),
         scores=dict(zip(rows.tolist(), own.tolist(), strict=True)),
         depth=depth,
@@ -149,8 +149,8 @@ def _score_rows(
 def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys) -> Scores:
     """Return, for each group, the largest weighted share of the question's words that a single chunk contains.
 
-    It is a factor of the lexical weight: if the question uses other words than the document, a word that matches by
-    chance misleads. On freely worded questions P@1 is 38.4% with it, and 35.3% with a fixed weight of 0.3.
+    The share multiplies the lexical weight: if question and document use different words, a word that matches by chance
+    misleads. On freely worded questions P@1 is 38.4% with this factor, and 35.3% with a fixed weight of 0.3.
     """
     held = ((matched > 0) * np.repeat(rarity, sizes, axis=0)).sum(axis=1)
     asked = rarity.sum(axis=1)
@@ -194,7 +194,7 @@ def _make_section_keys(table: Keys) -> Keys:
 
 
 def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
-    """Return each query's similarity to each chunk; one that an approximate search omits gets the lowest."""
+    """Return each query's similarity to each chunk; a chunk that an approximate search omits gets the lowest."""
     scores, near = index.store("chunk").search(vectors, len(keys), within=keys)
     similarity = np.zeros((len(vectors), len(keys)), np.float32)
     for row, row_scores, row_near in zip(similarity, scores, near, strict=True):
@@ -208,7 +208,7 @@ def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
 def rerank(
     asks: str, texts: Sequence[str], retrieved: Sequence[float], reranker: Reranker
 ) -> tuple[list[int], float | None]:
-    """Return the texts' positions by the scores of reranker and retrieval, and the probability that one answers."""
+    """Return the texts' positions, sorted by reranker and retrieval scores, and the probability that a text answers."""
     judged = reranker.score(asks, texts)
     scores: npt.NDArray[np.floating] = np.asarray(judged, np.float64)
     weight: float | None = getattr(reranker, "retrieval_weight", None)
@@ -220,10 +220,10 @@ def rerank(
 
 
 def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: Weights) -> Keys:
-    """Return the chunks in an order in which, after the first ranks, chunks similar to the top chunks rank higher.
+    """Return the chunks reordered: after the first ranks, chunks that are similar to the top chunks move up.
 
-    The top chunks have more words in common with the rest of an answer than the question has. In merger agreements,
-    where an answer extends over many chunks, this raises R@64 from 90.0% to 92.6%.
+    The rest of an answer shares more words with the top chunks than with the question. In merger agreements, where an
+    answer extends over many chunks, this raises R@64 from 90.0% to 92.6%.
     """
     if not weights.likeness or len(order) <= _SETTLED_RANKS:
         return order

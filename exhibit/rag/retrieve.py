@@ -1,4 +1,4 @@
-"""The way of a question to its passages: understand, choose documents, rank passages, select those for the answer."""
+"""Retrieval for a question: parse it, choose documents, rank passages, select the passages for the answer."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from exhibit.rag.questions import Query, is_written_as_name, understand
 from exhibit.rag.rank import CANDIDATES_PER_K, Parts, make_chunk_passages, rank_passages, rerank
 
 _BATCH_QUESTIONS = 256  # enough for matrix products, few enough that scores need little memory
-_MAX_DOCUMENTS = 8  # that are searched; for a question that names none, all documents are
-# without the documents' names 156 of mini's 776 questions are below it, as published or reworded none
-_MIN_PROBABILITY = 0.5  # of the searched documents together: one of them is then more likely meant than not
-_ENOUGH_PROBABILITY = 0.99  # above it no further document is searched; from 0.5 to 0.999 mini's figures are the same
+_MAX_DOCUMENTS = 8  # most documents that are searched; all are searched if the question names none
+# without the documents' names, 156 of mini's 776 questions are below it; as published or reworded, none is
+_MIN_PROBABILITY = 0.5  # of the searched documents together: the question then more likely means one of them than not
+_ENOUGH_PROBABILITY = 0.99  # above it, no further document is searched; from 0.5 to 0.999 mini's results are the same
 # weights of a document's names and of its best chunk's BM25 score, where the question names a document apart: with 0.2
 # the names of all of mini's questions still choose the right document, with 0.3 of all but two
 _NAMES_APART, _WORDS_APART = 1.0, 0.2
 # and where words of the question only look like a name: on 200 freely worded questions about mini R@64 is 94.1 and 0.8%
 # of the first eight passages are in a wrong document; with 0.6 and 0.6 it is 93.5 and 2.3%
 _NAMES_WITHIN, _WORDS_WITHIN = 0.8, 0.4
-_WORDED_CHUNKS = 2048  # whose BM25 scores are compared: in a larger collection the others match too little
-_BEST_SHARE, _MEAN_SHARE = 0.6, 0.4  # of a document's score: its best passage, and the mean of its passages
+_WORDED_CHUNKS = 2048  # chunks with compared BM25 scores: in a larger collection the other chunks match too little
+_BEST_SHARE, _MEAN_SHARE = 0.6, 0.4  # weights in a document's score of its best passage and of the mean of its passages
 
 
 def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
@@ -69,7 +69,7 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
     ranking = rank_passages(query, vector, parts, documents)
     hits = make_hits(index, _put_first(law.passages, ranking.passages))
     before = None if ranking.before is None else make_hits(index, _put_first(law.passages, ranking.before))
-    # the confidence is that of passages, not of paragraphs that the question cites by number
+    # the confidence is about passages, not about paragraphs that the question cites by number
     result = _select(query, hits, parts, confidence=ranking.confidence, before=before)
     selected = () if law.nothing else result.selected
     return replace(result, vector=vector, selected=selected, note=law.note, named=len(law.passages))
@@ -78,8 +78,8 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
 def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, float] | None]:
     """Return the documents' probabilities, and the documents to search with their log-weights.
 
-    If the documents to search are None, all are searched. In German a capital does not mark a name, since all nouns
-    have one.
+    If the documents to search are None, all are searched. In German a capital does not mark a name, because all nouns
+    have capitals.
     """
     choice = index.names.score(query)
     if not query.english or _choose_likely(choice) is None:
@@ -89,7 +89,7 @@ def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, floa
 
 
 def _choose_likely(choice: Choice) -> dict[int, float] | None:
-    """Return the likeliest documents; None if a word such as `IP` only makes hundreds of them a little likelier."""
+    """Return the likeliest documents; None if the question's words, such as `IP`, fit hundreds of documents."""
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     likely = choice.choose_best(_MAX_DOCUMENTS, share=_ENOUGH_PROBABILITY)
@@ -108,7 +108,7 @@ def _add_content(choice: Choice, query: Query, index: Index) -> Choice:
 
 
 def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """Return the paragraphs that a question cites, then the other passages that do not overlap them."""
+    """Return the paragraphs that a question cites, then the passages that do not overlap them."""
     best = max((passage.score for passage in passages), default=0.0)
     first = [passage._replace(score=best + len(named) - at) for at, passage in enumerate(named)]
     taken = [(passage.document, passage.span) for passage in named]
@@ -163,7 +163,7 @@ def _search_layers(vector: Vectors, parts: Parts) -> tuple[Scores, Keys]:
 
 
 def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, config: Config) -> tuple[Keys, Scores]:
-    """Return the chunks of the documents whose best and mean score among the first candidates is highest."""
+    """Return the chunks of the documents with the highest best and mean scores among the first candidates."""
     candidates: dict[int, list[float]] = defaultdict(list)
     owners = index.table[index.find_rows(keys), DOCUMENT]
     for number, score in zip(owners[: CANDIDATES_PER_K * config.k].tolist(), scores.tolist(), strict=False):
@@ -173,7 +173,7 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
         for number, cosines in candidates.items()
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
-    if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded stay excluded
+    if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded are not added again
         inside = np.isin(owners, best)
         return keys[inside], scores[inside]
     [scores], [within] = index.store("chunk").search(vector[None], len(keys), within=index.chunk_keys(best))
@@ -181,7 +181,7 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
 
 
 def _select_chunks(query: Query, scores: Scores, keys: Keys, parts: Parts) -> Retrieved:
-    """Return the chunks as hits, with the first ones sorted again by the reranker, and a selection for the answer."""
+    """Return the chunks as hits, the first ones sorted by the reranker, and a selection for the answer."""
     index = parts.index
     hits = make_hits(index, make_chunk_passages(index, index.find_rows(keys), scores.tolist()))
     if parts.reranker is None:
@@ -204,7 +204,7 @@ def _select(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Return the ranked passages, and those for the answer; below `refuse_below` only the reader gets any."""
+    """Return the ranked passages and those for the answer; below `refuse_below`, only the reader gets the latter."""
     config = parts.config
     candidates = hits[: CANDIDATES_PER_K * config.k]
     least = -np.inf if config.threshold is None or not hits else hits[0].score - config.threshold

@@ -19,10 +19,10 @@ _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
-# to the last mark: a quote has marks of its own around defined terms
+# to the last quotation mark, because quotes may contain quotation marks around defined terms
 _QUOTES = (re.compile(r"\A[^“]*“(.+)”", re.DOTALL), re.compile(r'\A[^"]*"(.+)"', re.DOTALL))
-_LOCATING_WORDS = 8  # of a quoted sentence that suffice to locate it in its source
-_MAX_HEADING_CHARS = 80  # a longer one includes the start of the text
+_LOCATING_WORDS = 8  # words of a quoted sentence that suffice to locate it in its source
+_MAX_HEADING_CHARS = 80  # a longer heading includes the start of the text
 
 
 class Answerer(Protocol):
@@ -47,7 +47,7 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
     known = {source.number: source for source in sources}
     lines: dict[int, dict[str, None]] = {}
     words, end = "", 0
-    for citation in find_citations(text):  # two adjacent citations cite the same words
+    for citation in find_citations(text):  # two adjacent citations support the same words
         between, end = text[end : citation.span.start], citation.span.end
         words = between if between.strip() or not words else words
         for source in (known[number] for number in citation.numbers if number in known):
@@ -61,7 +61,7 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the section and the page of the quote in an answer's words, else of the words, else of the source."""
+    """Return the section and page of the quote in an answer's words, or else of the words, or else of the source."""
     quotes = [match[1] for pattern in _QUOTES if (match := pattern.search(words))]
     for part in (*quotes, words):
         first = [re.escape(word) for word in part.strip(" …").split()[:_LOCATING_WORDS]]

@@ -16,16 +16,16 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 LOCAL = True
 NEAR = 0.2
-"""The least share of the question's words, weighted by rarity, that a sentence of an answer contains.
+"""The least share of the question's words, weighted by rarity, that a sentence must contain to be an answer.
 
-On 1,200 CUAD questions about 40 contracts, 63% of them without an answer, it refuses 47% of the questions without an
-answer and 17% of those with one; it was chosen on these questions from ten values between 0.05 and 0.6.
+On 1,200 CUAD questions about 40 contracts, 63% of them without an answer, 47% of the questions without an answer and
+17% of the others are refused. The value was chosen on these questions from ten values between 0.05 and 0.6.
 """
 MAX_SENTENCES = 3
 _MAX_QUOTE_CHARS = 600  # a paragraph
-_NEXT_BEST = 0.7  # the least share of the best sentence's score that a further sentence of the answer has
-_RANK_WEIGHT = 0.2  # of the retrieval score beside the score of the words
-_FULL_WORDS = 5  # content words from which a sentence counts as full; a heading has fewer, and its score is reduced
+_NEXT_BEST = 0.7  # the least share of the best sentence's score for a further sentence of the answer
+_RANK_WEIGHT = 0.2  # the weight of the retrieval score; the score of the words has 1
+_FULL_WORDS = 5  # the least number of content words in a full sentence; headings have fewer, and their score is reduced
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
 TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
@@ -33,7 +33,7 @@ TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
-    # the reranker's confidence has refused already, and it is more reliable than words: bench/results/models.md
+    # the reranker's confidence, which is more reliable than words, has already refused: bench/results/models.md
     return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
@@ -79,7 +79,7 @@ def _choose(
 ) -> list[_Candidate]:
     """Return the best sentences in reading order; an empty list if no sentence scores at least `least`."""
     counts = Counter(word for candidate in candidates for word in candidate.words & asked)
-    # a word weighs the more the fewer sentences contain it
+    # the fewer sentences contain a word, the more it weighs
     rarity = {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
     whole = sum(rarity.values())
     top = max((source.score for source in sources), default=0.0)
@@ -106,5 +106,5 @@ def format_quotable(sentence: str) -> str:
     line = " ".join(sentence.split())
     if len(line) > _MAX_QUOTE_CHARS:
         line = line[:_MAX_QUOTE_CHARS].rsplit(" ", 1)[0]
-    # where a passage was cut, its first and last sentences are fragments
+    # the first and last sentences of a passage that was cut are fragments
     return ("… " if line[0].islower() and not _ITEM.match(line) else "") + line + ("" if _CLOSED.search(line) else " …")

@@ -73,7 +73,7 @@ class LLMAnswerer:
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order; all questions go to the model in one batch."""
         answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
-        # without sources there is nothing to ask
+        # a question without sources is not sent
         with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
         first = dict(zip(with_sources, self._complete([ask(*asked[index]) for index in with_sources]), strict=True))
         for index, reply in first.items():
@@ -93,7 +93,7 @@ class LLMAnswerer:
 
 
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
-    """Return the last of the model's replies as a checked answer; the token usage is the sum over all replies."""
+    """Return the model's last reply as a checked answer; the token usage is the sum over all replies."""
     last = replies[-1]
     usage = {
         "requests": float(sum(not reply.cached for reply in replies)),

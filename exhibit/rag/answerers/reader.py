@@ -19,31 +19,31 @@ from exhibit.rag.passages import MAX_COMPLETED_CHARS
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 LOCAL = True
-MAX_WINDOWS = 6  # that are read for an answer; reading stops early when the confidence is high
+MAX_WINDOWS = 6  # most windows that are read for an answer; a high confidence stops the reading earlier
 MAX_QUOTES = 5
 # on 736 tuning questions 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages, and 0.698, 0.703 and 0.707 are right
 SURE = 0.95  # confidence above which no further passage is read
-HOPELESS = 0.002  # and below which none is: at 0.03, 1 to 3% of the answerable tuning questions were given up
-NEXT_BEST = 1.0  # the greatest distance from the best score, in log-odds, at which a further passage's words join
+HOPELESS = 0.002  # no further passage is read below it; 0.03 would give up 1 to 3% of the answerable tuning questions
+NEXT_BEST = 1.0  # the greatest distance from the best score, in log-odds, at which a further passage is also quoted
 # retrieval knows which document is meant; from 0 to 1 the share of expected answers falls from 0.704 to 0.700
-BEHIND = 0.25  # the margin that a passage needs for each passage that retrieval ranks before it
-ELSEWHERE = 3.0  # the margin of a passage of another document than retrieval's first one; set by hand
+BEHIND = 0.25  # the margin, in log-odds, that a passage needs for each passage ranked before it by retrieval
+ELSEWHERE = 3.0  # the margin for a passage of another document than the first-ranked one; set by hand
 # few examples in the training data: on 62 questions about court rules the reader gave 0.30 of the references, the
 # extractive answerer 0.38
 UNREAD = frozenset({"rules", "practice direction", "court guide", "legislation", "judgment"})
-# the log-odds of a yes, from the reader's, and where the quote denies something; fitted to 247 tuning questions
+# the log-odds of a yes from the reader's log-odds, and from a denial in the quote; fitted to 247 tuning questions
 YES_SLOPE, YES_OFFSET, YES_DENIED = 0.2753, 1.1425, -1.3898
-DECIDED = 0.5  # the least log-odds of an answer Yes or No: 0.80 of these questions get one, 0.85 of these are right
+DECIDED = 0.5  # the least log-odds of a Yes or No: 80% of these questions get one, and 85% of these answers are right
 SHORT_SURE = 1.0  # the least mean log-odds of the words of a short answer
-_SHORT_SHARE = 0.8  # the greatest share of its quote that a short answer may have; a longer one adds nothing
-_WHOLE_CHARS = 3600  # of a short document: its passages are nearly all of it, and its confidence was fitted apart
-_SHORT_WORDS = 10  # of a short question: the confidence on short documents was fitted to three to nine words
-_FURTHER = 4.0  # the greatest distance from the best score where the question asks for several spans; set by hand
+_SHORT_SHARE = 0.8  # the greatest share of the quote that a short answer may have; a longer answer adds nothing
+_WHOLE_CHARS = 3600  # most characters of a short document: nearly all is read, and its confidence was fitted separately
+_SHORT_WORDS = 10  # most words of a short question; the confidence for short documents was fitted to three to nine
+_FURTHER = 4.0  # the greatest distance from the best score if the question asks for several spans; set by hand
 _BRACKET_CHARS = 40  # a short answer ends before a longer bracket
-_GAP_CHARS = 4  # between two passages that are adjacent in the document: a space, a mark, the end of a line
+_GAP_CHARS = 4  # most characters between two adjacent passages: a space, a punctuation mark, a line end
 _NAMED = r"(?<!\bthe )(?<!\bthis )(?<!\bits )\b"
 _KIND = rf"{_NAMED}(agreement|contract|policy|nda|lease)\b"
-# words of a question whose answer is in several sections or in several documents
+# words of questions whose answer is in several sections or documents
 _SEVERAL = re.compile(
     rf"^\W*(?:list|compare)\b|\b(?:both|respectively)\b|{_KIND}.{{1,200}}\b(?:and|or)\b.{{1,200}}{_NAMED}\1\b",
     re.I | re.DOTALL,
@@ -55,7 +55,7 @@ def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG00
 
 
 def can_read(question: str, kind: str) -> bool:
-    """Return whether the reader answers a question: an English one, except about court rules, laws and judgments."""
+    """Return whether the reader can answer: questions in English, except about court rules, laws and judgments."""
     return kind not in UNREAD and language_of(question) == "en"
 
 
@@ -93,7 +93,7 @@ class ReadingWindow:
 
 
 def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
-    """Return passages, best first, with the rest of their sentences and the adjacent ones that fit; none overlap."""
+    """Return the passages, best first, with complete sentences and the adjacent passages that fit; none overlap."""
     located = {
         source.number: (run, span)
         for run in _join_adjacent(sources)
@@ -131,7 +131,7 @@ class _Quote:
     score: float
     parts: tuple[tuple[Source, Span], ...]
     text: str
-    short: str  # the words of the span that answer in short; "" if they are nearly the whole span
+    short: str  # the short answer within the span; "" if it is nearly the whole span
     yes: float  # the reader's log-odds that the answer is yes
 
     @property
@@ -168,7 +168,7 @@ class ReaderAnswerer:
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         quotes = _choose_quotes(read, meant, whole=asks.strip().lower() != kind.asks.lower())
-        if not quotes:  # an answer is probable, but no span is probable enough
+        if not quotes:  # an answer is probable, but no span is probable enough to quote
             best = max(read, key=lambda pair: pair[1].score)[0]
             few = replace(context, sources=tuple(source for source, _ in best.parts(0, len(best.text))))
             return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
@@ -196,7 +196,7 @@ def _read(
     """Return the windows that were read, with the readings, and the probability of an answer in them.
 
     `asks` has the question and a benchmark's wording for this kind of question. If the question is about one document
-    (`meant`), the first window is read alone, and the others only if the probability is neither very high nor very low.
+    (`meant`), the first window is read alone; others follow only if its probability is neither very high nor very low.
     """
     read: list[tuple[ReadingWindow, Reading]] = []
     sure, first = 0.0, 1 if meant else len(windows)
@@ -215,7 +215,7 @@ def _weigh_document(window: ReadingWindow, meant: str) -> float:
 def _choose_quotes(read: Sequence[tuple[ReadingWindow, Reading]], meant: str, *, whole: bool) -> list[_Quote]:
     """Return the spans to quote in the answer, in the order of the sources.
 
-    They come from the window with the best score, and from windows that score nearly as well. With `whole`, each span
+    They come from the window with the best score and from windows that score nearly as well. With `whole`, each span
     is extended to whole sentences; benchmarks expect shorter spans for their own kinds of questions.
     """
     quotes = []
@@ -262,7 +262,7 @@ def _find_short_answer(question: str, asks: str, kind: QuestionKind, quotes: Seq
     """Return Yes or No if the question asks for one, else a value; "" if it is uncertain or not new."""
     best = max(quotes, key=lambda quote: quote.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
-        if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
+        if kind.clause and asks == kind.asks:  # asked whether such a clause exists; this span is such a clause
             contrary = says_contrary(asks, best.text)
             return ("" if has_exception(best.text) else "No") if contrary else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)

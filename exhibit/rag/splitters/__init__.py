@@ -19,7 +19,7 @@ SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")  # so that `3.4(2)` and `1
 
 
 def open_variant(name: str, argument: str | None, *, within_sections: bool = True) -> Splitter:
-    """Return `split` in its usual form, or with `sentences` one that cuts at punctuation only before a space."""
+    """Return `split` as it is; for the argument `sentences`, a variant that cuts at punctuation only before a space."""
     if argument not in (None, "sentences"):
         raise ToolkitError(f"no splitter '{name}:{argument}'; there are {name} and {name}:sentences")
     usual = partial(split, within_sections=within_sections)
@@ -51,9 +51,9 @@ def split(
     spans = []
     for start, end in pairwise(ends):
         if overlap:
-            floor = edges[bisect_right(edges, start) - 1]  # no span is extended back across the start of its section
+            floor = edges[bisect_right(edges, start) - 1]  # no span is extended back beyond the start of its section
             whole, start = start, max(start - overlap, floor)
-            if start and not text[start - 1].isspace():  # then it begins at the next word
+            if start and not text[start - 1].isspace():  # then the span begins at the next word
                 start = text.find(" ", start, whole) + 1 or start
         spans.append(Span(start, end))
     return spans

@@ -16,6 +16,6 @@ def open(argument: str | None) -> Splitter:
 def split(text: str, *, size: int = 500, overlap: int = 0, sections: Sequence[Span] = ()) -> list[Span]:  # noqa: ARG001
     """Return spans of `size` characters; each starts `overlap` characters before the end of the previous one."""
     check_size(size=size, overlap=overlap)
-    # a span that starts within the last overlap is inside the span before it
+    # a span that starts within the last overlap would be inside the span before it
     starts = range(0, max(len(text) - overlap, 1), size - overlap) if text else range(0)
     return [Span(start, min(start + size, len(text))) for start in starts]

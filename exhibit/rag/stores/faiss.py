@@ -14,7 +14,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import replace_file
 
 LOCAL = True
-_MAX_QUERIES = 4  # queries that are compared without threads: a question is one, and its top chunks are three
+_MAX_QUERIES = 4  # most queries that are compared without threads: a question is one, its top chunks are three
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
@@ -24,7 +24,7 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "
 
 
 class FaissStore:
-    """The vectors of one layer of an index (documents, sections or chunks); each new key is greater than all before."""
+    """The vectors of one layer of an index (documents, sections or chunks); each new key exceeds all earlier keys."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path, self.dimensions = path, dimensions
@@ -81,7 +81,7 @@ class FaissStore:
         return np.array(self._find(np.asarray(keys, np.int64))[1])
 
     def _find(self, wanted: Keys) -> tuple[Keys, Vectors]:
-        """Return the keys of `wanted` that this store has, and their rows; adjacent rows are a view."""
+        """Return the keys of `wanted` that this store has, and their rows (as a view if they are adjacent)."""
         if not len(self):
             return wanted[:0], np.zeros((0, self.dimensions), np.float32)
         keys = self._keys

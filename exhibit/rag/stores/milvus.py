@@ -1,8 +1,8 @@
 """Milvus: `milvus:http://HOST:19530[/DATABASE]`, a file `milvus:/PATH/FILE.db`, or `milvus:lite` for one in the cache.
 
-Searches are exact (FLAT, inner product) unless `?index=HNSW`, `IVF_FLAT` or `AUTOINDEX` is added. An index has one
-collection for each of its layers, whose names begin with a random word that is saved in the index's folder. The token
-is in MILVUS_TOKEN, and is never saved.
+Searches are exact (FLAT, inner product) unless `?index=HNSW`, `IVF_FLAT` or `AUTOINDEX` is added. An index has a
+collection for each layer; their names begin with a random word that is saved in the index's folder. The token is read
+from MILVUS_TOKEN and never saved.
 """
 
 import json
@@ -43,7 +43,7 @@ _KINDS = {
 }  # Milvus's types of indexes, with the parameters of the index and of a search
 _TOKEN = "MILVUS_TOKEN"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
-_MAX_RESULTS = 16384  # of one search
+_MAX_RESULTS = 16384  # most results of one search
 _MAX_KEYS = 8192  # in one message
 _MAX_RANGES = 32  # in one condition: Milvus refuses a chain of fifty
 _MAX_BYTES = 4 << 20  # of vectors in one message; Milvus accepts 64 MiB
@@ -53,14 +53,14 @@ _log = logging.getLogger(__name__)
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "MilvusStore":
-    """Create the collection of a layer, or open that of an interrupted run with the same settings."""
+    """Create the collection of a layer, or reopen the collection of an interrupted run with the same settings."""
     record = _record_path(folder)
     wanted: dict[str, Any] = {"store": argument or "lite", "dimensions": dimensions}
     about = _read_record(folder) if record.is_file() else {}
     if about and {key: about.get(key) for key in wanted} != wanted:
         if (folder / "manifest.json").is_file():
             raise BundleError(f"{record}: built for {about}, not for {wanted}; build the index again")
-        drop(folder, argument)  # left by an interrupted run with other settings
+        drop(folder, argument)  # an interrupted run with other settings left it
         about = {}
     if not about:
         about = {**wanted, "name": f"exhibit_{uuid.uuid4().hex[:16]}"}
@@ -72,8 +72,8 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "
 def drop(folder: Path, named: str | None = None) -> None:
     """Drop the collections of the index in a folder, and delete the file that records their name.
 
-    Collections elsewhere than in the cache are dropped only if the user names their address: an index may come from
-    another person, and must not make this machine connect to a server or open a file.
+    Collections outside the cache are dropped only if the user names their address: an index may come from another
+    person, and must not make this machine connect to a server or open a file.
     """
     about = _read_record(folder)
     uri = _parse(about.get("store"))[0]
@@ -96,7 +96,7 @@ def _record_path(folder: Path) -> Path:
 def _read_record(folder: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError, KeyError, TypeError):
         content: dict[str, Any] = json.loads(_record_path(folder).read_text(encoding="utf-8"))
-        # collections with this prefix are dropped with the index, so the prefix must be one that we generated
+        # collections with this prefix are dropped with the index, so it must be a prefix that we generated
         if _NAME.fullmatch(str(content["name"])):
             return content
     raise BundleError(f"{_record_path(folder)}: damaged; the index's collections are lost; build the index again")
@@ -137,7 +137,7 @@ def _explain_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except (MilvusException, RpcError, OSError) as error:
-        cause = error.__cause__ if isinstance(error.__cause__, RpcError) else error  # it alone mentions a wrong token
+        cause = error.__cause__ if isinstance(error.__cause__, RpcError) else error  # only it mentions a wrong token
         words = cause.details() if isinstance(cause, RpcError) else str(getattr(cause, "message", "") or cause)
         words = str(words).strip().partition("\n")[0].replace(os.environ.get(_TOKEN) or "\0", "***")
         advice = f"is the server running, does the database exist, and is {_TOKEN} right?"
@@ -149,8 +149,8 @@ def _explain_errors(uri: str) -> Iterator[None]:
 class MilvusStore:
     """The vectors of one layer of an index (documents, sections or chunks), in a Milvus collection.
 
-    Rows with a key greater than the last saved one are of an interrupted run or of another process that is adding them;
-    they are hidden, except from the process that adds them.
+    Rows with a key greater than the last saved key come from an interrupted run, or from another process that is adding
+    them; they are hidden, except from the process that adds them.
     """
 
     def __init__(self, uri: str, kind: str, collection: str, dimensions: int, record: Path) -> None:
@@ -166,7 +166,7 @@ class MilvusStore:
                 schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
                 index = self._client.prepare_index_params()
                 index.add_index("vector", index_type=kind, metric_type="IP", params=index_parameters)
-                # Strong: additions are found and counted at once
+                # Strong: added rows are found and counted at once
                 self._client.create_collection(
                     collection, schema=schema, index_params=index, consistency_level="Strong"
                 )

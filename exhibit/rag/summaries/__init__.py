@@ -9,7 +9,7 @@ from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.runtime.plugins import load_plugin
 
-DOCUMENT_CHARS, SECTION_CHARS = 150, 75  # of the summary of a document, and of a section
+DOCUMENT_CHARS, SECTION_CHARS = 150, 75  # characters of the summary of a document, and of a section
 TOLERANCE = 20  # the characters by which a summary may exceed its length
 
 
@@ -24,8 +24,8 @@ class Summariser(Protocol):
     """A summariser of documents. A module in `rag/summaries/` has `open(argument, *, config, llm)`."""
 
     name: str
-    """The summariser, its style and its model. Two summarisers with one name write the same summaries."""
-    alone: bool  # whether the summariser needs only the document: then the worker that reads the document summarises it
+    """The summariser, its style and its model. Summarisers of the same name write the same summaries."""
+    alone: bool  # whether the summariser needs only the document; then the worker that reads it also summarises it
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
         """Return the summary of a document and, with `layers = all`, of each section without subsections."""

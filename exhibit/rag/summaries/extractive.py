@@ -43,8 +43,8 @@ _USUAL = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _OPENING_CHARS = 12_000  # at the start of a document, with the recitals and the purpose
-_BODY_CHARS = 1500  # of a section that its summary is taken from
-_MAX_NAMES = 3  # parties in a summary; of more parties, it has two and the number of the others
+_BODY_CHARS = 1500  # characters of a section from which its summary is taken
+_MAX_NAMES = 3  # most parties in a summary; of more parties, it names two and counts the others
 
 
 def open(argument: str | None, *, config: Config, llm: LLM | None) -> "ExtractiveSummariser":  # noqa: ARG001
