@@ -14,7 +14,7 @@ from exhibit.law.values import has_missing_figures, read_statement
 
 OVERLAP = 0.4  # the share of a claim's content words that its sources must contain
 
-BRACKETED = re.compile(r"\[([^\[\]]+)\]")  # any text in square brackets: a source by name, a number, an editor's word
+BRACKETED = re.compile(r"\[([^\[\]]+)\]")  # any text in square brackets: a source's name, a number, an editor's word
 SOURCES = "Sources:"  # the line above the list of sources of an answer
 _LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
@@ -24,11 +24,11 @@ _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\
 _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+")
 _MARKUP = re.compile(r"\*\*|__|^#+\s*")
 _MARKS = re.compile(r"\bhttps?://\S+[^\s.,;:!?]|\[(?:doc|document|source|ref)\w*[ .:#-]{0,2}\d+\]", re.IGNORECASE)
-"""Addresses and source marks, whose numbers are not figures of a claim."""
+"""Addresses and source marks, whose numbers do not belong to a claim."""
 _GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
 _CITATION = re.compile(CITATION)
 _NUMBER = re.compile(r"\d+")
-_MAX_RANGE_PASSAGES = 30  # passages: an answer has fewer sources, so a longer range is not a list of them
+_MAX_RANGE_PASSAGES = 30  # an answer has fewer sources, so a longer range is not a list of sources
 
 
 class Citation(NamedTuple):
@@ -48,8 +48,8 @@ class Claim:
 class Verdict(NamedTuple):
     """The result of checking an answer's citations: the supported citations, and the unsupported claims."""
 
-    citations: tuple[int, ...]  # cited, existing, with the claim's words and figures; ascending
-    unsupported: tuple[str, ...]  # claims without a citation, or with none that supports them
+    citations: tuple[int, ...]  # cited sources that exist and have the claim's words and numbers; ascending
+    unsupported: tuple[str, ...]  # claims without a supporting citation
 
 
 def find_citations(text: str) -> list[Citation]:
@@ -76,7 +76,7 @@ def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> 
 
 
 def _list_numbers(citation: str) -> tuple[int, ...]:
-    """Return the numbers that a citation names, each once; `[1-3]` names 1, 2 and 3."""
+    """Return the distinct numbers that a citation names; `[1-3]` names 1, 2 and 3."""
 
     def fill(match: re.Match[str]) -> str:
         low, high = sorted((int(match[1]), int(match[2])))
@@ -114,7 +114,7 @@ def claims_of(text: str) -> list[Claim]:
             if claims and numbers:
                 last = claims[-1]
                 claims[-1] = Claim(last.text, tuple(dict.fromkeys(last.citations + numbers)))
-            elif words.strip(".") and numbers:  # "Yes [1]." alone is cited, but has no words to compare
+            elif words.strip(".") and numbers:  # "Yes [1]." has a citation, but no words to compare
                 claims.append(Claim(words, numbers))
             continue
         if not numbers and (words.endswith(":") or raw.startswith("#")):
@@ -144,7 +144,7 @@ class NumberedSource(Protocol):
 
 class _Evidence(NamedTuple):
     words: frozenset[str]
-    labels: frozenset[str]  # of the document's name, which neither support nor contradict a claim
+    labels: frozenset[str]  # labels of the document's name, which neither support nor contradict a claim
     text: str
 
 
@@ -171,7 +171,7 @@ def _find_supporting(
     # two sources may each contain a part of the claim
     holding = [n for n in cited if _compute_share(content_words, evidence[n].words) >= OVERLAP / len(cited)]
     if len(cited) > 1 and content_words <= frozenset[str]().union(*(evidence[number].words for number in cited)):
-        # a quote that begins in one source and ends in the next: a source may have only a few words of it
+        # a quote may begin in one source and end in the next, so a source may have only a few of its words
         holding = [n for n in cited if n in holding or _has_own_part(n, cited, evidence, claim.text)]
     together = frozenset[str]().union(*(evidence[number].words for number in holding))
     if not holding or _compute_share(content_words, together) < OVERLAP:

@@ -17,9 +17,9 @@ _VERSION = re.compile(
     rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_OPENING_LINES = 12  # lines at the start in which a law states its name
+_OPENING_LINES = 12  # lines at the start of a law that state its name
 _MAX_NAME_CHARS = 200  # characters of a law's name
-_OPENING_CHARS, _FIRST_UNITS = 60_000, 4  # contain a law's first paragraphs; how many of these are examined
+_OPENING_CHARS, _FIRST_UNITS = 60_000, 4  # characters with a law's first paragraphs; the number of these examined
 _MAX_TITLE_CHARS = 110  # characters of a paragraph's heading
 
 
@@ -30,7 +30,7 @@ class Edition:
 
     @property
     def days(self) -> tuple[date | None, date | None]:
-        """The first and the last day on which the version is in force; None if the text does not say."""
+        """The first and the last day on which the version is in force; None if the text does not state them."""
         days = find_days(self.dated)
         return (days[0] if days else None), (days[1] if len(days) > 1 else None)
 
@@ -50,7 +50,7 @@ def read_edition(text: str) -> Edition | None:
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether a text's units are numbered like a law's: upwards from 1, or with Roman numbers."""
+    """Return whether units are numbered as in a law: upwards from 1, or with Roman numbers."""
     numbers = [int(match[0]) for unit in found[:_FIRST_UNITS] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST_UNITS] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
@@ -94,7 +94,7 @@ def find_units(text: str, system: LegalSystem) -> list[Unit]:
     """Return the units (§ or articles) of a law in order; each ends where the next unit or a larger part begins."""
     heads = []
     if not system.units:
-        return []  # English laws: no part of theirs is cited by a word of the system
+        return []  # English laws: the system has no word that cites a part of them
     for match in re.finditer(r"^.+$", text, re.MULTILINE):
         found = system.label.match(match[0])
         if found is None or not (found["number"] or found["before"]):
@@ -126,7 +126,7 @@ _MAX_WORDS_TO_LAW = 4  # words between a provision and the title of its law, suc
 @dataclass(frozen=True)
 class LawName:
     key: str
-    codes: tuple[str, ...]  # names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`
+    codes: tuple[str, ...]  # names that mean only this law, as written: `89/2012 Sb.`, `BGB`
     title: str = ""
 
     def find_end(self, text: str, *, near: int = _MAX_WORDS_TO_LAW) -> int:
@@ -146,7 +146,7 @@ class LawName:
 
 
 def _are_inflected(one: str, other: str) -> bool:
-    """Return whether two words may be forms of one word: they differ only at the end, as `zákoník` and `zákoníku`."""
+    """Return whether two words may be forms of one word: they differ only at the end, like `zákoník` and `zákoníku`."""
     short, long = sorted((one.casefold(), other.casefold()), key=len)
     return len(long) - len(short) <= _MAX_ENDING_LETTERS and long.startswith(
         short[: max(_MIN_STEM_LETTERS, len(short) - _MAX_ENDING_LETTERS)]

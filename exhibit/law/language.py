@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # a faster pattern of a word, for texts without other letters or digits
+_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # a faster pattern for words in texts without other letters or digits
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 PART = "#"  # the mark before a part of a word, which distinguishes the part from a whole word
@@ -80,7 +80,7 @@ def list_written_words(text: str) -> list[str]:
 
 
 def replace_typography(text: str) -> str:
-    """Return a text with ASCII quotation marks, and with spaces for dashes and similar signs; no word changes."""
+    """Return a text with ASCII quotation marks, and with spaces for dashes and similar signs; words do not change."""
     if not text.isascii():
         for sign, plain in _TYPED:
             text = text.replace(sign, plain)
@@ -112,7 +112,7 @@ def strip_accents(text: str) -> str:
 
 
 def list_word_runs(text: str) -> list[str]:
-    """Return every run of letters and digits in order, as it is written; `don't` gives two."""
+    """Return every run of letters and digits in order, as written; `don't` gives two runs."""
     return _RUN.findall(text)
 
 
@@ -131,7 +131,7 @@ class Level:
     kind: str
     rank: float
     words: tuple[str, ...]
-    unit: bool = False  # whether references cite laws by this part: an article or a §
+    unit: bool = False  # whether references cite laws by this part, as by an article or a §
     text: bool = False  # whether the part's words may follow its number on the same line, `Art. 5º Todos são iguais …`
     free: bool = False  # whether the part's level differs from law to law
     alone: bool = False  # whether the part may have no number, in capitals
@@ -144,7 +144,7 @@ class LegalSystem:
     language: str
     levels: tuple[Level, ...]
     ordinals: Mapping[str, int]
-    refers: tuple[str, ...]  # before a number they show a reference; with stop words
+    refers: tuple[str, ...]  # words that make a number after them a reference; includes stop words
     follows: tuple[str, ...]  # capitalised words after a number that show that it is a reference
     number: str = _PART_NUMBER
     country: str = ""
@@ -277,7 +277,7 @@ def list_asked_terms(question: str) -> list[str]:
     return sorted({*terms, *(list_word_parts(question) if language_of(question) != "en" else ())})
 
 
-_MAX_CHARS, _MAX_LINES = 20_000, 4000  # that are examined: stop words and parts of a law occur throughout it
+_MAX_CHARS, _MAX_LINES = 20_000, 4000  # most that are examined: stop words and parts of a law are everywhere in it
 _MAX_HEADING_CHARS = 120  # most characters of a line that is the heading of a part
 _MIN_HEADINGS = 2  # fewest such lines that make a text a law
 

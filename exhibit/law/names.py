@@ -44,7 +44,7 @@ def without_ending(name: str) -> str:
 def make_file_key(name: str) -> str:
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
-    # a name in another script has no such letters: compare it unchanged
+    # a name in another script has no such letters, so compare it unchanged
     return "".join(list_word_runs(text)) if key.isdigit() or not key else key
 
 
@@ -56,7 +56,7 @@ _PAGED = re.compile(
 
 
 def split_page(cited: str) -> tuple[str, int | None]:
-    """Return a file's name and the page that is cited with it, as in `nda.pdf, p. 3` or `[nda.pdf#page=3]`."""
+    """Return a file's name and its cited page, as in `nda.pdf, p. 3` or `[nda.pdf#page=3]`."""
     match = _PAGED.fullmatch(cited.strip())
     return (match["name"].strip(" []"), int(match["page"])) if match else (cited, None)
 
@@ -88,7 +88,7 @@ class FileNames:
 
 
 def _list_spellings(name: str) -> Iterator[str]:
-    """Yield the forms in which a file's name is compared with other names, the strictest first."""
+    """Yield the forms of a file's name for comparison with other names, the strictest first."""
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written
@@ -113,7 +113,7 @@ INITIALS = tuple("LLC LLP LP plc".split())
 SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
 MIXED = tuple("GmbH ApS AB".split())
 BESIDE = tuple("Pte Pty SAS SpA".split())
-"""Legal forms that alone do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa is a resort."""
+"""Legal forms that do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa is a resort."""
 DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())  # the last full stop is optional in every form
 
 SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
@@ -160,7 +160,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FILE_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]")
-_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")  # its capital may only begin a sentence
+_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")  # its capital may only mark the start of a sentence
 _NON = re.compile(r"non(?=[a-z]{5})")
 _MAX_GAP_CHARS = 2  # most characters between two words of one name: a full stop or a comma, and a space
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())  # words that an acronym leaves out
@@ -198,7 +198,7 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return the entries for a word: usually one entry; for `Nondisclosure` two, `non` and `disclosure`."""
+    """Return the entries for a word: usually one, but `non` and `disclosure` for `Nondisclosure`."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     parts = tuple(_fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
@@ -213,7 +213,7 @@ def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
 
 
 def count_proper_words(text: str) -> Counter[str]:
-    """Return how often each word is written as a name: with a capital that does not begin a sentence or a line."""
+    """Return how often each word is written as a name: with a capital, but not at the start of a sentence or line."""
     plain = f"\n{replace_typography(text)}"
     fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
     for written, count in Counter(_WORD.findall(plain)).items():
@@ -260,7 +260,7 @@ _STAY_CAPITAL = SHOUTED | _SHORT_CAPITALS  # legal forms, numbers and countries 
 
 
 def tidy(name: str) -> str:
-    """Return a name on one line; in title case if the source writes it in capitals."""
+    """Return a name on one line, and in title case if the source writes it in capitals."""
     name = _CUT_END.sub("", _SPACES.sub(" ", name).strip(" ;,"))
     return to_title_case(name) if name.isupper() else name
 

@@ -80,7 +80,7 @@ def read_profile(document: Document) -> Profile:
     lines = read_opening(document, _PROFILE_CHARS)
     text = join_paragraphs(lines)
     stem = without_ending(unquote(PurePath(document.filename).name).split("||")[0])
-    name = tidy(_EXHIBIT.sub("", stem).replace("_", " "))  # of the filing `…_EX-10.1_Reseller Agreement.pdf`
+    name = tidy(_EXHIBIT.sub("", stem).replace("_", " "))  # the name in a filing's `…_EX-10.1_Reseller Agreement.pdf`
     kind = _find_kind(text, document, name)
     title = title_of(text, kind, name)
     # without roles: the Reseller of a Reseller Agreement is not a name
@@ -159,7 +159,7 @@ def _shorten_line(line: str) -> str:
 
 def find_own_date(text: str, kind: str) -> str:
     if kind in {"practice direction", "rules"}:
-        return ""  # the dates in these documents are dates of other laws
+        return ""  # dates in these documents belong to other laws
     if kind in {"court guide", "judgment"}:
         month = _MONTHLY.search(text[:800])
         return date_of(text[:800]) or (month[0] if month else "")
@@ -234,7 +234,7 @@ _OPENING_CHARS = 3000  # characters at the start of the text that are examined
 
 
 def kind_of(text: str) -> str:
-    """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
+    """Return the kind that a document's heading states, such as `Mutual Non-Disclosure Agreement`; empty if none."""
     text = _normalise_start(text)
     lines = [line.strip() for line in text.split("\n")[:_TITLE_LINES]]
     for before, line in zip(["", *lines], lines, strict=False):
@@ -312,5 +312,5 @@ def date_of(text: str) -> str:
 
 
 def _find_english_dates(text: str) -> list[Value]:
-    """Return the full dates with an English month in full: an abbreviated month is mostly in a reference or a form."""
+    """Return the full dates with an unabbreviated English month; most abbreviated months are in references or forms."""
     return [date for date in find_dates(text) if re.search(rf"(?i){MONTH}", date.text) and "." not in date.text]

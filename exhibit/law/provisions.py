@@ -18,11 +18,11 @@ from exhibit.law.structure.tree import Section
 from exhibit.schemas.parsing import read_beside
 
 _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "": 3}
-"""The level of each unit; a unit without a level is a part of another: a paragraph, a sentence, a letter."""
+"""The level of each unit; a unit without a level is part of another unit: a paragraph, a sentence, a letter."""
 _LOWEST_HEIGHT = 4  # lower than every unit
 _KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
 """The units of this module for each kind of part in the legal systems."""
-_MAX_RANGE_NUMBERS = 60  # most numbers of a list or a range; of a longer one only the ends are read
+_MAX_RANGE_NUMBERS = 60  # most numbers of a list or a range; only the ends of a longer one are read
 _MAX_CHARS_TO_LAW = 90  # characters after a provision in which its law is named
 _MAX_NAME_CHARS = 400  # most characters of the name of a provision
 
@@ -76,7 +76,7 @@ def list_unit_sorts() -> dict[str, str]:
 
 @cache
 def _make_unit_pattern(system: LegalSystem | None = None) -> re.Pattern[str]:
-    """Return the pattern for a unit's word and its number: in all languages, or in those that a legal system uses."""
+    """Return the pattern for a unit's word and its number, in all languages or in a legal system's languages."""
     words = list(list_unit_sorts())
     if system is not None:
         below = (word for words in system.data.get("below", {}).values() for word in words.split())
@@ -91,7 +91,7 @@ def _list_unit_words(system: LegalSystem) -> frozenset[str]:
 
 
 def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
-    """Return the provisions that a short text names, in order; a list or range gives a provision for each number."""
+    """Return the provisions that a short text names, in order; lists and ranges give a provision for each number."""
     if len(text) > _MAX_NAME_CHARS:
         return []
     plain = text.replace("\xa0", " ").replace("_", " ").strip()
@@ -133,13 +133,13 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
 
 
 def _find_source(gap: str) -> str:
-    """Return the name of a law in the text beside a cited provision: `BGB` for `of the BGB`; empty if none."""
+    """Return the law's name in the text beside a cited provision: `BGB` for `of the BGB`; empty if there is none."""
     words = _GLUE.sub(" ", f" {gap} ").strip()
     return words if re.search(r"\w", words) else ""
 
 
 def _group_steps(text: str, system: LegalSystem | None = None) -> Iterator[_Cited]:
-    """Yield the provisions that a text cites; with a system only the first of a list: § 664 of `§§ 664 bis 670`."""
+    """Yield the provisions that a text cites; with a system, only the first of a list: § 664 of `§§ 664 bis 670`."""
     open_: _Cited | None = None
     for match in _make_unit_pattern(system).finditer(text):
         if open_ is not None and match.start() < open_.end:
@@ -239,12 +239,12 @@ def list_number_forms(number: str) -> frozenset[str]:
 
 _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.\-–]*+|[A-Za-z])[\W_]*+")
 """Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
-_OPENING_SHARE = 0.1  # of a document, where an exhibit's number names the document itself
+_OPENING_SHARE = 0.1  # share of a document, from its start, in which an exhibit's number names the document itself
 _RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
 
 _BARE_SORTS = ("unit", "article", "", "paragraph", "point")  # headings may be only numbers: `2.01 Rent`
-_MIN_WORDED_HEADINGS = 3  # which show that a document writes the kind's word in its headings
+_MIN_WORDED_HEADINGS = 3  # least headings with the kind's word from which a document's headings are expected to have it
 
 
 class ProvisionPlace(NamedTuple):
@@ -297,7 +297,7 @@ class ProvisionIndex:
         if not step.sort:
             same = [entry for entry in found if entry.sort in ("unit", "article")]
         bare = [entry for entry in found if not entry.sort and step.sort in _BARE_SORTS]
-        # if articles have a heading with their word, a bare number is a point of a list
+        # if the headings of articles have this word, a bare number is a point of a list
         worded = sum(entry.sort == step.sort for entry in self._sections) >= _MIN_WORDED_HEADINGS
         if not same and worded and (lined := self._find_begun(step)):
             return lined
@@ -325,7 +325,7 @@ class ProvisionIndex:
         return [entry for entry in found if words[entry.word] == often]
 
     def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
-        """Return the ranges from a line that matches `begins` to the next that matches `ends` or is a heading."""
+        """Return the ranges from lines that match `begins` to the next line that matches `ends` or is a heading."""
         text = self.document.text
         limit = int(within * len(text))
         starts = [match.start() for match in re.finditer(rf"(?m)^[ \t#*]*(?:{begins})", text, re.IGNORECASE)]
@@ -336,7 +336,7 @@ class ProvisionIndex:
             heads = [entry.section.title.start for entry in self._sections if not entry.bracketed and entry.sort]
             later = [head for head in heads if head > start] + ([following.start()] if following else [])
             spans.append(Span(start, min(later, default=len(text))))
-        # the table of contents and the text both match: the longer range is the text
+        # the table of contents and the text both match; the longer range is the text
         longest = max((span.end - span.start for span in spans), default=0)
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
@@ -380,7 +380,7 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level; sections in schedules are left out if there are other sections."""
+    """Return the sections of the highest level; sections in schedules are omitted if there are other sections."""
     own = [entry for entry in found if not entry.attached] or list(found)
     highest = min(entry.section.level for entry in own)
     top = [entry for entry in own if entry.section.level == highest]
@@ -394,7 +394,7 @@ def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
 
 
 def _find_numbered_part(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of `(b) any breach;` before `(c)`, else of the list item from the line `2. …` to `3. …`."""
+    """Return the span of `(b) any breach;` up to `(c)`, else of the list item from the line `2. …` to `3. …`."""
     escaped, bracketed = re.escape(number), r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
     listed = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
     for begins, ends in (

@@ -1,8 +1,8 @@
-"""Decides whether a question asks for a yes or a no, and whether a clause denies or restricts something."""
+"""Recognises yes-or-no questions, and clauses that deny or restrict something."""
 
 import re
 
-_PARTS = re.compile(r"[,;:]\s+|(?<=\S)\s*\?\s+|\)\s+")  # ends the lead in "Under the lease, may he sublet?"
+_PARTS = re.compile(r"[,;:]\s+|(?<=\S)\s*\?\s+|\)\s+")  # the end of the lead in "Under the lease, may he sublet?"
 _ASKS = re.compile(
     r"\W*(?:and\s|but\s|so\s)?(?:"
     r"(?P<verdict>(?:is|are|was|were|am|does|do|did|has|have|had|can|could|may|might|must|shall|should|will|would|"
@@ -25,20 +25,20 @@ _WITHHOLDS = re.compile(
 )  # matches a clause that denies a grant, a duty, or a right to terminate or to inspect
 _PERMITS = re.compile(
     r"(?<![^.;])(?>[^.;]*?\bmay\s+[a-z]+\b)(?>[^.;]*?\bwithout\b)[^.;]*?\b(?:consent|approval)\b", re.IGNORECASE
-)  # matches a clause that permits an act without consent, from the clause's start, so that each clause is read once
+)  # matches, from its start, a clause that permits an act without consent, so that each clause is read once
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")  # a clause can withhold such a right by `non-`
 _EXCEPTS = re.compile(
     r"(?i)\b(?:notwithstanding|except(?:ion|ing)?|unless|however|other than|save (?:for|that|as)|provided,? that)\b"
 )
 _LIMITS = re.compile(r"(?i)\b(?:limit|restrict|restrain|bar|prohibit|prevent|forbid|refrain|non)")
-"""Matches a question for a limit, to which `non-exclusive` may say yes."""
+"""Matches a question about a limit; `non-exclusive` may mean yes to it."""
 _DASH = "[-\u2010-\u2015 ]"
 _MAX_QUESTION_CHARS = 2_000  # most characters of a question that are read: a longer text is not a question
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Return whether a question asks for a yes or a no: the first phrase with a verb or a question word decides."""
+    """Return whether a question asks for yes or no; its first phrase with a verb or a question word decides."""
     for part in _PARTS.split(question[:_MAX_QUESTION_CHARS]):
         match = _ASKS.match(part)
         if match:
@@ -52,12 +52,12 @@ def denies(text: str) -> bool:
 
 
 def has_exception(text: str) -> bool:
-    """Return whether a clause states an exception, or is one itself: `except`, `Notwithstanding the foregoing`."""
+    """Return whether a clause states or is an exception: `except`, `Notwithstanding the foregoing`."""
     return _EXCEPTS.search(text) is not None
 
 
 def says_contrary(question: str, text: str) -> bool:
-    """Return whether a clause says the opposite of what a question asks for, so that it cannot support a yes."""
+    """Return whether a clause denies what a question asks for, so that it cannot support a yes."""
     if _WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)):
         return True
     if _LIMITS.search(question):

@@ -1,8 +1,8 @@
-"""Decide whether a reply refuses: whether it gives no answer, in whatever words.
+"""Decide whether a reply refuses, which means that it gives no answer.
 
-A reply is cut into clauses. Each word of an English clause becomes the letter of its class (`_CLASSES`), and the
-clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. Other languages have
-phrases and classes of words in `law/systems`. A reply refuses if a clause does, and no other clause answers.
+A reply is split into clauses. Each word of an English clause becomes the letter of its class (`_CLASSES`), and the
+clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. For other languages,
+`law/systems` has phrases and word classes. A reply refuses if a clause refuses and no clause answers.
 """
 
 import json
@@ -17,7 +17,7 @@ from exhibit.law.citations import rewrite_citations
 from exhibit.law.language import load_systems, stem
 from exhibit.law.sentences import split_sentences
 
-MAX_READ_CHARS = 4000  # a refusal is in the first sentences of a reply, and a longer reply is an answer
+MAX_READ_CHARS = 4000  # refusals are in the first sentences of a reply, and a longer reply is an answer
 _CLASSES = {
     "": "is are was were be been being has have had having do does did can could will would am m re ve ll s to a an "
     "the appear seem also simply explicitly expressly specifically directly clearly actually further itself however "
@@ -59,11 +59,11 @@ _REFUSAL = re.compile(
 )
 _UNSTATED = re.compile(r"[^QTW]*NV(?:P[^xQ]*)?$")  # the date is not known
 _ASIDE = re.compile(r"$|Y|M[^VN]|M$|[^N]{0,2}(?:D[MVx]?|T)[VC]|x?C")
-"""Clauses that neither answer nor refuse: "I looked through the files", "the lease deals with payment"."""
+"""Matches clauses that neither answer nor refuse: "I looked through the files", "the lease deals with payment"."""
 _EXCLUSION = re.compile(r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e) does not (?:cover|include|extend)")
-"""What an insurance or a licence does not cover is an answer."""
+"""A statement of what an insurance or a licence does not cover is an answer."""
 _STATEMENT = re.compile(r"\b(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d|it ends\b.*\d")
-"""A statement of the documents is an answer: "it states that notice is due within 30 days"."""
+"""A report of what the documents state is an answer: "it states that notice is due within 30 days"."""
 _LEADS = re.compile(
     r"(?:if|where|when|unless|since|because|as|although|though|while|even though)\b[^,]{1,200},\s*"
     r"|(?:based on|according to|from|after \w+ing|in|on|having|as far as)\b[^,.;]{1,80},\s*"
@@ -134,7 +134,7 @@ def _list_classes() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _is_foreign_refusal(clause: str) -> bool:
-    """Return whether a clause has a refusing phrase, or says that documents do not state something."""
+    """Return whether a clause has a phrase of refusal, or says that documents do not state something."""
     words = re.findall(r"[^\W\d_]+", clause)
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
     phrases, silences = _read_foreign()
@@ -165,7 +165,7 @@ _COURTESY = re.compile(
     r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
     r"|\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s",
     re.I,
-)  # what is in front of an answer: a polite phrase, or the question
+)  # matches text before an answer: a polite phrase, or the question
 _OFFER = re.compile(
     r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
 )

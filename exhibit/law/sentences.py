@@ -33,7 +33,7 @@ _BEFORE_NUMBER = frozenset(
     "no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol".split()
     + "sched ex exh app rule".split()
 )
-# Abbreviations that can end a sentence, including those of companies: the next word decides.
+# Abbreviations that can end a sentence, such as legal forms of companies: the next word decides.
 _MAY_END = frozenset("bros jr sr dept assn est etc cie st".split())
 _NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
 _MAYBE_END = STOPPED | _MAY_END
@@ -41,7 +41,7 @@ _MAX_LIST_CHARS = 600  # the most characters of a sentence together with the lis
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Return the sentences in order, without the white space between them; a citation after a full stop is included."""
+    """Return the sentences in order, without white space between them; each includes a citation after its full stop."""
     spans: list[Span] = []
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:
@@ -108,7 +108,7 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
 
 
 def _goes_on(before: str, word: str, *, opening: bool) -> bool:
-    """Return whether a sentence goes on after a full stop, as in `No. 5`, `Dr."""
+    """Return whether a sentence continues after a full stop, as in `No. 5`, `Dr."""
     if opening and _ENUMERATOR.fullmatch(before):
         return True  # "3. Term"
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
@@ -123,7 +123,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 @cache
 def _list_numbered() -> frozenset[str]:
-    """Return abbreviations whose full stop does not end a sentence if a number follows, as in `Abs. 1`."""
+    """Return abbreviations whose full stop does not end a sentence before a number, as in `Abs. 1`."""
     forms = (
         form for system in load_systems() for forms in system.data.get("below", {}).values() for form in forms.split()
     )
@@ -133,7 +133,7 @@ def _list_numbered() -> frozenset[str]:
 
 
 def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
-    """Return spans that cover a range of a text without gaps or overlaps, cut after sentences and clauses."""
+    """Split a range of a text after sentences and clauses, into spans without gaps or overlaps."""
     cuts = [start]
     for match in _CLAUSE_END.finditer(text, start, end):
         cut = match.end()

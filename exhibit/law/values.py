@@ -1,4 +1,4 @@
-"""Numbers, amounts, periods, dates, percentages and places of a text: found, compared and rewritten."""
+"""Finds, compares and rewrites the numbers, amounts, periods, dates, percentages and places of a text."""
 
 import re
 import unicodedata
@@ -36,7 +36,7 @@ NUMBER_WORDS = (
 
 
 def read_words(text: str) -> int | None:
-    """Return the number that English words state; None if they are not a number. An `and` between words is ignored."""
+    """Return the number that English words state, ignoring `and`; None if they are not a number."""
     words = re.findall(r"[a-z]+", text.lower())
     if not words or "and" in (words[0], words[-1]):
         return None
@@ -80,17 +80,17 @@ def _spell(number: int, joint: str) -> str:
 
 
 def takes_an(number: int) -> bool:
-    """Return whether the article before a number is `an`: eight, eleven, eighteen, eighty, eight hundred."""
+    """Return whether a number has the article `an`: eight, eleven, eighteen, eighty, eight hundred."""
     return _spell(number, " ").startswith(("eight", "eleven"))
 
 
 # ---------------------------------------------------------------- dates
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
-MONTH = f"(?:{'|'.join(MONTHS)})"  # a pattern for a month's name, to use in a longer pattern that decides about case
+MONTH = f"(?:{'|'.join(MONTHS)})"  # a pattern for a month's name, for use in a longer pattern that determines case
 SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
 """Abbreviated names of months before a full stop and a day, `Jan. 5`; May has no abbreviation."""
-_WORDS_TOO = frozenset({"may", "march", "mar"})  # months that are other words in lower case: "the parties may 5 times"
+_WORDS_TOO = frozenset({"may", "march", "mar"})  # months that are also words in lower case: "the parties may 5 times"
 
 
 class Day(NamedTuple):
@@ -99,7 +99,7 @@ class Day(NamedTuple):
     day: int | None
 
     def is_within(self, other: "Day") -> bool:
-        """Return whether each stated part is the same in the other date, which may be more exact."""
+        """Return whether the other date, which may be more exact, has the same value for each stated part."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
 
@@ -121,7 +121,7 @@ def _make_date_pattern() -> re.Pattern[str]:
     month = rf"(?:{make_word_pattern(long)}|(?:{make_word_pattern(SHORT_MONTHS)})\.?)"
     first_letters = "".join(sorted({letter for name in long for letter in (name[0], name[0].upper())}))
     return re.compile(
-        rf"(?<!\w)(?=[\d{first_letters}])(?:"  # decides in most places, and the months need not be tried
+        rf"(?<!\w)(?=[\d{first_letters}])(?:"  # rejects most positions without trying the months
         rf"(?P<month>{month})\s{{1,3}}(?P<day>\d{{1,2}})(?P<th>st|nd|rd|th)?(?!\w)"
         r"(?:(?:\s?,\s{0,3}|\s{1,3})(?P<year>\d{4})(?!\w))?"
         r"|(?P<day2>\d{1,2})(?:(?P<th2>st|nd|rd|th)?(?:\s{1,3}(?:day\s{1,3})?(?:of\s{1,3})?)"
@@ -137,7 +137,7 @@ def _make_date_pattern() -> re.Pattern[str]:
 
 
 def _find_dates(text: str) -> Iterator[tuple[re.Match[str], tuple[Day, ...]]]:
-    """Yield each date with its readings: 1/2/2020 has two, first with the month in front."""
+    """Yield each date with its readings: 1/2/2020 has two, the first with the month before the day."""
     for match in _make_date_pattern().finditer(text):
         if readings := tuple(_list_readings(match)):
             yield match, readings
@@ -172,12 +172,12 @@ def _to_date(day: Day) -> date | None:
 
 
 def find_dates(text: str) -> "list[Value]":
-    """Return the full dates that a text names, in order; of a numeric date the first number is the month."""
+    """Return the full dates that a text names, in order; numeric dates have the month first."""
     return [value for match, readings in _find_dates(text) if (value := _read_date(match, readings))]
 
 
 def find_days(text: str) -> list[date]:
-    """Return the full dates that a text names, in order; of a numeric date the first number is the day."""
+    """Return the full dates that a text names, in order; numeric dates have the day first."""
     days = (_to_date(readings[-1]) for _, readings in _find_dates(text))
     return [day for day in days if day]
 
@@ -248,9 +248,9 @@ GROUPS = {
 }  # places by kind; places of one kind can replace each other in a clause on governing law
 _PLACES = {name: group for group, names in GROUPS.items() for name in names}
 _NAMES = "|".join(name.replace(" ", r"\s{1,3}") for name in sorted(_PLACES, key=len, reverse=True))
-# case-sensitive: `china` is not a place, and ignoring case would take three times as long
+# case-sensitive, because `china` is not a place, and ignoring case would take three times as long
 _PLACE = re.compile(rf"(?=[A-Z])(?<!\w)(?:{_NAMES}|{_NAMES.upper().replace(chr(92) + 'S', chr(92) + 's')})(?!\w)")
-_MAX_NUMBER_WORD_CHARS = 12  # with a space: `seventeen `
+_MAX_NUMBER_WORD_CHARS = 12  # including a space: `seventeen `
 _WORD_BEFORE = re.compile(rf"\b{NUMBER_WORDS}\s+$", re.IGNORECASE)
 
 
@@ -271,7 +271,7 @@ class Value:
 
 
 def find_values(text: str, *, numbers: bool = False) -> list[Value]:
-    """Return the values of a text in order; of overlapping ones, the first, and of those the longest."""
+    """Return the values of a text in order; of overlapping values the first, or the longest if they begin together."""
     values = find_dates(text)
     for kind, pattern in _PATTERNS.items():
         for start, end in _find_windows(text, kind):
@@ -309,7 +309,7 @@ def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
-    """Return the group of a pattern's alternatives that matched: `digits`, `digits2` or `digits3`."""
+    """Return the text of the group that matched among a pattern's alternatives: `digits`, `digits2` or `digits3`."""
     groups = match.groupdict()
     return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 
@@ -355,7 +355,7 @@ def _read_amount(match: re.Match[str]) -> Value | None:
     if match["words"]:
         if read_words(match["words"]) != number or not match["close"]:
             return None
-    elif match["close"]:  # the closing bracket does not belong to the amount
+    elif match["close"]:  # the closing bracket is not part of the amount
         match = _AMOUNT.match(match.string, match.start(), match.start("close")) or match
     currency = _CURRENCIES[_find_group(match, "sign").lower()]
     return _make_value("amount", match, f"{currency} {_format_plain(number)}", number, currency)
@@ -383,7 +383,7 @@ def _read_place(match: re.Match[str]) -> Value | None:
 
 def _read_number(match: re.Match[str]) -> Value | None:
     number = _read_stated_number(match)
-    if number is None or match[0].lower() == "one":  # mostly a pronoun
+    if number is None or match[0].lower() == "one":  # "one" is mostly a pronoun
         return None
     number *= _find_scale(match)
     return _make_value("number", match, _format_plain(number), number)
@@ -394,7 +394,7 @@ _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
 }  # fmt: skip
 _ANY_NUMBER = re.compile(rf"{_NUMBER}(?P<scale>{_SCALE})?(?![\w]|\.\d)", re.IGNORECASE)
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
-"""Most characters before and after a unit or a sign that its number and bracket take."""
+"""Most characters of a number and its bracket before and after a unit or sign."""
 _ANCHORS: dict[ValueKind, re.Pattern[str]] = {
     "amount": re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_CURRENCY_WORDS])})", re.IGNORECASE),
     "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
@@ -477,9 +477,9 @@ def find_ordinal_ending(number: int) -> str:
 
 # ---------------------------------------------------------------- comparing texts
 
-# Numbers with a point or a space as thousands separator that have no other reading: `1.500,50`, `2.500.000`.
+# Numbers whose point or space can only be a thousands separator: `1.500,50`, `2.500.000`.
 _EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
-# A space or point as thousands separator, which is certain only beside a currency: `EUR 250 000`, `20.000 €`.
+# A space or point that is certainly a thousands separator only beside a currency: `EUR 250 000`, `20.000 €`.
 _SPACED = re.compile(
     r"(?i)(?:(?:[€$£]|\b(?:eur|usd|gbp|czk|chf|pln|sek|nok|dkk))\s?\d{1,3}(?: \d{3})+(?![\w.,]*\d)"
     r"|(?<![\w.,])(?<!\d )\d{1,3}(?:[ .]\d{3})+(?=\s?(?:[€$£]|kč|zł|(?:eur|euros?|usd|gbp|czk|chf|pln|sek|nok|dkk)\b)))"
@@ -545,7 +545,7 @@ _UNIT_KINDS = {
     stem(word): _QUALIFIERS.get(word, "") for word in "calendar business working clear consecutive full".split()
 }
 _DENIALS = frozenset("not no never neither nor none cannot without".split())
-# One word for each currency and for per cent, in all their spellings.
+# The normal form of each currency and of per cent, for all spellings.
 _WRITTEN: dict[str, re.Pattern[str]] = {
     "usd": re.compile(r"us\s?\$|\$|\b(?:us )?dollars?\b"),
     "gbp": re.compile(r"£|\bpounds?(?: sterling)?\b"),
@@ -562,7 +562,7 @@ class Statement:
 
     tokens: tuple[str, ...]  # every word and number outside dates, in order
     terms: frozenset[str]  # numbers, and the stems of content words; company names without their legal form
-    measures: frozenset[tuple[str, str]]  # numbers with a unit; `business day` is another than `day`
+    measures: frozenset[tuple[str, str]]  # numbers with a unit; `business day` and `day` are different units
     dates: tuple[frozenset[Day], ...]  # each date's readings: 1/2/2020 has two, `May 2020` has no day
     numbers: frozenset[str]  # every number, including those inside dates
     loose: frozenset[str]  # numbers outside dates; the word `one` is a pronoun, not a number
@@ -614,7 +614,7 @@ def _has_dates(wanted: Statement, stated: Statement) -> bool:
 def has_missing_figures(claim: str, evidence: str) -> bool:
     """Return whether a claim has a number, a date or a unit that the evidence lacks: 10 business days for 10 days."""
     wanted = read_statement(claim)
-    if not wanted.loose and not wanted.dates:  # true for half of all claims: the evidence need not be read
+    if not wanted.loose and not wanted.dates:  # true for half of all claims, for which the evidence need not be read
         return False
     stated = read_statement(evidence)
     if wanted.loose - stated.numbers or not _has_dates(wanted, stated):

@@ -16,7 +16,7 @@ from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank_spans, is_same_source
 from exhibit.law.references.statutes import find_numbered, find_statutes
 
-# full names are read before names that may be a part of them: "Part 1 of the Limitation Act 1980" is not CPR Part 1
+# full names are read before names that may be their parts: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)
 _FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
 # The abbreviation of a law, such as `BGB` or `BDSG`.
@@ -64,12 +64,12 @@ def _make_unit_pattern() -> re.Pattern[str]:
 
 
 def _choose_system(text: str) -> LegalSystem:
-    """Return the legal system whose provisions a text names; the English one if it names none."""
+    """Return the legal system whose provisions a text names; the English system if it names none."""
     return choose_system(language_of(text[:_OPENING_CHARS]) if _make_unit_pattern().search(text) else "en")
 
 
 def _find_provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
-    """Yield the provisions that a text names; a provision without a law belongs to the law named last."""
+    """Yield the provisions that a text names; a provision without a law belongs to the last named law."""
     patterns = [_ABBREVIATION, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
     last = ""
@@ -95,7 +95,7 @@ _OPENING_CHARS = 1500  # characters of the first pages, on which a guide states 
 class _Place(NamedTuple):
     kind: Kind
     source: str
-    part: str  # the Part of the rules, with whose number their numbers begin; empty for other provisions
+    part: str  # the Part whose number begins the rules' numbers; empty for other provisions
 
 
 class ReferenceCorpus:
@@ -170,7 +170,7 @@ def _read_title(line: str) -> _Place | None:
 
 
 def _read_label(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
-    """Return the number of the provision at a line, the path of paragraphs inside it, and the rest of the line."""
+    """Return the number of the provision at a line, the path of its inner paragraphs, and the rest of the line."""
     annexed = _ANNEXED.match(line) if place.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]

@@ -103,7 +103,7 @@ _ALIASES: dict[str, str] = {
     "admiralty and commercial courts": "commercial court",
     "administrative": "administrative court",
 }
-_HIGHEST = 99  # the highest number of a Part: the Rules have 89, and a higher number belongs to other rules
+_HIGHEST = 99  # the highest number of a Part: the Rules have 89 Parts, and a higher number belongs to other rules
 
 
 def find_rules(text: str) -> Iterator[Mention]:
@@ -122,12 +122,12 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
         return False
     if whole:
         return bool(_ITS_PARTS.match(text, numbers.end)) or not _OTHER_PARTS.match(text, numbers.end)
-    # Part 11 has one rule, 11; all others have a point: "rule 28" of an arbitration institute is not a rule of the CPR
+    # only rule 11 has no point in its number: "rule 28" of an arbitration institute is not a rule of the CPR
     return "." in text[match.end() : numbers.end] or (first[0] == "11" and len(first) > 1)
 
 
 def find_directions(text: str) -> Iterator[Mention]:
-    """Yield practice directions; `paragraph 2.1 of the Practice Direction` is one of the direction named last."""
+    """Yield practice directions; `paragraph 2.1 of the Practice Direction` refers to the last named direction."""
     heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _read_numbers(text, m))]
     units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}
@@ -202,7 +202,7 @@ def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[
         return named[0].name if of_guide["own"] and last else last or ""
     written = text[unit.number : unit.end]
     annexed = unit.paths[0][0].startswith(("annex", "appendix"))
-    # only guides have annexes and numbers with a letter, so these need no name
+    # only guides have annexes and numbers with a letter, so these need no guide's name
     fixed = annexed or _WITH_LETTER.match(written) or ("para" not in unit.unit and _WITH_POINT.match(written))
     if not unit.unit or not fixed or _OF_SOMETHING.match(text, unit.end):
         return None
@@ -237,7 +237,7 @@ def find_cases(text: str) -> Iterator[Mention]:
     for match in _CITATION.finditer(text):
         court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
         before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")
-        # "[2022] EWFC 9 (b) the second point": a division of one letter must be a capital
+        # "[2022] EWFC 9 (b) the second point": a division with a single letter must be a capital
         division = None if after == after.lower() and len(after) == 1 else _DIVISIONS.get(after.upper())
         if court == "EWCA":  # in this court and the Sheriff Appeal Court the division precedes the number
             source = f"EWCA {before}".strip()

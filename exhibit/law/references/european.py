@@ -53,9 +53,9 @@ _OF_AGAIN = re.compile(rf",?\s{{1,3}}(?:of|to|in|under)\s{{1,3}}{_AGAIN.pattern}
 _LIST = re.compile(r",?\s{1,3}(?:and|or)\s{1,3}|,\s{1,3}")
 _ALIAS = re.compile(r"\s{0,3}\((?:[Tt]he\s{1,3})?['\"“‘]?(?:the\s{1,3})?")
 _AFTER = re.compile(r"(?:\s{1,3}\([^()\n]{1,60}\))?(?:,|:|\s{0,3}[-–—])?\s{0,3}(?:\(|(?:at|in|under)\s{1,3})?")
-_OLDEST, _NEWEST = 1952, 2099  # years of acts: the first are those of the Coal and Steel Community
-_YEAR_FIRST_FROM = 2015  # the first year in which regulations have the year first; `No 44/2001` has it last
-_MAX_EARLIER_ACTS = 100  # most earlier acts that `the Directive` may refer to: this limits the time for a hostile text
+_OLDEST, _NEWEST = 1952, 2099  # years of acts: the first acts are those of the Coal and Steel Community
+_YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before the number; in `No 44/2001` it is last
+_MAX_EARLIER_ACTS = 100  # most earlier acts to which `the Directive` may refer; limits the time for a hostile text
 
 
 def find_european(text: str) -> Iterator[Mention]:
@@ -120,7 +120,7 @@ def _find_numbered(text: str) -> Iterator[Named]:
 
 
 def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an EU act's name, such as `eu regulation 2016/679`; None if it is not clearly an EU act."""
+    """Return an EU act's name, such as `eu regulation 2016/679`; None if the act is not clearly from the EU."""
     if sort == "decision" and not known:
         return None
     year, number = _parse_year(first), second

@@ -49,7 +49,7 @@ _DATED = re.compile(r"(?s)(.*?) ?(\d{4})?")
 # Words that initials leave out.
 _SMALL = frozenset("of and the for in to on by with etc".split())
 _NOWHERE = Span(0, 0)  # the span of a reference that was not read from a text
-_MAX_RANGE_NUMBERS = 60  # most numbers of a range; of a longer range only the ends count
+_MAX_RANGE_NUMBERS = 60  # most numbers of a range; only the ends of a longer range count
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def credit(expected: Reference, given: Reference) -> float:
 
 
 def is_same_source(kind: Kind, one: str, other: str) -> bool:
-    """Return whether two names can mean the same source: `act 1996` is short for `arbitration act 1996`."""
+    """Return whether two names may mean the same source: `act 1996` is short for `arbitration act 1996`."""
     if one == other or (kind == "guide" and not (one and other)):
         return True
     return kind == "statute" and _is_same_instrument(one, other)
@@ -144,7 +144,7 @@ class Numbers(NamedTuple):
 
 
 class NumberedUnit(NamedTuple):
-    """A unit as a text cites it: its word, such as `section`, and the numbers after the word."""
+    """A cited unit: its word, such as `section`, and the numbers after the word."""
 
     start: int
     number: int  # the position of the first number
@@ -156,7 +156,7 @@ class NumberedUnit(NamedTuple):
 def read_units(
     text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
 ) -> Iterator[NumberedUnit]:
-    """Yield each unit that a text cites, such as `section 5`: the unit's word and the numbers after the word."""
+    """Yield each unit that a text cites, such as `section 5`."""
     for match in pattern.finditer(text):
         unit = match["unit"].strip().rstrip(".").lower()
         kind = next((kind for kind in ("annex", "appendix", "recital") if unit.startswith(kind[:6])), "")
@@ -215,7 +215,7 @@ def _read_brackets(brackets: str) -> list[str]:
 
 
 def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the full path of a reference that is written only as brackets after an earlier reference."""
+    """Return the full path of a reference that consists only of brackets after an earlier reference."""
     new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):

@@ -64,7 +64,7 @@ _NUMBERED = re.compile(
 _NUMBERED_ACT = re.compile(
     r"(?<!\w)(?P<year>(?:19|20)\d\d)\s{1,3}(?P<series>asp|anaw|asc)\s{1,3}(?P<number>\d{1,3})(?!\w)"
 )
-# The end of the text before a number, if it is the instrument's own name.
+# Matches an instrument's name at the end of the text before a number.
 _NAMED_BEFORE = re.compile(r"\0\d{0,2}\s{0,3}[(,]\s{0,3}$")
 _IN_BRACKETS = re.compile(
     r"\0\d{0,2}\s{0,3}\(\s{0,3}(?:asp|anaw|asc|nawm|c\.?)\s{0,3}\d{1,3}(?:\s{0,3}\([NW]\.?I?\.?\))?\s{0,3}\)"
@@ -93,11 +93,11 @@ _UNIT_WORDS: dict[str, str] = {
     "chapter": "chapter chapters",
     "para": "paragraph paragraphs para paras",
 }
-_NAME_CHARS = 160  # characters: the titles of cited Acts are shorter
+_NAME_CHARS = 160  # most characters of a name: the titles of cited Acts are shorter
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
-"""The instruments of which a word names the usual unit: such a provision needs no word before its number."""
+"""The instruments whose usual unit a word names; such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
 _MAX_CHARS_TO_ACT = 400  # greatest distance in characters from a bare `section 33` back to its Act
 
@@ -120,7 +120,7 @@ class Instruments:
         self._mentions = sorted([*self.named, *dated])
 
     def find_at(self, start: int, *, joined: bool) -> Named | None:
-        """Return the instrument named at a position; short names are read only if `of` comes before them (`joined`)."""
+        """Return the instrument named at a position; short names are read only after `of` (`joined`)."""
         if named := self.by_start.get(start):
             return named
         if match := _ABBREVIATED.match(self.text, start):
@@ -139,7 +139,7 @@ class Instruments:
         return Named(start, match.end(), name)
 
     def _expand(self, short: str, start: int) -> str:
-        """Return the full name for which the text uses a short one, `act 1980`: the last before it, else the first."""
+        """Return the full name behind a short name such as `act 1980`: the last full name before it, else the first."""
         same = [named for named in self.named if is_same_source("statute", short, named.name)]
         earlier = [named for named in same if named.end <= start]
         return (earlier[-1:] or same[:1] or [Named(0, 0, short)])[0].name
@@ -169,7 +169,7 @@ def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
         start = floor + token.start()
     start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])  # type: ignore[index]
     words = text[start : ending.start()].strip()
-    # Acts of Northern Ireland have its name after the word Act, Orders before it: move both to one place
+    # Acts have "Northern Ireland" after the word Act, Orders before the word Order: move both to the same position
     place = " (Northern Ireland)" if ending["place"] else ""
     name = _normalise_name(f"{words}{place} {ending['sort']} {ending['year']}")
     if not words or name == "civil procedure rules 1998":

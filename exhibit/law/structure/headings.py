@@ -29,13 +29,13 @@ class Heading:
     end: int  # the end of the heading's words, where the text under it begins
     label: str
     title: str
-    style: str  # the style, such as `decimal 2` for 1.1, `(a)` or `article`; headings of one style are counted together
+    style: str  # the style: `decimal 2` for 1.1, `(a)`, `article` …; headings of the same style are counted together
     value: tuple[int, ...]  # the value of the number: (4,) for IV, (2, 1) for 2.01
-    rank: float  # the default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 and more for a clause
+    rank: float  # the default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 or more for a clause
     kind: str
-    sure: bool = True  # False for a number that is a heading only if it continues a count
+    sure: bool = True  # False for a number that is a heading only if it continues a sequence
     counted: bool = True
-    """Whether the number must follow the number before it; rules need not, because rules are inserted and repealed."""
+    """Whether the number must follow the previous number; False for rules, which are inserted and repealed."""
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
         drop_stray(labels)
     headings = _without_empty(list(_Finder(lines, labels, outline).find_headings()), document.text)
     if system.units or outline.known:
-        return headings  # all parts of a law have a label
+        return headings  # in a law every part has a label
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
 
@@ -73,7 +73,7 @@ _UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5  # of a title that is not above a number
 _MAX_HEADING_LINES = 4  # most lines of a heading: the longest in the five court guides has four
 _MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")  # a footnote mark at the end of a title
-_SIGNATURE_CHARS = 3000  # after a signature, where a line in capitals is a name or an office
+_SIGNATURE_CHARS = 3000  # characters after a signature in which a line in capitals is a name or an office
 _MAX_CAPITAL_LINES = 3  # most lines in capitals of a heading; four in a row are a disclaimer
 
 HeadingMatch = tuple[Heading | None, int]  # the heading at a line, if there is one, and its number of lines
@@ -96,7 +96,7 @@ class _Finder:
                 heading, taken = self._find_heading(index, calm=line.start < quiet)
                 heading = _demote_unlisted(heading) if heading and self._outline.known else heading
                 if self._outline.heights and heading and label and heading.end == line.end:
-                    # in the font of the text it is a sentence whose first line looks like a title
+                    # in the text's font, the line is the start of a sentence that looks like a title
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
             if heading:
                 yield replace(heading, counted=False) if self._outline.rules else heading
@@ -110,7 +110,7 @@ class _Finder:
         return self._labels[index] if index < len(self._labels) else None
 
     def _find_listed(self, index: int) -> HeadingMatch:
-        """Return the heading that begins at a line, and its number of lines; the heading is None if none is found."""
+        """Return the heading that begins at a line, or None, and its number of lines."""
         for count in range(min(_MAX_HEADING_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
             rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
@@ -131,7 +131,7 @@ class _Finder:
             and heights.get(line.start) == height
         ):
             last += 1
-        self._end = index  # its font separates it from the text
+        self._end = index  # its font distinguishes it from the text
         return self._find_known(index, last, 0.0), last + 1 - index
 
     def _find_known(self, index: int, last: int, rank: float) -> Heading | None:
@@ -141,7 +141,7 @@ class _Finder:
             return None
         label = self._labels[index]
         if label is None:
-            # read a listed title completely: the first of its lines may end with a comma
+            # read a listed title to its end: its first line may end with a comma
             words = text if self._outline.titles else line.text
             label = read_label(line._replace(text=words, gap=True, fresh=True, before=""))
             label = label and replace(label, rest=text[len(words) - len(label.rest) :])
@@ -149,7 +149,7 @@ class _Finder:
             label = replace(label, rest=text[len(line.text) - len(label.rest) :])
         if label is not None:
             return replace(_make_heading(line, label, label.rest, end), sure=True)
-        # a word of the contents may end a sentence by chance
+        # a title in the contents may also end a sentence by chance
         apart = line.fresh or index == self._end or self._label(last + 1) is not None
         if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
             return None
@@ -187,7 +187,7 @@ class _Finder:
         return _make_heading(line, label, title, max(end, line.start + 1)), taken
 
     def _ends_at(self, index: int) -> bool:
-        """Return whether a paragraph ends at a line; a line that is only wrapped at the margin does not end one."""
+        """Return whether a paragraph ends at a line that is not merely wrapped at the margin."""
         after = self._find_unlabelled(index + 1)
         return after is None or after.fresh
 
@@ -254,11 +254,11 @@ def _find_fixed(line: Line) -> Heading | None:
 
 COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})
-_FIRST_PAGE_CHARS = 3000  # characters of a first page, on which a document states its name
+_FIRST_PAGE_CHARS = 3000  # characters of the first page, which states the document's name
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Return the headings, but only the last of several unnumbered headings without text between them."""
+    """Return the headings; of several unnumbered headings without text between them, only the last."""
     kept = []
     for heading, after in zip_longest(headings, headings[1:]):
         empty = after is not None and not text[heading.end : after.start].strip()
@@ -268,7 +268,7 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without a table of contents, whose headings follow each other closely and recur later."""
+    """Return the headings without those of a table of contents, which are close together and recur later."""
     last = {_make_key(heading): at for at, heading in enumerate(headings)}
     again = [bool(heading.title) and last[_make_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []

@@ -16,7 +16,7 @@ _NO_HEADING = re.compile(
     r"execution (?:copy|version).*|page\b.*|\[.*|<.*|source\b.*|(?:section|recitals|preamble|annex)\b.*|"
     r"[a-z]{1,4}-\d+|.*\bintentionally (?:left )?(?:blank|omitted)|.*_{3}.*|.*\[\*+\].*|\W*)\W*"
 )
-# Sentences begin with these words; a title that does is in title case throughout.
+# Sentences begin with these words; a title that begins with one is entirely in title case.
 _STARTS = re.compile(r"(?i)(?:this|the|each|any|no|if|all|a|an|in|for|where|when|it|you|we|such|these|subject)\b")
 _VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
 _NUMBER = re.compile(
@@ -147,12 +147,12 @@ def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
 def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
     """Return whether the words after a label such as `Section 4` show that the line is a heading."""
     if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
-        # "§ 10 (weggefallen)" is a heading; "§ 5 Satz 1 gilt" is a reference at the start of a line
+        # "§ 10 (weggefallen)" is a heading, but "§ 5 Satz 1 gilt" is a reference at the start of a line
         return rest[0] == "("
     if level.text:
         return rest[0] not in ",;)&/"
     if _PAGE.match(rest):
-        return False  # "Annex A Page 3" is a running foot in a text without pages
+        return False  # "Annex A Page 3" is a page footer in a text without pages
     if rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts):
         return False
     return marked or shouts or is_title(rest) or level.rank == 5
@@ -168,7 +168,7 @@ def _read_number(line: Line, system: LegalSystem) -> Label | None:
         apart = (line.fresh and (starts or line.gap)) or (starts and run_in(rest)[0])
         return Label(label, rest, "decimal", value, 5 + len(value), "section", starts and bool(rest)) if apart else None
     marked = bool(match["mark"])
-    if system.units:  # a number in a list: the heading of a part of a law has a word before its number
+    if system.units:  # a number of a list: the heading of a part of a law has a word before its number
         fits = marked and (line.fresh or line.before.endswith(","))
         return Label(label, rest, "1.", value, 9, "clause", sure=False) if fits else None
     if not (line.gap or (marked and line.fresh)) or not starts or not (marked or rest):
@@ -227,7 +227,7 @@ def parse_roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Replace labels that are only numbers in a PDF's margin by None."""
+    """Replace labels that are only numbers in a PDF's margin with None."""
     at = 0
     while at < len(labels):
         end = at

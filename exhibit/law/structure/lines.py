@@ -23,11 +23,11 @@ _INLINE = re.compile(
     r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
     r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
 )
-# The same before the first item of a list that follows a title: `4.1 Conduct of Business. (a) The Company …`.
+# The text before the first item of a list after a title: `4.1 Conduct of Business. (a) The Company …`.
 _FIRST_ITEM = re.compile(r"[.:]\s+(?=\([a1A]\)(?:\s|$))")
 _ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
 _CONTENTS = re.compile(r"(?im)^[^\S\n]*(?:table\s+of\s+contents|contents|index)\b")
-# The page number at the end of an entry.
+# The page number at the end of an entry in a table of contents.
 _ENTRY = re.compile(
     r"(?i)(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|part|"
     r"chapter|\d{1,3}\.)\b)"
@@ -35,11 +35,11 @@ _ENTRY = re.compile(
 _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$")
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _LINE = re.compile(r"(?m)^.*$")
-_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")  # without a wide space, which may separate paragraphs
+_STRETCH = re.compile(r"[^ \n]+(?: {1,2}[^ \n]+)*")  # text without a wide space, which may separate paragraphs
 _MAX_WRAPPED_CHARS = 160
-"""If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
+"""If most lines are shorter than this, lines are wrapped at the margin; otherwise each line is a paragraph."""
 _MAX_LINE_CHARS = 800  # a longer line contains whole sections: some text files have lost the ends of their paragraphs
-_TITLE_CHARS = 140  # characters within which a title ends and its list begins
+_TITLE_CHARS = 140  # characters in which a title ends and its list begins
 _SHORT_LINE_SHARE = 0.6  # share of the usual width: a shorter line ends a paragraph
 
 
@@ -63,7 +63,7 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
         if not text:
             gap = True
             continue
-        # if headings are listed, running heads and page numbers are known, too: a year may end a title
+        # if headings are listed, page numbers are known, and a line such as 2019 may end a title
         marked = not listed and _PAGE_MARK.fullmatch(text)
         if marked or contents.start <= piece.start < contents.end:
             continue
@@ -109,7 +109,7 @@ def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
 
 
 def _find_furniture(document: Document, listed: bool) -> list[Span]:
-    """Return the running heads, feet and page numbers, without headings that were mistaken for running heads."""
+    """Return the running heads, feet and page numbers, without headings that look like running heads."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
@@ -117,13 +117,13 @@ def _find_furniture(document: Document, listed: bool) -> list[Span]:
         span
         for span, text in pairs
         if (counts[text] > 1 or not _NUMBERED_PART.fullmatch(text))
-        # a short guide has its headings twice at a page's edge: in the contents and in the text
+        # a short guide may have a heading twice at a page's edge: in the contents and in the text
         and not (listed and _LABELLED.match(text))
     ]
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a line of text in pieces, cut where a heading or the first item of a list may begin inside the line."""
+    """Yield the pieces of a line, cut where a heading or the first item of a list may begin."""
     if end - start > _MAX_LINE_CHARS:
         marks = _INLINE.finditer(text, start, end)
     elif text.find("(", start, start + _TITLE_CHARS) >= 0:
@@ -146,7 +146,7 @@ def find_full_width(lengths: Iterator[int]) -> int:
     return width if width <= _MAX_WRAPPED_CHARS else 0
 
 
-_CONTENTS_CHARS = 60_000  # characters: a table of contents is at the start
+_CONTENTS_CHARS = 60_000  # characters at the start of a document that contain its table of contents
 _MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
 _MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
 _MAX_CONTENTS_WORDS = 20  # occurrences of the word `contents` that are examined: a hostile text may be full of it
@@ -174,13 +174,13 @@ def find_contents(text: str) -> Span:
 def is_entry(text: str) -> bool:
     last = text[-1:]
     if last == "." and text[-2:-1] not in _LEADING:
-        return False  # a sentence: most lines end like this, or with a letter
+        return False  # a sentence: most of its lines end like this, or with a letter
     return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
 
 
 class Outline(NamedTuple):
-    titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if its number or its position decides
-    skipped: Collection[int] = ()  # the offsets of lines that do not belong to the text: running heads
+    titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if number or position decides
+    skipped: Collection[int] = ()  # the offsets of lines outside the text, such as running heads
     heights: Mapping[int, LineType] = {}  # the larger or bolder fonts, by the line's offset
 
     least: float = 0.0  # the least font height of a heading without a number
@@ -213,6 +213,6 @@ def make_typed_outline(document: Document) -> Outline:
     large = {at: kind for at, kind in types.items() if kind.height >= least or kind.bold > body.bold}
     if len(large) < _MIN_LARGE_LINES:
         return NO_OUTLINE
-    # if headings are larger, a line that is only bold is a numbered heading or an emphasised word
+    # if headings are larger, a merely bold line is a numbered heading or an emphasised word
     larger = sum(kind.height >= least for kind in large.values()) >= _MIN_LARGE_LINES
     return Outline(heights=large, least=least if larger else 0.0)

@@ -24,7 +24,7 @@ class Section:
     level: int = 0
     children: "tuple[Section, ...]" = ()
     label: str = ""  # the label of its heading, `§ 12` or `Section 2.01`
-    title: Span = _NOWHERE  # the span of the section's own heading; the section's span may begin with headings above it
+    title: Span = _NOWHERE  # the span of the section's heading; the section's span may begin with headings above it
 
     def walk(self) -> "Iterator[Section]":
         yield self
@@ -34,7 +34,7 @@ class Section:
 
 _MAX_LEVELS = 9  # levels: lists may be nested more deeply, headings are not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
-"""Styles of lists; each document decides which of them is above which."""
+"""Styles of lists, whose order of levels differs between documents."""
 _CLOSED = frozenset({"title", "agreement", "signature"})  # parts that contain no numbered section
 _UNIT = 4.9  # every unit of a law has a lower rank
 _MAX_MISSING_NUMBERS = 3  # most numbers that may be missing from a count: text files lose some
@@ -72,7 +72,7 @@ def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text; if it is longer than `limit`, cut it at a word so that it fits with a final `…`."""
+    """Return a text, cut at a word if needed, so that it fits `limit` with a final `…`."""
     if len(text) <= limit:
         return text
     whole = text[:limit]
@@ -151,7 +151,7 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
     if top.kind in _CLOSED:
         return False
     if top.style in BARE and heading.style in COUNTED:
-        return top.rank < heading.rank  # it was set directly above the number
+        return top.rank < heading.rank  # the title was directly above the number
     return not (top.kind == "recitals" and heading.style == "1.")
 
 
@@ -191,7 +191,7 @@ def to_section(node: Node, start: int, end: int, text: str) -> Section:
         if text[max(node.heading.end, start) : starts[0]].strip():
             children.append(Section(Span(start, starts[0]), "", "opening", node.level + 1))
         else:
-            starts[0] = start  # a heading without text is not a leaf: it belongs to the section below it
+            starts[0] = start  # a heading without text is not a leaf, but belongs to the section below it
         bounds = [*starts, end]
         children += [to_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
     heading = node.heading
