@@ -61,7 +61,7 @@ def test_evaluate_rag_prints_each_error_on_stderr_for_bad_arguments(command, tmp
     assert ended.value.code == 2
 
 
-def test_evaluate_rag_returns_130_and_suggests_resume_after_keyboard_interrupt(command, tmp_path, capsys, monkeypatch):
+def test_evaluate_rag_suggests_resume_after_keyboard_interrupt(command, tmp_path, capsys, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 

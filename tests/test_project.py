@@ -23,7 +23,7 @@ def test_lock_holds_names_versions_and_hashes_only(name):
         assert re.fullmatch(r"[a-z0-9._-]+==[^\s/@]+( ; [^/@]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
 
 
-def test_lock_covers_the_dependencies_and_leaves_out_the_heavy_extras():
+def test_lock_covers_dependencies_without_heavy_extras():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     locked = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))

@@ -98,9 +98,7 @@ def test_check_show_and_export_give_same_files_for_remote_bundle(memory, local, 
     assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
 
 
-def test_evaluate_remote_bundle_gives_local_metrics_and_fetches_documents_singly(
-    memory, local, tmp_path, monkeypatch, capsys
-):
+def test_remote_bundle_gives_the_same_metrics_as_a_local_bundle(memory, local, tmp_path, monkeypatch, capsys):
     for name, content in files_of(local).items():
         put(memory / "bundles/cuad" / name, content)
     put(memory / "bundles/half/corpus/a.txt")

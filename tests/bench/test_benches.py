@@ -57,7 +57,7 @@ def test_dataset_table_compares_results_with_the_best_published_value():
 
 
 @pytest.mark.slow
-def test_legalbenchrag_bench_measures_presets_on_published_and_unnamed_wordings(tmp_path, capsys):
+def test_legalbenchrag_bench_measures_questions_with_and_without_names(tmp_path, capsys):
     words = ["--source", str(SAMPLES / "legalbenchrag"), "--presets", "bm25", "--out", str(tmp_path)]
     assert legalbenchrag.main([*words, "--page", str(tmp_path / "page.md")]) == 0
     assert "| `bm25` |" in (tmp_path / "page.md").read_text(encoding="utf-8")

@@ -184,7 +184,7 @@ def test_resolve_lists_an_ambiguous_citation_with_its_reason(cited, row, reason)
     assert reason in found.reason
 
 
-def test_resolve_gives_no_section_when_a_long_document_is_cited_without_section():
+def test_resolve_returns_no_section_for_a_whole_long_document():
     text = "Word. " * (MAX_WHOLE_CHARS // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
     found = resolved(index, "Part 1")
@@ -258,7 +258,7 @@ def test_cpr_reads_a_deeply_nested_export(tmp_path):
 # ---------------------------------------------------------------- the other modes
 
 
-def test_cpr_check_prints_citation_counts_and_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
+def test_cpr_check_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
     assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
     printed = capsys.readouterr().out
     assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
@@ -273,7 +273,7 @@ def test_cpr_check_prints_citation_counts_and_fails_on_an_unresolved_citation(sa
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_cpr_converts_all_real_rows_and_resolves_or_lists_each_citation(data):
+def test_cpr_resolves_or_lists_every_citation_of_the_real_rows(data):
     benchmark, tally = read_source(cpr, data / "cpr")
     assert [row.id for row in benchmark.rows] == list(range(62))
     assert len(benchmark.documents) == 237  # 232 in the flattened export, of which 20 have no file of their own

@@ -61,7 +61,7 @@ def test_read_cell_splits_excerpts_and_removes_page_marks(cell, excerpts, pages)
         ("|a|", ("absent words",), [(None, 0)]),
     ],
 )  # fmt: skip
-def test_find_excerpts_chooses_match_by_order_and_nearness_of_excerpts(text, excerpts, places):
+def test_find_excerpts_prefers_matches_in_order_and_close_together(text, excerpts, places):
     assert place(text, *excerpts) == places
 
 
@@ -93,7 +93,7 @@ def test_find_excerpts_chooses_match_by_order_and_nearness_of_excerpts(text, exc
         ("Some other paper", "Merger Agreement between Birch and Acme"),
     ],
 )
-def test_titles_of_reads_the_title_from_the_first_page(page, title):
+def test_title_is_read_from_the_first_page(page, title):
     assert (titles_of(page, deal="Birch_Acme.pdf", stem="contract_0"))[0] == title
 
 

@@ -65,7 +65,7 @@ def apply(bundle: Path, *patches: Path, strict: bool = False) -> tuple[dict[int,
 
 
 @pytest.mark.parametrize("spans", [[17, 42], [0, 25], [900, 925]])
-def test_apply_patches_replaces_reviewed_gold_and_locates_moved_words(bundle, tmp_path, spans):
+def test_apply_patches_replaces_reviewed_gold(bundle, tmp_path, spans):
     better = context("Rent is due on the first.", spans)
     patch = write(tmp_path / "p.json", corrections=[fix(0, FIRST, contexts=[better], reason="the day counts")])
     rows, gold, info = apply(bundle, patch)

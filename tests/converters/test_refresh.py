@@ -61,7 +61,7 @@ def test_refresh_reports_no_change_when_pages_are_unchanged(bundle, capsys):
     assert capsys.readouterr().out == ("3 pages: 3 unchanged, 0 changed, 0 gone\n")
 
 
-def test_refresh_reports_changed_and_gone_pages_with_affected_questions(site, bundle, tmp_path, capsys):
+def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tmp_path, capsys):
     (site.root / "fees.pdf").write_bytes(
         files.pdf("The fee for an appeal is fifty-five pounds. Cheques are not taken.")
     )
@@ -83,7 +83,7 @@ def test_refresh_reports_changed_and_gone_pages_with_affected_questions(site, bu
     assert everything(tmp_path) == before, "something was written"
 
 
-def test_refresh_reports_a_page_that_cannot_be_fetched_as_unknown_instead_of_gone(bundle, monkeypatch, capsys):
+def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):
     monkeypatch.setattr("exhibit.converters.pages.refresh.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out

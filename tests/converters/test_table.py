@@ -419,7 +419,7 @@ def workbook_of(
 HEAD = ["No.", "What the client asks", "Expected", "Agreement", "Clause relied on"]
 
 
-def test_table_reads_a_sheet_with_title_row_merged_cells_and_empty_rows(leases, tmp_path):
+def test_table_reads_a_sheet_with_merged_cells_and_empty_rows(leases, tmp_path):
     rows = [["Lease review, May 2026"], [], HEAD, [1, "How is it ended?", "90 days", "Alder", NOTICE],
             [2, "What is the rent?", "£900", None, "The rent is £900."], [],
             [3, "How long?", "5 years", "birch.TXT", TERM], [4, None, "x", "Cedar", TERM]]  # fmt: skip

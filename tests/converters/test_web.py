@@ -86,7 +86,7 @@ def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFa
         yield Run(site, folder / "bundle", folder / "cache")
 
 
-def test_fetch_all_prints_a_word_document_and_reports_a_damaged_document(tmp_path, monkeypatch):
+def test_fetch_all_prints_word_documents(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     root = tmp_path / "site"
     root.mkdir()
@@ -265,7 +265,7 @@ def test_web_continues_a_killed_run_from_the_cache(site, cache, convert, tmp_pat
     assert len(list((bundle / "corpus").iterdir())) == 3
 
 
-def test_flaw_of_reports_an_invalid_web_address():
+def test_invalid_web_address_is_reported():
     wrong = ["ftp://a.example/x", "file:///etc/passwd", "page.html", "http://", "http://a.example:99999/x"]
     for url in [*wrong, "http://a]b.example/x", "http://[::1", "", "javascript:1"]:
         assert flaw_of(url) == "not a web address", url
@@ -289,7 +289,7 @@ def test_flaw_of_reports_an_invalid_web_address():
         ("https://a.example/#top", "#top.pdf"),
     ],
 )
-def test_filename_of_keeps_the_last_segment_of_the_url_unchanged(url, name):
+def test_file_name_is_the_last_url_segment_unchanged(url, name):
     assert filename_of(url) == name
 
 

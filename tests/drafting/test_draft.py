@@ -267,7 +267,7 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
 
 
-def test_asker_reads_more_chunks_only_while_an_answer_remains_possible(monkeypatch):
+def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch):
     def read(odds, likely=0.5, again=0.0, vectors=0.5, absent=0.1):
         told = Told(odds=0.0, again=again)
         told.then = {0: vectors, 1: likely}

@@ -113,7 +113,7 @@ def test_folder_reuses_drafts_only_for_same_settings_and_file_name(contracts, mo
     assert not written.left, "a draft is of a file of its name"
 
 
-def test_folder_records_the_language_model_and_notes_its_dropped_replies(contracts, monkeypatch):
+def test_folder_records_the_language_model_and_dropped_replies(contracts, monkeypatch):
     class Model:
         name = "told-llm"
 

@@ -47,7 +47,7 @@ def test_review_page_shows_unsure_drafts_before_a_sample_of_sure_drafts(drafted,
     assert all(case["sheets"] for case in data["cases"] if case["gold"])
 
 
-def test_review_apply_writes_judged_drafts_with_reviewer_to_the_final_bundle(drafted, tmp_path):
+def test_review_apply_writes_judged_drafts_to_the_final_bundle(drafted, tmp_path):
     out, _, _, waiting = drafted
     data = page_of(out, tmp_path, "--sample", "12")
     first, second, third, *_ = [case["id"] for case in data["cases"]]
@@ -108,7 +108,7 @@ def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, 
     assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
 
 
-def test_review_apply_combines_several_review_files_and_refuses_a_duplicate_file(contracts, tmp_path):
+def test_review_apply_combines_several_review_files(contracts, tmp_path):
     source, out, _ = contracts
     draft(source, out)
     first = page_of(out, tmp_path, "--sample", "4")

@@ -112,7 +112,7 @@ def test_full_disk_error_stops_run_without_retry(tmp_path):
 
 
 @PROCESSES
-def test_map_sets_aside_item_that_kills_its_worker_and_completes_others(name, tmp_path, capfd):
+def test_map_completes_other_items_after_an_item_kills_its_worker(name, tmp_path, capfd):
     items = [(number, str(tmp_path)) for number in range(8)]
     outcomes = list(run(name, die, items))
     assert [outcome.value for outcome in outcomes] == [0, 1, 2, None, 4, 5, 6, 7]

@@ -90,7 +90,7 @@ def test_all_flag_compares_source_types_in_same_table(command, capsys):
     assert [line.split()[1] for line in compared] == ["0.500"] * 4
 
 
-def test_by_flag_compares_label_values_and_lists_labels_when_unknown(command, capsys):
+def test_by_flag_compares_the_values_of_a_label(command, capsys):
     assert command("--by", "category") == 0
     assert "Costs (3 questions)" in capsys.readouterr().out
     assert command("--by", "colour", "--resume") == 1
@@ -104,7 +104,7 @@ def test_source_type_flag_is_shorthand_for_where(command, tmp_path):
     assert config["where"] == {"source_type": ["PD", "CPR"]} and config["datasets"]["procedure"]["questions"] == 4
 
 
-def test_analyze_prints_sections_of_finished_run_and_writes_no_file(command, tmp_path, capsys):
+def test_analyze_prints_a_run_without_writing_files(command, tmp_path, capsys):
     assert command("--flag-below", "0.3") == 0
     capsys.readouterr()
     before = sorted((tmp_path / "results").rglob("*"))

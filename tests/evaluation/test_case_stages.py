@@ -52,14 +52,14 @@ def asked(*golds: GoldPassage, **reply: Any) -> Case:
         ({"passages": (), "answer": "The Thatcher mends it."}, None),
     ],
 )
-def test_stages_of_names_stage_that_loses_gold(reply: dict[str, Any], lost_at: str | None) -> None:
+def test_gold_is_lost_at_the_expected_stage(reply: dict[str, Any], lost_at: str | None) -> None:
     answer = {"answer": "The Thatcher mends it."} if "reranked" in reply else {}
     case = asked(**{**answer, **reply})
     (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
     assert stages["lost_at"] == lost_at
 
 
-def test_stages_of_is_empty_for_impossible_and_failed_questions() -> None:
+def test_impossible_and_failed_questions_have_no_gold_stages() -> None:
     assert stages_of(replace(asked(), is_impossible=True)) == []
     assert stages_of(asked(error="timeout")) == []
 

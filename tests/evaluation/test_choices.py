@@ -38,14 +38,14 @@ def test_find_chosen_label_reads_label_from_reply(answer, label):
     assert measure([row], names=["label-accuracy"]) == {"label_accuracy": [float(label == "Entailment")]}
 
 
-def test_label_accuracy_is_none_and_question_unchanged_without_choices():
+def test_label_accuracy_is_none_without_choices():
     assert measure([case(answer="Entailment")], names=["label_accuracy"]) == {"label_accuracy": [None]}
     assert with_choices("May it?", ()) == "May it?" and with_choices("May it?", NLI).endswith("NotMentioned.")
     with pytest.raises(BundleError, match="it has 1 different values, but only a label with 2 to 12"):
         offers_of("label", {0: {"label": "x"}}, where="nda")
 
 
-def test_offers_of_lists_values_of_each_subquestion_in_compound_label():
+def test_each_subquestion_of_a_compound_label_has_its_own_choices():
     rows = {
         1: {"answers": "Consideration: Cash; MAE applies to: Target"},
         2: {"answers": "MAE applies to: Either party; Carve-outs: Yes"},

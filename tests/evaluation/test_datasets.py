@@ -50,7 +50,7 @@ def test_load_datasets_locates_quotes_without_gold_jsonl(tmp_path):
     assert absent.gold[0].filename is None and not absent.gold[0].places and absent.gold[0].how == "absent"
 
 
-def test_where_selects_questions_matching_each_label_and_rejects_unknown_values(tmp_path):
+def test_where_selects_questions_that_match_every_label(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
     assert [case.id for case in asked] == [0, 1, 6, 7]

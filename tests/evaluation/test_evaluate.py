@@ -105,7 +105,7 @@ def test_ingestion_counts_pdf_pages(run, converted):
     assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
-def test_graded_files_extend_ranking_depth_and_are_excluded_from_labels(run, bundle):
+def test_graded_files_extend_ranking_depth(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
     lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}
@@ -120,7 +120,7 @@ def test_graded_files_extend_ranking_depth_and_are_excluded_from_labels(run, bun
     assert judged == ["0 0 alder.txt 4", "0 0 birch.txt 0", "0 0 cedar.txt 2"]
 
 
-def test_evaluate_without_llm_measures_retrieval_only_with_given_depth(run):
+def test_evaluate_without_llm_measures_only_retrieval(run):
     done = run(llm="none", depth="4", preset="naive", top_k=2)
     assert "answer_f1" not in done.summary and "char_recall@4" in done.summary and "char_recall@8" not in done.summary
     config = json.loads((done.folder / "config.json").read_text())
@@ -322,7 +322,7 @@ def test_eval_results_file_works_as_predictions_target(run):
 # ---------------------------------------------------------------- settings
 
 
-def test_read_config_file_reads_toml_and_rejects_path_without_bundle(tmp_path, bundle):
+def test_read_config_file_rejects_a_path_without_bundle(tmp_path, bundle):
     (tmp_path / "c.json").write_text('{"testdata_path": "ground_truth_cpr.csv"}')
     with pytest.raises(ToolkitError, match="testdata_path 'ground_truth_cpr.csv' is not a bundle's folder"):
         read_config_file(tmp_path / "c.json")

@@ -54,7 +54,7 @@ def test_function_target_accepts_all_supported_return_types(dataset, kind):
         assert (reply.passages[0].filename, reply.passages[0].text) == ("alder.txt", "the law of Norway")
 
 
-def test_function_target_runs_async_function_concurrently_in_single_event_loop(dataset):
+def test_function_target_runs_async_calls_in_a_single_event_loop(dataset):
     together = asyncio.Event()
     loops, waiting = set(), []
 

@@ -129,7 +129,7 @@ def test_evaluate_measures_only_retrieval_when_replies_have_no_answers(start, se
     assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
 
 
-def test_evaluate_counts_missing_answer_as_failure_when_other_replies_have_answers(start, server, dataset):
+def test_evaluate_counts_a_missing_answer_as_failure(start, server, dataset):
     mute = dataset.cases[3].question
     server.reply = lambda question: {"answer": None if question == mute else "fine", "passages": ["words"]}
     code, _, err, folder = start("--target-url", server.url)

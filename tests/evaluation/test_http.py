@@ -256,7 +256,7 @@ def test_read_reply_accepts_only_its_own_confidence_from_0_to_1(reply, confidenc
     assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 
-def test_http_target_converts_context_and_reranked_to_passage_numbers(dataset):
+def test_http_target_numbers_the_passages_of_context_and_reranking(dataset):
     first, second = {"text": "one two", "filename": "alder.txt"}, {"text": "three", "filename": "birch.txt"}
     body = {
         "answer": RENT,

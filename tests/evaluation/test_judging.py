@@ -71,7 +71,7 @@ def test_judge_answer_errs_on_at_most_2_percent_of_near_miss_pairs(held_out):
         ("30%", "30 days"),
     ],
 )
-def test_judge_answer_rejects_other_value_of_same_kind(expected, reply):
+def test_judge_answer_rejects_another_value_of_the_same_kind(expected, reply):
     assert decide("What is agreed?", expected, reply) in {"wrong"} | ({"not judged"} if expected == "30%" else set())
 
 

@@ -58,7 +58,7 @@ def test_find_outcome_returns_expected_outcome_with_reason(outcome, case, given)
     assert finding.outcome == outcome and finding.reason
 
 
-def test_find_outcome_reason_names_judge_mark_error_or_first_gold_passage():
+def test_outcome_reason_names_a_mark_an_error_or_a_gold_passage():
     assert find_outcome(make_case("x", HIT), mark=5.0).reason == "The judge gave 5 of 5."
     assert find_outcome(make_case("x", error="HTTP 500")).reason == "HTTP 500"
     found = find_outcome(make_case(None, OFF, HIT), answers=False)

@@ -62,7 +62,7 @@ def test_resume_and_probe_skip_refused_questions():
     assert list_left_to_ask(some, dict.fromkeys([2, 3, 5, 6], False)) == [], "nor its conversation again"
 
 
-def test_journal_reads_back_replies_and_rejects_changed_or_damaged_data(tmp_path):
+def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
     passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
     replies = (Reply("yes", passages), Reply(error="down"))
     texts = {"a.txt": "THE RENT IS DUE"}
@@ -119,7 +119,7 @@ def test_scored_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
 # ---------------------------------------------------------------- questions asked at once
 
 
-def test_ask_all_raises_code_errors_and_returns_server_failures_as_replies():
+def test_ask_all_raises_bugs_but_not_server_failures():
     def broken(one, deadline):
         raise KeyError("bug")
 
@@ -157,7 +157,7 @@ def test_read_history_skips_invalid_turns():
         assert [tuple(turn) for turn in read_history(label)] == read
 
 
-def test_find_datasets_names_fetched_folder_after_its_address(tmp_path, monkeypatch):
+def test_fetched_dataset_is_named_after_its_address(tmp_path, monkeypatch):
     folder = tmp_path / "abc123"
     folder.mkdir()
     fetched = SimpleNamespace(folder=folder, address="hf://owner/leases@abc123")

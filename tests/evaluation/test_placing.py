@@ -128,7 +128,7 @@ def test_metrics_ignore_text_that_no_document_contains(documents):
     assert elsewhere["char_recall@8"] == elsewhere["recall@10"] == 0.0, "a file that the corpus lacks is wrong"
 
 
-def test_repeated_passages_and_golds_count_once(documents):
+def test_repeated_passages_and_gold_count_once(documents):
     once, thrice = asked(documents, RENT, RENT, REPAIR), asked(documents, RENT, RENT, RENT, RENT, REPAIR)
     assert figures(once) | {"chunk_essential@10": 0.75} == figures(thrice)
     half = asked(documents, RENT, RENT)

@@ -77,7 +77,7 @@ def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, wor
         read_rows(written(tmp_path / name, content))
 
 
-def test_id_of_and_question_of_return_none_for_unusable_values():
+def test_unusable_ids_and_questions_are_none():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
 
@@ -242,7 +242,7 @@ def line(id, filename, **labels):
     return Gold.model_validate({**given, "labels": labels})
 
 
-def test_read_grades_uses_best_of_several_grades_and_rejects_invalid_grades():
+def test_read_grades_uses_the_best_of_several_grades():
     grades = read_grades(
         [line(1, "a", grade=2), line(1, "a", grade=4), line(1, "b", grade=0), line(1, "b", grades='{"b": 3, "c": 1}'),
          line(2, "d", grade=5), line(2, "e", grade=True)],
@@ -254,7 +254,7 @@ def test_read_grades_uses_best_of_several_grades_and_rejects_invalid_grades():
             read_grades([line(1, "a", grades=bad)], where="x")
 
 
-def test_kinds_of_selects_labels_with_few_values():
+def test_question_kinds_are_labels_with_few_values():
     rows = [{"kind": n % 2, "same": 1, "own": n, "none": None, "some": n % 4 or None} for n in range(8)]
     assert kinds_of(rows) == ["kind", "some"] and kinds_of(rows, most=2) == ["kind"]
     assert kinds_of(rows[:3]) == ["kind", "some"] and kinds_of([{"kind": 1}]) == []
@@ -264,7 +264,7 @@ def git(folder, *words):
     return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True).stdout
 
 
-def test_commit_of_reads_ci_variable_or_git_head(tmp_path):
+def test_commit_is_read_from_ci_variable_or_git_head(tmp_path):
     assert commit_of(tmp_path, {"GITHUB_SHA": "abc", "CI_COMMIT_SHA": "x"}) == {"commit": "abc", "changed_files": None}
     assert commit_of(tmp_path, {"GITHUB_SHA": ""}) == {"commit": None, "changed_files": None}
     git(tmp_path, "init", "-q")

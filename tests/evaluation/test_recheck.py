@@ -137,7 +137,7 @@ def test_read_finished_run_rejects_unrecognised_file(tmp_path, name, content):
         read_finished_run(tmp_path / name)
 
 
-def test_match_rows_uses_text_or_prompt_and_skips_repeated_questions(tmp_path):
+def test_match_rows_skips_repeated_questions(tmp_path):
     path = write_json(
         tmp_path / "rows.json",
         [

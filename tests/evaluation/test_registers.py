@@ -251,7 +251,7 @@ def test_check_references_writes_scores_and_lookup_results(tmp_path, registers, 
     ]
 
 
-def test_evaluate_without_check_references_sends_no_register_requests(tmp_path, registers, capsys):
+def test_evaluate_contacts_no_register_by_default(tmp_path, registers, capsys):
     mirror = flags(tmp_path, registers.url)
     assert evaluate_rag.main(mirror) == 1
     assert "registers_url has no effect without check_references" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def export(run, form, *flags):
     return code, out
 
 
-def test_eval_results_export_gives_share_over_all_answerable_questions(run):
+def test_eval_results_export_divides_by_all_answerable_questions(run):
     code, out = export(run, "eval-results", "--dataset", "me/leases-rag")
     [entry] = yaml.safe_load((out / ".eval_results" / "leases.yaml").read_text(encoding="utf-8"))
     assert code == 0 and entry["dataset"] == {"id": "me/leases-rag", "task_id": "questions"}

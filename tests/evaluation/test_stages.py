@@ -44,7 +44,7 @@ def passage(words: str) -> Passage:
 # ---------------------------------------------------------------- the page and the text
 
 
-def test_follow_gold_reports_loss_on_page_when_gold_is_absent_from_document() -> None:
+def test_gold_absent_from_the_document_is_lost_at_the_page_stage() -> None:
     absent = GoldPassage("harbour.txt", "No such words stand in these rules at all.", absent=True)
     assert follow_gold(absent, {})["lost_at"] == "page"
     assert follow(LIGHTS)["lost_at"] is None
@@ -73,7 +73,7 @@ def test_find_in_text_counts_words_dropped_by_parser(dropped: str) -> None:
     assert follow(clause, in_text=share)["lost_at"] is None  # most of it is there
 
 
-def test_find_in_text_is_zero_when_clause_is_dropped() -> None:
+def test_find_in_text_returns_zero_for_a_dropped_clause() -> None:
     assert find_in_text(gold(LIGHTS), DOCUMENT, parsed(PORT.replace(LIGHTS, ""))) == (0.0, ())
     assert follow(LIGHTS, in_text=0.0)["lost_at"] == "text"
 

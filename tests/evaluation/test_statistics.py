@@ -136,7 +136,7 @@ def test_summarise_by_groups_metrics_by_label_value():
     }
 
 
-def test_table_of_takes_documents_errors_and_labels_from_cases():
+def test_score_table_takes_documents_errors_and_labels_from_cases():
     cases = [
         Case(1, "?", "", filename="a.pdf", labels={"clause": "Term"}),
         Case(2, "?", "", (GoldPassage("b.pdf", "rent"),), reply=Reply(error="no reply")),
@@ -198,7 +198,7 @@ def test_bootstrap_interval_is_reproducible_with_fixed_seed():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
-def test_of_repeats_computes_means_failures_and_spread():
+def test_summary_of_repeats_has_means_failures_and_spread():
     columns, failed = ([1.0, None], [0.0, 1.0], [0.5, None]), ([0, 1], [0, 0], [1, 1])
     first, second, third = (table(values, failed=bad) for values, bad in zip(columns, failed, strict=True))
     assert Table.of_repeats([first]) is first

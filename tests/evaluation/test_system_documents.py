@@ -25,7 +25,7 @@ def test_read_parsed_folder_blanks_markup(tmp_path: Path) -> None:
     assert "image" not in text and WORDS in text
 
 
-def test_read_parsed_folder_lists_other_files_and_rejects_two_texts_of_document(tmp_path: Path) -> None:
+def test_read_parsed_folder_rejects_two_texts_of_a_document(tmp_path: Path) -> None:
     (tmp_path / "ferry").mkdir()
     (tmp_path / "ferry" / "ferry.md").write_text(WORDS, encoding="utf-8")
     (tmp_path / "lighthouse.md").write_text("Lamps.", encoding="utf-8")

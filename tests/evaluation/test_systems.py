@@ -49,7 +49,7 @@ def imitation(dataset):
 
 
 @pytest.mark.parametrize(("name", "stream"), KINDS, ids=[f"{n}{', streamed' if s else ''}" for n, s in KINDS])
-def test_system_targets_score_1_with_gold_answers_despite_failing_requests(imitation, dataset, tmp_path, name, stream):
+def test_system_targets_score_1_despite_failing_requests(imitation, dataset, tmp_path, name, stream):
     half = "half" if stream else "break"
     with imitation(name, stream) as system:
         system.exists = True
@@ -117,7 +117,7 @@ def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
     assert reply.answer is None and "the server reports an error: " in reply.error
 
 
-def test_nvidia_target_explains_unknown_reply_form_without_jmespath_settings(dataset):
+def test_nvidia_target_error_explains_an_unknown_reply_format(dataset):
     with (
         imitating(lambda system, asked: {"weather": "fine today"}, dataset.cases) as system,
         pytest.raises(ToolkitError, match=r"Sent: .* Came back: no answer in the reply.*; its form is ") as caught,

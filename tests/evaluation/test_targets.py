@@ -77,7 +77,7 @@ def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin,
         builtin(ingest="never").ingest(dataset)
 
 
-def test_builtin_target_retries_document_stopped_by_limit_when_index_is_opened(builtin, dataset, monkeypatch):
+def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset, monkeypatch):
     read = Preparation.__call__
 
     def busy(preparation, path):
@@ -96,7 +96,7 @@ def test_builtin_target_retries_document_stopped_by_limit_when_index_is_opened(b
     assert not builtin(ingest="never").ingest(dataset).set_aside
 
 
-def test_builtin_target_sets_aside_unreadable_document_by_name_without_path(builtin, dataset, tmp_path):
+def test_builtin_target_names_an_unreadable_document_without_path(builtin, dataset, tmp_path):
     dataset.files["birch.txt"].write_text("  ")
     [reason] = builtin().ingest(dataset).set_aside
     assert reason.startswith("birch.txt: no words in it") and str(tmp_path) not in reason
@@ -175,7 +175,7 @@ def test_http_target_fault_fails_only_its_question(http, server, dataset, fault)
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, "cut"])
-def test_http_target_retries_busy_server_and_excludes_wait_from_latency(http, server, dataset, status):
+def test_latency_excludes_the_wait_for_a_busy_server(http, server, dataset, status):
     question = dataset.cases[0].question
     server.reply = lambda asked: status if server.questions.count(question) < 3 else chat("at last", [])
     server.retry_after = "0.2"
@@ -227,7 +227,7 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
 # ---------------------------------------------------------------- passages and their places
 
 
-def test_documents_named_matches_file_names_as_systems_write_them(tmp_path):
+def test_documents_are_matched_to_file_names_as_systems_write_them(tmp_path):
     for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
         (tmp_path / name).touch()
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

@@ -138,7 +138,7 @@ def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, datase
 # ---------------------------------------------------------------- gold that is not located
 
 
-def test_measure_gives_none_to_passage_metrics_when_gold_is_not_located(dataset):
+def test_passage_metrics_are_none_without_located_gold(dataset):
     _, cases = figures(dataset, passages_of)
     lost = replace(cases[0], gold=(GoldPassage(cases[0].filename, "words of another edition", absent=True),))
     values = {name: column[0] for name, column in measure([lost]).items()}
@@ -186,7 +186,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("lack", LACKS)
-def test_measure_gives_expected_values_and_note_for_incomplete_reply(dataset, lack):
+def test_incomplete_reply_gives_expected_metrics_and_note(dataset, lack):
     given, expected, note = LACKS[lack]
     case = dataset.cases[0]
     read = read_passages(given, names=dataset.documents.named)
@@ -215,7 +215,7 @@ TRUTHS = {
 
 
 @pytest.mark.parametrize("lack", TRUTHS)
-def test_measure_gives_none_for_metrics_that_incomplete_row_cannot_support(dataset, lack):
+def test_metrics_are_none_if_their_fields_are_missing(dataset, lack):
     fields, reply, expected, note = TRUTHS[lack]
     case = replace(dataset.cases[0], reply=reply, **fields)
     values = measure([case], names=list(expected))

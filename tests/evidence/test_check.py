@@ -81,7 +81,7 @@ def test_show_draws_gold_of_a_row_and_reports_an_unknown_row(converted, tmp_path
     assert "gold.jsonl has no such row" in capsys.readouterr().err
 
 
-def test_faults_of_accepts_provisions_without_heading_and_alternative_provisions():
+def test_gold_check_accepts_provisions_without_heading():
     text = "§ 535 Inhalt\nDer Vermieter gewährt den Gebrauch.\n§ 536 Mangel\nDie Miete ist gemindert.\n"
     quote = "§ 535 Inhalt\nDer Vermieter gewährt den Gebrauch."
     question = Question(0, "Was schuldet der Vermieter?", quote, False, (LooseContext("bgb.txt", quote),))

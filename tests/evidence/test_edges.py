@@ -29,7 +29,7 @@ def faults(line: Gold, text: str = "rent is due", quote: str = "rent") -> list[s
     return list(faults_of(line, question(quote), Document("a.txt", text)))
 
 
-def test_faults_of_reports_each_fault_of_a_gold_line():
+def test_gold_check_reports_each_fault_of_a_gold_line():
     assert faults(gold()) == []
     assert faults(gold(context=1)) == ["there is no context 1 in train.json"]
     assert faults(gold(spans=[[5, 12]])) == ["span (5, 12) is beyond the end of the text (11)"]
@@ -41,14 +41,14 @@ def test_faults_of_reports_each_fault_of_a_gold_line():
     assert len(faults(gold(alternatives=[[[5, 7]]]))) == 1
 
 
-def test_faults_of_requires_equal_words_for_exact_gold_and_similar_words_for_fuzzy_gold():
+def test_gold_check_requires_equal_words_only_for_exact_gold():
     text = "x" * 39 + "y"
     assert len(faults(gold(spans=[[0, 40]]), text, "x" * 40)) == 1
     assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.975), text, "x" * 40) == []
     assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.9), "x" * 37 + "yyy", "x" * 40) != []
 
 
-def test_faults_of_requires_a_section_to_begin_with_its_heading():
+def test_gold_check_requires_a_section_to_begin_with_its_heading():
     told = {"how": "section", "spans": [[0, 11]], "labels": {"heading": "Rent"}}
     assert faults(gold(**told), quote="rent is due") == []
     assert "does not begin with the heading" in faults(gold(**{**told, "spans": [[5, 11]]}), quote="is due")[0]

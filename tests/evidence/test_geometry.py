@@ -72,7 +72,7 @@ def marked(page: Path, quote: str) -> list[tuple[int, float, float, float, float
     return [tuple(round(value) for value in box) for box in find_boxes(document, Span(start, start + len(quote)))]  # type: ignore[misc]
 
 
-def test_find_boxes_gives_a_box_per_line_and_separate_boxes_for_distant_words(page):
+def test_find_boxes_returns_separate_boxes_for_distant_words(page):
     [first] = marked(page, "First line here")
     assert first[0] == 1 and 49 <= first[1] <= 52 and 110 <= first[3] <= 140 and 38 <= first[2] < first[4] <= 54
     [word] = marked(page, "line")

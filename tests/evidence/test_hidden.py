@@ -121,7 +121,7 @@ def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
     assert noted["gold with words that are invisible on the page"] == [f"lease.pdf: question 1: {NO_INK}"]
 
 
-def test_blank_hidden_leaves_a_scan_with_invisible_text_layer_unchanged(tmp_path):
+def test_invisible_text_layer_of_a_scan_is_not_blanked(tmp_path):
     layer = "BT 3 Tr /F 11 Tf 60 700 Td (The rent is due monthly.) Tj 0 -50 Td (The cap is waived.) Tj ET"
     for at, content in enumerate((f"{SCAN} {layer}", f"{layer} {SCAN}")):
         path = tmp_path / f"{at}.pdf"
@@ -151,7 +151,7 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
         ("q 1 0 0 1 2000 0 cm /Form Do Q", CUT_OFF),
     ],
 )
-def test_find_hidden_spans_examines_words_of_a_form_as_drawn_on_the_page(tmp_path, drawn, why):
+def test_hidden_words_of_a_form_are_found_as_drawn_on_the_page(tmp_path, drawn, why):
     size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters that the page enlarges are seen
     form = f"BT 0 g /F {size} Tf {LINE}"
     path = tmp_path / "a.pdf"

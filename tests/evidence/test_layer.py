@@ -41,7 +41,7 @@ def streams(page: Any) -> list[str]:
     return [item.get_object().get_data().decode("ascii") for item in page["/Contents"].get_object()]
 
 
-def test_text_layer_positions_each_word_by_the_widths_of_preceding_letters(tmp_path):
+def test_text_layer_positions_words_by_letter_widths(tmp_path):
     # R 1.2, e n 1, t 0.55, a space 0.55: 4.3 of 9.6 for the first word, and so on; a size of 20 stands 5 above the foot
     before, after = streams(written(tmp_path, Layer(UPRIGHT, 0.0, LINES)))
     assert before == "q\n"

@@ -168,7 +168,7 @@ def test_outlook_attachments_without_name_get_a_number(tmp_path):
     assert two.name == "fwd.html" and b"Inner" in two.data and b"1601-01-01 00:05 UTC" in two.data
 
 
-def test_eml_mail_page_and_attachments_are_read_with_unknown_charset(tmp_path):
+def test_eml_mail_with_unknown_charset_is_read(tmp_path):
     message = email.message.EmailMessage()
     message["Subject"] = "Notice"
     message.set_content("plain")

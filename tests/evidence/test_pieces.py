@@ -115,7 +115,7 @@ def test_locate_returns_the_same_span_with_markup_between_words(start, length, s
         assert abs(marked[0].span.start - plain[0].span.start) <= 3 and abs(marked[0].span.end - plain[0].span.end) <= 3
 
 
-def test_cells_of_and_letters_of_remove_markup():
+def test_markup_is_removed_from_cells_and_letters():
     text = "A & \\multicolumn{2}{l}{B} \\\\ [C](u) &amp; D"
     assert letters_of(text).text == "abcd"
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []
@@ -150,7 +150,7 @@ def line_of(document: Document, quote: str) -> Gold:
                 how=match.how, score=match.score, labels={})  # fmt: skip
 
 
-def test_check_agrees_with_locate_on_a_quote_with_the_running_head_of_its_page():
+def test_check_accepts_a_quote_that_includes_a_running_head():
     document = paged("Letter of the chairman to all members.", "\n".join(ROWS), "Notes to the accounts of the year.")
     quote = "\n".join(
         ["Harbour Works plc Annual Statement", *ROWS[:3], ROWS[3].replace("tonnage", "tonage"), *ROWS[4:]]

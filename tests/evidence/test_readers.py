@@ -37,7 +37,7 @@ def test_read_title_returns_the_title_of_the_metadata(tmp_path):
     assert read_title(tmp_path / "guide.pdf") == "Guide to the Höfe"
 
 
-def test_pages_of_returns_the_pages_of_a_span(contract):
+def test_a_span_has_the_pages_that_it_touches(contract):
     document = read_document(contract)
     second = document.pages[1].span
     assert document.pages_of(Span(second.start, second.start + 5)) == [2]

@@ -69,7 +69,7 @@ def scan(tmp_path: Path) -> Path:
     return tmp_path / "scan.pdf"
 
 
-def test_read_scan_names_a_page_that_cannot_be_drawn_and_reads_the_others(tmp_path, engine):
+def test_read_scan_skips_and_names_a_page_that_cannot_be_drawn(tmp_path, engine):
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>"
     tree = b"<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>"
     path = tmp_path / "half.pdf"

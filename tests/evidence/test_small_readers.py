@@ -47,7 +47,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (PermissionError(13, "Permission denied"), "does not start: Permission denied"),
     ],
 )
-def test_libreoffice_reader_reports_a_program_that_fails_to_start_or_times_out(tmp_path, monkeypatch, raised, message):
+def test_libreoffice_reader_reports_a_failed_start_or_timeout(tmp_path, monkeypatch, raised, message):
     def run(*_: object, **options: object) -> None:
         assert options["seconds"] == 180
         raise raised

@@ -40,7 +40,7 @@ def test_hostile_files_are_read_or_refused_in_time(tmp_path):
 
 
 @pytest.mark.slow
-def test_index_of_a_folder_with_hostile_files_finishes_and_names_each_unread_file(tmp_path, capsys):
+def test_index_command_skips_and_names_unreadable_hostile_files(tmp_path, capsys):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     write(corpus, FILES)

@@ -81,7 +81,7 @@ def test_evaluate_writes_no_content_of_a_file_linked_from_the_corpus(tmp_path, c
     assert SECRET not in "".join(capsys.readouterr())
 
 
-def test_convert_refuses_a_patch_with_a_path_and_escapes_its_text_in_the_card(samples, tmp_path, convert, capsys):
+def test_convert_refuses_a_patch_that_contains_a_path(samples, tmp_path, convert, capsys):
     patch = {
         "format": "exhibit-patch/1",
         "dataset": "maud",

@@ -124,7 +124,7 @@ def speak(text: str) -> int:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="only Unix has such terminals")
-def test_control_characters_are_escaped_on_a_terminal_and_unchanged_in_a_file(monkeypatch, capsys):
+def test_control_characters_are_escaped_only_on_a_terminal(monkeypatch, capsys):
     ours, theirs = os.openpty()
     with open(theirs, "w", encoding="utf-8", closefd=False) as terminal:
         monkeypatch.setattr("sys.stdout", terminal)

@@ -100,7 +100,7 @@ def test_card_licence_is_known_to_the_hub(bundle, licence, expected):
 
 
 @pytest.mark.parametrize("title", ['"quoted": {yes}', "- no", "a\nb # c", "1.0", "lone \ud800 surrogate", "條約"])
-def test_card_head_keeps_any_title(bundle, title):
+def test_card_head_preserves_any_title(bundle, title):
     shown = head(render(bundle, title=title))["pretty_name"]
     assert shown == title.encode("utf-8", "replace").decode()
 

@@ -214,7 +214,7 @@ def test_chunk_with_half_of_gold_gets_a_higher_grade():
     assert score_chunks([line], {"a": [(0, 7), (7, 20)]}) == {"a#0-7": 1, "a#7-20": 2}
 
 
-def test_squad_answers_are_at_their_offsets_and_questions_repeat_for_documents(small, tmp_path):
+def test_squad_answers_are_at_their_offsets(small, tmp_path):
     out = export(small, "squad", tmp_path / "out")
     data = json.loads((out / "squad.json").read_text(encoding="utf-8"))["data"]
     entries = {}

@@ -38,7 +38,7 @@ def publish_to(folder: Path, *flags: str, repo: str = REPO) -> int:
 # ---------------------------------------------------------------- publish
 
 
-def test_publish_sends_bundle_in_single_commit_and_pull_returns_same_bytes(connected, bundle, tmp_path, capsys):
+def test_published_bundle_is_pulled_byte_for_byte(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle, "--tag", "v1") == 0
     out = capsys.readouterr().out
     assert f'load_dataset("{REPO}", split="train", revision="v1")' in out

@@ -38,7 +38,7 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
         ("The term is two years. The fee is fixed [1].", [("The term is two years.", ()), ("The fee is fixed.", (1,))]),
     ],
 )
-def test_claims_of_assigns_citations_to_their_claims(answer, expected):
+def test_citations_are_assigned_to_their_claims(answer, expected):
     assert [(claim.text, claim.citations) for claim in claims_of(answer)] == expected
 
 
@@ -106,7 +106,7 @@ def test_is_refusal_recognises_refusal_wordings(text, refused):
 # ---------------------------------------------------------------- edges
 
 
-def test_claims_of_assigns_standalone_citations_to_last_claim():
+def test_standalone_citations_are_assigned_to_the_last_claim():
     first, second = claims_of("Rent is due [1]. Fees are due [2, 3].\n\n[4, 5]\n\n[5][2].")
     assert (first.citations, second.citations) == ((1,), (2, 3, 4, 5))
     assert claims_of("[1]") == [] and claims_of("5 [1].")[0].text == "5."

@@ -36,7 +36,7 @@ def test_find_provisions_reads_label_subdivisions_and_law(language, text, expect
     assert (found.label, found.below, found.law) == expected
 
 
-def test_find_days_reads_many_languages_and_write_day_formats_by_language():
+def test_dates_are_read_and_written_in_many_languages():
     text = (
         "k 1. 7. 2018, on 1 July 2018, am 1.7.2018, 1. července 2018, em 1º de julho de 2018, July 1, 2018, 2018-07-01"
     )
@@ -73,7 +73,7 @@ def test_read_edition_ignores_judgment_that_cites_paragraphs():
         ("Kto platí poplatok za státie lode v prístave?", "sk"),
     ],
 )
-def test_language_of_recognises_language_of_question(question, language):
+def test_language_of_a_question_is_recognised(question, language):
     assert language_of(question) == language
 
 
@@ -111,12 +111,12 @@ def test_reference_corpus_contains_provisions_of_german_law():
     assert [corpus.contains(one) for one in asked] == [True, True, False, False]
 
 
-def test_find_units_returns_empty_list_for_system_without_cited_parts():
+def test_find_units_returns_no_units_for_a_system_without_cited_parts():
     text = "NON-DISCLOSURE ACT 2020\n\nSection 1. Secrets\n\nNobody tells.\n\nPart 2\n\nSection 2. Ends\n"
     assert find_units(text, choose_system("en")) == []
 
 
-def test_law_name_find_end_finds_code_after_longer_word_with_same_beginning():
+def test_name_of_a_code_is_found_after_a_longer_word():
     law = LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch")
     text = "siehe BGBl. I S. 42, BGB"
     assert law.find_end(text) == len(text) and law.find_end("siehe BGBl. I S. 42") == 0

@@ -67,7 +67,7 @@ def test_read_profile_finds_title_near_beginning_and_not_in_boilerplate(title):
         ("x" * 100 + " " + "y" * 20, "x" * 100),
     ],
 )
-def test_title_of_converts_capitals_and_cuts_long_heading_at_word(line, short):
+def test_title_of_long_heading_is_cut_at_a_word(line, short):
     assert title_of(f"{line}\n", "rules", "") == short
 
 
@@ -96,11 +96,11 @@ def test_title_of_converts_capitals_and_cuts_long_heading_at_word(line, short):
         ("nobody is named.", []),
     ],
 )
-def test_parties_of_finds_parties_named_in_opening(text, parties):
+def test_parties_are_read_from_the_opening(text, parties):
     assert parties_of(f"This Agreement is made {text}") == parties
 
 
-def test_parties_of_reads_later_between_when_first_names_no_party():
+def test_parties_are_read_from_a_later_between_clause():
     assert parties_of("the time between today and then.\nmade between Alder plc and Birch plc, of York.") == [
         "Alder plc", "Birch plc",
     ]  # fmt: skip

@@ -127,7 +127,7 @@ def test_reading_of_reflowed_text_matches_golden_file(name, change, golden):
     golden(f"law/{name}-{change.__name__}.txt", "\n".join([*structure(document), *lines_of(document)]) + "\n")
 
 
-def test_parsing_of_answer_matches_golden_file(golden):
+def test_parsed_answers_match_golden_file(golden):
     text = TEXTS["answer"].read_text(encoding="utf-8")
     told = [
         f"{citation.numbers} {citation.well_formed} {place(*citation.span, text)}" for citation in find_citations(text)

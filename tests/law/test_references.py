@@ -241,7 +241,7 @@ GUIDE = "The Harbour Court Guide\nApril 2031\n\nC. Listing\nC.2 Estimates\nC.2.1
         ("section 1 of the Limitation Act 1980", False),
     ],
 )
-def test_reference_corpus_contains_its_provisions_and_those_cited_in_its_texts(reference: str, there: bool) -> None:
+def test_reference_corpus_contains_its_own_and_cited_provisions(reference: str, there: bool) -> None:
     corpus = ReferenceCorpus.of([PART, DIRECTION, GUIDE])
     assert corpus.contains(find_references(reference)[0]) is there
 
@@ -282,7 +282,7 @@ def test_find_references_does_not_expand_ranges_with_letters() -> None:
 
 
 @pytest.mark.parametrize("line", ["Part 36 applies where", "Part 36.1 Offers", "PART 36 - " + "x" * 190, "Parts 36"])
-def test_list_own_places_ignores_sentence_that_resembles_part_title(line: str) -> None:
+def test_sentence_that_resembles_a_part_title_is_ignored(line: str) -> None:
     assert list(list_own_places(line)) == []
 
 

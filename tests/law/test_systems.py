@@ -51,7 +51,7 @@ Za porušení povinnosti podle § 2 se uloží pokuta.
 Tento zákon nabývá účinnosti dnem vyhlášení."""
 
 
-def test_read_structure_nests_czech_law_and_ignores_references_as_headings():
+def test_read_structure_nests_the_parts_of_a_czech_law():
     assert paths(CZECH) == [
         "ČÁST PRVNÍ",
         "ČÁST PRVNÍ > HLAVA I",
@@ -111,7 +111,7 @@ def test_read_structure_nests_german_law_in_order_of_first_use():
     ]
 
 
-def test_read_structure_nests_brazilian_article_into_paragraphs_incisos_letters_and_items():
+def test_read_structure_nests_the_parts_of_a_brazilian_article():
     text = (
         "TÍTULO I\nDos Portos\nCAPÍTULO I\nDAS DISPOSIÇÕES GERAIS\n"
         "Art. 1º Todos os portos são abertos aos navios da lei.\n§ 1º A taxa do porto é devida:\n"

@@ -47,7 +47,7 @@ from exhibit.law.values import (
         ("THE LAWS OF DELAWARE", "place", "Delaware"),
     ],
 )
-def test_keys_of_normalises_value_in_any_spelling(text, kind, key):
+def test_equal_values_in_any_spelling_have_equal_keys(text, kind, key):
     assert keys_of(text) == {(kind, key)}
 
 

@@ -33,7 +33,7 @@ def test_asks_yes_or_no_is_false_for_other_questions(question):
         ("The Tenant shall keep books.", False),
     ],
 )
-def test_clause_counts_as_contrary_when_withholding_right_or_permitting_act(clause, contrary):
+def test_says_contrary_detects_refused_rights_and_permitted_acts(clause, contrary):
     assert says_contrary("is there such a clause?", clause) is contrary
 
 
@@ -49,5 +49,5 @@ def test_clause_counts_as_contrary_when_withholding_right_or_permitting_act(clau
         ("is the licence non-exclusive?", "The Licensor grants a non-exclusive right.", False),
     ],
 )
-def test_clause_counts_as_contrary_when_right_in_question_is_withheld(question, clause, contrary):
+def test_says_contrary_detects_refusal_of_the_right_in_question(question, clause, contrary):
     assert says_contrary(question, clause) is contrary

@@ -134,7 +134,7 @@ def test_find_file_prefers_installed_package_to_hub(hub):
 # ---------------------------------------------------------------- what every embedder promises
 
 
-def test_hashing_embedder_maps_words_to_dimensions_and_empty_text_to_last_dimension():
+def test_hashing_embedder_maps_each_word_to_a_dimension():
     embedder = hashing.open("8")
     empty, rent, both = embedder.embed(["", "Rent", "rent rent due"], role="query")
     code = zlib.crc32(b"rent")

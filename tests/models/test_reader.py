@@ -59,7 +59,7 @@ def test_reader_distinguishes_yes_from_no() -> None:
     assert yes.yes > no.yes and no.yes < 0
 
 
-def test_reader_scores_answering_passage_highest_and_selects_answering_words() -> None:
+def test_reader_scores_the_answering_passage_highest() -> None:
     model = reader.shared_reader()
     law, rent = model.read(QUESTION, [LAW, RENT])
     assert law.score > rent.score
@@ -111,7 +111,7 @@ def test_reader_confidence_combines_vector_evidence_with_scores() -> None:
     assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "of more no more is known"
 
 
-def test_document_evidence_does_not_grow_with_number_of_unrelated_passages() -> None:
+def test_unrelated_passages_do_not_increase_document_evidence() -> None:
     kinds = reader.shared_kinds()
     kind = reader.QuestionKind("Which law governs?", number=7)
     few = np.array([-1.0, -2.0, -3.0], np.float32)

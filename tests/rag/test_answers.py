@@ -149,7 +149,7 @@ def test_llm_answerer_returns_refusals_and_errors_without_citations(reply, refus
     assert answer.refused == refused and error in answer.error and not answer.citations
 
 
-def test_llm_answerer_refuses_without_request_when_context_has_no_sources():
+def test_llm_answerer_refuses_without_sources():
     [answer] = LLMAnswerer(Script()).answer_all([(QUESTION, make_context())])
     assert answer.refused and answer.text == IMPOSSIBLE_ANSWER
 

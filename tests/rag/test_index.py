@@ -213,7 +213,7 @@ def test_open_refuses_index_built_with_other_settings_or_embedder(tmp_path, corp
         ({"hyde_weight": 0.5}, "hyde_weight"),
     ],
 )
-def test_config_parse_rejects_settings_that_are_invalid_or_have_no_effect(settings, message):
+def test_config_rejects_settings_that_are_invalid_or_have_no_effect(settings, message):
     with pytest.raises(ToolkitError, match=message):
         Config.parse(settings)
 

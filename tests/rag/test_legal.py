@@ -38,7 +38,7 @@ def test_legal_embedder_equals_official_weights_merged_with_adapter(official):
     assert opened(minilm, "fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
 
 
-def test_legal_embedder_has_its_own_name_and_refuses_unknown_variant():
+def test_legal_embedder_refuses_an_unknown_variant():
     assert opened(legal, "int8").name != opened(minilm, "int8").name
     with pytest.raises(ToolkitError, match="legal:int8, legal:fp32"):
         legal.open("int4")
@@ -69,7 +69,7 @@ def test_legal_reranker_cuts_question_to_64_tokens_and_pair_to_256():
     assert long.shape == (1, 256) and long[0, -1] == 102
 
 
-def test_legal_reranker_int8_ranks_like_fp32_and_scores_each_pair_independently():
+def test_legal_reranker_ranks_alike_in_int8_and_fp32():
     model = opened(reranker, "int8")
     scores = model.score(QUESTION, PASSAGES)
     assert np.argmax(scores) == np.argmax(opened(reranker, "fp32").score(QUESTION, PASSAGES)) == 1
@@ -91,7 +91,7 @@ def test_legal_reranker_confidence_grows_with_best_score_between_0_and_1():
 @pytest.mark.parametrize(
     ("weights", "most"), [(legal.ADAPTER, 4_500_000), (reranker.WEIGHTS, 4_500_000), (reader.WEIGHTS, 6_500_000)]
 )
-def test_packaged_weights_are_within_size_limit_and_match_recorded_checksum(weights, most):
+def test_packaged_weights_match_their_recorded_checksum(weights, most):
     record = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     assert weights.stat().st_size <= most
     assert record["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()

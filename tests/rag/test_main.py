@@ -106,7 +106,7 @@ def test_index_help_explains_every_setting(capsys):
         assert f"--{name.replace('_', '-')}" in told and len(text.partition(" (default")[0]) > 10, name
 
 
-def test_search_prints_score_section_and_beginning_of_passage_and_answer_prints_json(tmp_path, capsys):
+def test_search_prints_score_section_and_beginning_of_passage(tmp_path, capsys):
     text = "1. Rent\n\n" + "The rent of the mill is due in advance. " * 5
     (tmp_path / "lease.txt").write_text(text, encoding="utf-8")
     flags = ["--preset", "rcts", "--embedder", "hashing", "--reranker", "none", "--engine", "serial"]

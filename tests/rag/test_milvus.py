@@ -105,7 +105,7 @@ def test_milvus_index_ranks_like_faiss_after_rebuild_removal_and_addition(tmp_pa
     assert found[0] == found[1] and found[0]
 
 
-def test_milvus_refuses_foreign_record_and_reports_unreachable_server(tmp_path, monkeypatch):
+def test_milvus_refuses_the_record_of_another_index(tmp_path, monkeypatch):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "milvus.json").write_text(json.dumps({"name": "all_of_yours", "store": "http://a:1"}))
     with pytest.raises(BundleError, match="damaged"):

@@ -115,7 +115,7 @@ def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     assert pipeline.search(["premises in repair"])[0].ranked[0].page == 1
 
 
-def test_selected_passages_are_near_the_best_and_from_two_documents(ready):
+def test_selected_passages_score_near_the_best(ready):
     [found] = ready.search(["notice of termination Alder Ltd"])
     assert len({hit.document for hit in found.ranked}) == 2
     assert len(found.selected) <= 6 and found.selected == found.ranked[: len(found.selected)]
@@ -202,7 +202,7 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
         assert (tmp_path / "index" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_answer_cites_named_document_and_refuses_unanswerable_question(ready):
+def test_answer_cites_the_document_named_in_the_question(ready):
     told, unknown = ready.answer(
         ["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup final?"]
     )
@@ -211,7 +211,7 @@ def test_answer_cites_named_document_and_refuses_unanswerable_question(ready):
     assert unknown.answer.refused
 
 
-def test_sentence_that_reader_quotes_becomes_first_passage_and_citation(make, tmp_path, monkeypatch):
+def test_sentence_quoted_by_the_reader_becomes_the_first_passage(make, tmp_path, monkeypatch):
     clauses = [
         f"{n}.1 The Tenant shall keep room {n} of the premises in repair and pay its rent." for n in range(1, 40)
     ]
@@ -246,7 +246,7 @@ def test_citing_the_first_passage_does_not_change_ranking(make, corpus, tmp_path
     assert answered.answer.best and answered.retrieved.ranked == before.ranked
 
 
-def test_preset_can_be_read_from_toml_file_and_invalid_settings_are_refused(tmp_path):
+def test_preset_is_read_from_a_toml_file(tmp_path):
     (tmp_path / "mine.toml").write_text('splitter = "naive"\nchunk_size = 300\n')
     assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["chunk_size"] == 300
     (tmp_path / "bad.toml").write_text('colour = "red"\nchunk_size = 0\n')

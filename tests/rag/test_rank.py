@@ -117,7 +117,7 @@ def test_search_prefers_contract_clause_to_amendment_with_same_title_and_parties
     assert found.ranked[0].document == "lease.txt" and "four percent" in found.ranked[0].text
 
 
-def test_standardise_works_by_group_and_returns_zero_without_spread():
+def test_standardise_scales_each_group_separately():
     scores = standardise(np.array([1, 3, 5, 5], np.float32), np.array([0, 2]))
     assert scores.tolist() == [-1, 1, 0, 0]
 
@@ -168,7 +168,7 @@ def test_hit_locates_inner_section_of_large_chunk(tmp_path_factory, folder, pres
     assert "3.1" in law and law != hit.section
 
 
-def test_complete_sentences_adds_rest_of_cut_sentence_without_overlap(pipeline):
+def test_complete_sentences_completes_cut_sentences(pipeline):
     index = pipeline.opened
     number, text = index.entry("fox.txt").number, index.read_document_text("fox.txt")
     start = text.index("tenant pays a rent")

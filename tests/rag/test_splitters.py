@@ -65,7 +65,7 @@ def test_split_spans_tile_text_and_stay_within_size(text, size, separators):
 
 
 @given(TEXTS, SIZES, st.data())
-def test_split_with_overlap_covers_whole_text_and_stays_within_size(text, size, data):
+def test_split_with_overlap_covers_the_whole_text(text, size, data):
     overlap = data.draw(st.integers(0, size - 1))
     for split in (splitters.split, naive.split):
         spans = split(text, size=size, overlap=overlap)

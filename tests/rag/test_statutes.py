@@ -80,7 +80,7 @@ def test_answer_refuses_paragraph_absent_on_named_day(indexed, question):
     assert answered.answer.refused
 
 
-def test_route_to_law_takes_latest_version_when_question_names_no_day(index):
+def test_route_to_law_returns_the_latest_version_by_default(index):
     found = route("Co stanoví § 8 předpisu č. 907/2019 Sb.?", index)
     assert [index.document(number).filename for number in found.documents] == [NEW]
 

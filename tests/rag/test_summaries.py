@@ -67,7 +67,7 @@ def test_summariser_summarises_sections_when_layers_are_all():
     assert "1. Term: The term of this Agreement is five years." in lines and all(len(line) <= 95 for line in lines)
 
 
-def test_extractive_summary_of_long_recital_stays_within_length_limit():
+def test_summary_of_a_long_recital_stays_within_the_limit():
     long = TEXT.replace("Alder desires to sell flour", "Alder desires to sell " + "very " * 60 + "fine flour")
     assert 100 < len(summarise(long).document) <= 150 + 20
 
@@ -91,7 +91,7 @@ def test_llm_summary_falls_back_to_extractive_summary_on_model_error():
     assert summarise(TEXT, llm, summaries="llm", layers="all") == summarise(TEXT, layers="all")
 
 
-def test_llm_summary_uses_style_and_rejects_unknown_style_or_missing_model():
+def test_llm_summary_is_written_in_the_given_style():
     llm = Scripted(lambda prompt: Completion("x"))
     summarise(TEXT, llm, summaries="llm:expert")
     assert "specialist lawyer" in llm.prompts[0].user

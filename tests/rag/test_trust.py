@@ -87,7 +87,7 @@ def test_commands_contact_no_server_that_only_index_names(index, server, setting
     assert not heard
 
 
-def test_search_contacts_server_named_in_index_only_when_user_names_the_same_server(index, server, monkeypatch, capsys):
+def test_search_contacts_the_server_of_an_index_only_if_the_user_names_it(index, server, monkeypatch, capsys):
     uri, heard = server
     monkeypatch.setenv("OPENAI_BASE_URL", f"{uri}/v1")
     monkeypatch.setattr("exhibit.models.openai._BACKOFF_SECONDS", 0.0)

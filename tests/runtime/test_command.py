@@ -79,7 +79,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_escape_terminal_escapes_control_characters_on_a_terminal_but_not_in_a_file(monkeypatch):
+def test_escape_terminal_escapes_control_characters_only_on_a_terminal(monkeypatch):
     assert without_controls("~\x1f\x7f\x80\x9f\xa0\n\t") == "~\\x1f\\x7f\\x80\\x9f\xa0\n\t"
     terminal, file = Terminal(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", terminal)

@@ -25,7 +25,7 @@ from exhibit.schemas.run_folder import is_secret_setting
 # ---------------------------------------------------------------- commands
 
 
-def test_quiet_hides_notes_but_not_errors_and_verbose_names_the_exception_class(capsys):
+def test_quiet_hides_notes_but_not_errors(capsys):
     with set_invocation(Invocation(quiet=True)):
         assert is_quiet()
         print_note("a note")
@@ -77,7 +77,7 @@ def test_write_schemas_writes_only_files_that_differ(tmp_path):
 # ---------------------------------------------------------------- secrets
 
 
-def test_scrub_logs_hides_secrets_in_messages_and_tracebacks_inside_its_block(caplog):
+def test_scrub_logs_hides_secrets_in_messages_and_tracebacks(caplog):
     remember_secret("marmot-0815")
     log = logging.getLogger("scrub")
     with scrub_logs():

@@ -196,7 +196,7 @@ def test_validate_minimal_checks_only_requirements_of_the_evaluator(tmp_path, ca
     assert "must be a JSON array" in capsys.readouterr().out
 
 
-def test_validate_skips_files_between_bundles_but_refuses_a_single_file(bundle, capsys):
+def test_validate_skips_files_beside_bundles(bundle, capsys):
     note = bundle.with_name("README.md")
     note.write_text("bundles go here", encoding="utf-8")
     assert main([str(note), str(bundle)]) == 0
@@ -232,7 +232,7 @@ def test_check_files_accepts_missing_files_that_are_listed_elsewhere(bundle):
     assert not any("dataset card" in str(problem) for problem in check_files(bundle, elsewhere=there))
 
 
-def test_validate_minimal_accepts_a_minimal_bundle_and_lists_missing_parts(tmp_path, capsys):
+def test_validate_minimal_accepts_a_minimal_bundle(tmp_path, capsys):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "Report_2023").write_text("The rent is due.", encoding="utf-8")
     rows = [{"question": "When?", "answer": "Now", "contexts": [{"filename": "Report_2023"}]}]

@@ -286,7 +286,7 @@ def test_server_message_is_a_single_short_line(said, words):
     assert Secrets().words(said) == words
 
 
-def test_secrets_removes_the_longest_value_first_and_keeps_short_words():
+def test_secrets_are_removed_longest_first():
     secrets = Secrets(["Bearer planted-key", "planted", "abc", "Basic"])
     told = "Bearer planted-key, planted, abc, Basic, bearer"
     assert secrets.strip(told) == "***, ***, abc, Basic, bearer"

@@ -95,7 +95,7 @@ def test_fetch_file_removes_the_download_after_the_block(memory, passing, downlo
     assert list(passing.iterdir()) == []
 
 
-def test_keep_recent_files_keeps_a_limited_number_until_its_block_ends(memory, passing, downloads):
+def test_keep_recent_files_keeps_a_limited_number_of_files(memory, passing, downloads):
     files = [put(memory / f"{number}.txt") for number in range(5)]
     with keep_recent_files(files=2):
         for file in [*files, files[4], files[3], files[0]]:

@@ -35,7 +35,7 @@ def test_make_document_key_is_equal_for_a_pdf_and_its_text() -> None:
     assert make_document_key("NDA%20two.pdf") == make_document_key("NDA two.pdf")
 
 
-def test_gather_marks_passages_with_gold_as_positives_and_adds_all_wordings(tmp_path: Path) -> None:
+def test_gather_marks_passages_with_gold_as_positives(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
     assert pack.kinds == ["cuad/Governing Law", "cuad/Expiration Date", "cuad/Insurance"]
     assert len(pack.rows) == 18

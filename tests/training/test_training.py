@@ -131,7 +131,7 @@ def test_candidates_exclude_passages_next_to_the_gold(pack: Pack) -> None:
         assert not set(question.barred.tolist()) & set(question.passages.tolist())
 
 
-def test_taught_loss_is_lower_when_scores_agree_with_teacher_and_gold() -> None:
+def test_training_loss_is_lower_if_scores_agree_with_teacher_and_gold() -> None:
     gold = torch.tensor([[1.0, 0, 0], [0, 0, 0]])
     scores = torch.tensor([[4.0, 1, -3], [-4, -5, -6]])
     batch = Graded([], np.zeros((2, 3), np.int64), gold.bool().numpy(), scores, gold, torch.ones(2))

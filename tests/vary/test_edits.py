@@ -43,7 +43,7 @@ def test_edited_text_refuses_overlapping_edits():
         EditedText("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
 
 
-def test_apply_edits_drops_removed_passages_and_alternatives_with_other_words():
+def test_apply_edits_drops_removed_passages():
     document = RawDocument("a.pdf", "A", text="ten days. ten days. end")
     both = Quote("a.pdf", None, ((0, 8),), alternatives=(((10, 18),),))
     gone = Quote("a.pdf", None, ((20, 23),))

@@ -112,7 +112,7 @@ def test_card_prints_the_command_that_reproduces_variant_and_control(tmp_path, m
         assert (first / "train.json").read_bytes() == (again / "train.json").read_bytes()
 
 
-def test_metrics_remembered_and_read_value_distinguish_memory_from_reading(figures):
+def test_variant_metrics_distinguish_memory_from_reading(figures):
     cases, _ = cases_of(figures)
     remembered = {row.question: row.answer for row in ROWS}
     texts = {name: read_document(figures / "corpus" / name).text for name in ("lease.pdf", "licence.pdf")}
@@ -127,7 +127,7 @@ def test_metrics_remembered_and_read_value_distinguish_memory_from_reading(figur
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
 
 
-def test_metrics_in_force_and_superseded_compare_the_reply_with_the_clause_of_the_day(tmp_path):
+def test_amended_variant_is_scored_against_the_clause_in_force(tmp_path):
     cases, _ = cases_of(run(tmp_path, "--kind", "amended:2"))
     right = measure(answered(cases, lambda case: case.truth))
     assert mean(right["in_force"]) == 1 and mean(right["superseded"]) == 0

@@ -32,7 +32,7 @@ GONE = {"varied": "removed", "old": "$4,000", "value": "amount"}
         (FIGURES | {"new": "promptly"}, "Not found in provided documents", None, 0.0, None),
     ],
 )
-def test_variant_metrics_classify_answer_as_read_remembered_or_other_value(labels, answer, read, old, another):
+def test_variant_metrics_distinguish_read_and_remembered_values(labels, answer, read, old, another):
     values = apply(["read_value", "remembered", "another_value"], [case(answer=answer, labels=labels)])
     assert [values[name] for name in ("read_value", "remembered", "another_value")] == [[read], [old], [another]]
 

@@ -408,7 +408,7 @@ def test_graded_metrics_are_none_without_gain():
     assert set(score_files("ab", error="timed out").values()) == {None}
 
 
-def test_ranking_of_uses_passages_without_grades():
+def test_ranking_uses_passages_if_gold_has_no_grades():
     row = case([gold((0, 100)), gold((200, 300))], [at(400, 500), at(200, 300), at(0, 30), at(30, 60)])
     found = {name: values[0] for name, values in measure([row], Options(), names=GRADED).items()}
     assert found["mrr@10"] == 1 / 2
