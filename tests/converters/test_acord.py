@@ -75,7 +75,7 @@ def test_acord_fails_on_a_malformed_line_only_when_strict(source, file, line, re
         read_source(acord, source, strict=True)
 
 
-def test_acord_drops_queries_with_low_grades_only_on_request(source):
+def test_answerable_only_flag_drops_acord_queries_with_low_grades(source):
     append(source / "qrels" / "valid.tsv", f"clause that requires notice to end automatic renewal\t{ASIS}\t2")
     benchmark, tally = read_source(acord, source)
     (row,) = [row for row in benchmark.rows if row.id == 6]

@@ -76,7 +76,7 @@ def array(size: int) -> object:
 
 
 @pytest.mark.extra
-def test_result_of_ray_is_writable(cluster):
+def test_ray_results_are_writable(cluster):
     (outcome,) = open_engine("ray", jobs=2).map(array, [1_000_000])
     values = outcome.unwrap()
     values[0] = 1.0  # what is read in place out of Ray's store is read-only

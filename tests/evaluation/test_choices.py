@@ -73,7 +73,7 @@ def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
     assert told["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 
 
-def test_choose_selects_label_from_refusal_shared_words_or_reranker():
+def test_label_is_chosen_by_refusal_shared_words_or_reranker():
     def score(question, passages):
         return [float(question.endswith("Buyer")) for _ in passages]
 

@@ -98,7 +98,7 @@ def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
         Journal(place, some, target)
 
 
-def test_scored_skips_retrieval_when_no_reply_has_passages(dataset, tmp_path):
+def test_retrieval_is_not_scored_without_passages(dataset, tmp_path):
     def scored(*replies):
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]

@@ -206,7 +206,7 @@ def test_find_matches_locates_repeated_and_partial_text(documents):
     assert {name for name, _ in documents.find_matches(cut[:100])} <= {"a.txt", "b.txt"}
 
 
-def test_touches_requires_shared_character():
+def test_spans_touch_only_if_they_share_a_character():
     gold = GoldPassage("a", "x", ((Span(5, 10),), (Span(20, 30), Span(40, 50))))
     assert [touches(Span(*span), gold) for span in ((0, 5), (0, 6), (9, 12), (10, 12), (45, 46))] == [
         False, True, True, False, True,

@@ -69,7 +69,7 @@ def test_bootstrap_draws_rows_of_same_document_together():
     assert apart.ci95[1] - apart.ci95[0] < 0.6 * (ten.ci95[1] - ten.ci95[0])
 
 
-def test_bootstrap_interval_contains_true_mean_at_nominal_rate():
+def test_bootstrap_interval_contains_true_mean_at_its_stated_rate():
     chance = random.Random(3)
     held = 0
     for _ in range(100):

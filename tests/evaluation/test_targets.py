@@ -161,7 +161,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_http_target_fault_fails_only_its_question(http, server, dataset, fault):
+def test_http_target_error_fails_only_its_question(http, server, dataset, fault):
     wrong, told = FAULTS[fault]
     bad = dataset.cases[1].question
     server.reply = lambda question: wrong if question == bad else chat("fine", [])

@@ -27,7 +27,7 @@ SIGNED = ["first\nsecond\nthird\nfourth\nBy: ____\nfifth\nsixth\nseventh\neighth
         ),
     ],
 )
-def test_furniture_is_recurring_edge_lines_and_page_numbers(pages, expected):
+def test_page_furniture_is_repeated_edge_lines_and_page_numbers(pages, expected):
     text, spans = "\n".join(pages), []
     for page in pages:
         start = spans[-1][1] + 1 if spans else 0

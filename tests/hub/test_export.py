@@ -138,7 +138,7 @@ def test_export_replaces_only_an_earlier_export(small, tmp_path, capsys):
     assert (tmp_path / "mine" / "thesis.txt").is_file() and "an export" in capsys.readouterr().err
 
 
-def test_export_refuses_gold_past_the_end_and_bundles_without_gold(small, tmp_path, capsys):
+def test_export_refuses_gold_past_the_end_of_a_document(small, tmp_path, capsys):
     lines = (small / GOLD).read_text(encoding="utf-8").replace("[[0, 11]]", "[[0, 99]]")
     (small / GOLD).write_text(lines, encoding="utf-8")
     export(small, "squad", tmp_path / "out", expect=1)

@@ -51,7 +51,7 @@ def label(text: str, *, gap: bool = False, fresh: bool = True, before: str = "")
         ("4— Records", "4—", "Records", "1.", (4,), 6, "section"),
     ],
 )
-def test_label_reads_every_numbering_style(text, number, rest, style, value, rank, kind):
+def test_label_is_read_in_every_numbering_style(text, number, rest, style, value, rank, kind):
     assert label(text) == Label(number, rest, style, value, rank, kind, sure=True)
 
 

@@ -64,7 +64,7 @@ def test_compound_parts_have_a_third_of_the_weight_of_words(database):
     assert words._norms == pytest.approx(np.sqrt(squares + 1e-9), rel=1e-4)
 
 
-def test_words_reload_from_database_without_removed_texts(tmp_path):
+def test_word_index_reloads_without_removed_texts(tmp_path):
     database = Database(tmp_path / "w.sqlite")
     words = Words(database)
     words.add([3, 4, 9], count_terms(["rent", "rent deposit", "rent"]))
@@ -79,7 +79,7 @@ def test_words_reload_from_database_without_removed_texts(tmp_path):
     assert more.search(["deposit"], 5)[1].tolist() == [12] and len(more) == 3
 
 
-def test_words_search_finds_every_term(database):
+def test_word_search_finds_every_term(database):
     terms = [f"k{chr(97 + n // 26)}{chr(97 + n % 26)}k" for n in range(60)]
     words = make_words(database, [f"{term} roof" for term in terms])
     assert all(words.search([term], 1)[1].tolist() == [n] for n, term in enumerate(terms))

@@ -73,7 +73,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("setting", ["reranker", "llm", "embedder", "store"])
 @pytest.mark.parametrize("command", [main, inspect_main])
-def test_commands_contact_no_server_that_only_index_names(index, server, setting, command, monkeypatch, capsys):
+def test_commands_contact_no_server_named_only_in_an_index(index, server, setting, command, monkeypatch, capsys):
     uri, heard = server
     for key in ("OPENAI_API_KEY", "MILVUS_TOKEN"):
         monkeypatch.setenv(key, "secret-of-the-user")
