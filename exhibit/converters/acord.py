@@ -72,7 +72,7 @@ Grades = dict[str, dict[str, dict[str, int]]]  # of the clauses, by split and qu
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read clauses, queries and grades; every clause becomes a document, even if no query has a grade for it."""
+    """Read clauses, queries and grades; every clause becomes a document, even an ungraded one."""
     release = Release(source, INFO)
     folder = release.find("corpus.jsonl").parent
     clauses: dict[str, str] = {}
@@ -108,7 +108,7 @@ def _read_lines(release: Release, path: Path, tally: Tally) -> list[tuple[int, _
 def _make_rows(
     release: Release, grades: Grades, kept: dict[str, str], options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
-    """Yield the row of each query that has grades in one split."""
+    """Yield a row for each query with grades in one split."""
     seen: set[str] = set()
     for number, record in _read_lines(release, release.find("queries.jsonl"), tally):
         key, fields = record.key.strip(), record.metadata or {}
@@ -132,10 +132,10 @@ def _add_gold(
 ) -> Iterator[RawRow]:
     """Yield the row with its gold clauses in descending order of grade.
 
-    The label `grades`, with all graded clauses, belongs to the first gold passage, or to the row if none is gold.
+    The label `grades`, with all graded clauses, is on the first gold passage, or on the row if no clause is gold.
     """
     grades = {key: grade for key, grade in judged.items() if key in clauses}
-    ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses of one grade keep the table's order
+    ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses with equal grades keep the table's order
     gold = [key for key in ranked if grades[key] >= GOLD_GRADE]
     if not gold:
         if options.answerable_only or not ranked or not grades[ranked[0]]:

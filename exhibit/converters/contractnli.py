@@ -71,7 +71,7 @@ INFO = DatasetInfo(
         - Many agreements are forms with blanks, and a few are in the release twice under two names.""",
 )
 
-# worded by us, in the order of the source; an id counts on this order
+# our wording, in the order of the source, on which ids depend
 QUESTIONS = list_questions("""
     nda-11 = does the agreement forbid the receiving party to reverse engineer anything that embodies the disclosing
         party's confidential information?
@@ -158,7 +158,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 
 
 def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of all splits."""
+    """Yield the valid documents of every split."""
     start = 0
     taken: dict[str, str] = {}
     for split, size in SPLITS.items():
@@ -247,7 +247,7 @@ def _list_titles(record: _Record) -> list[str]:
     text, stem = record.text, unquote(Path(record.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)
     if not parties:
-        # a form that names no party is distinguished only by its file
+        # a form without a party's name is distinguished only by its file
         return [f"{kind} ({stem})" if kind else stem]
     title = f"{kind or 'Agreement'} {'between' if len(parties) > 1 else 'of'} {join_names(parties)}"
     return list_titles(title, date=date_of(text), stem=stem)

@@ -105,7 +105,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     sources, entries, hashes = _resolve_sources(source, options, tally)
     rows = [row for row, _ in entries]
     if options.max_documents:
-        # documents with questions first, so that a small bundle still has gold
+        # documents with questions come first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
         kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.max_documents]
         sources.sort(key=lambda source: source.raw.filename not in kept)
@@ -160,7 +160,7 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
 
 
 def _quote(id: int, citation: RuleCitation, resolution: Resolution, tally: Tally) -> Quote | None:
-    """Return a citation as gold: the cited section or, if that was not located, the document; note the latter."""
+    """Return a citation as gold: the cited section or, with a note, the document if the section was not located."""
     name, source, place = f"question {id}: [{citation.text}]", resolution.source, resolution.place
     if source is None:
         if tally.strict:
@@ -220,7 +220,7 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a proposed row of ground truth for each query, for a person to edit; replace no file without --force."""
+    """Write a proposed row of ground truth for each query, for a person to edit; overwrite a file only with --force."""
     parser = Parser(prog="exhibit convert cpr --from-search EXPORT.json …")
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")

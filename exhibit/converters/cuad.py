@@ -68,7 +68,7 @@ INFO = DatasetInfo(
         - The contracts are in English, most of them under the law of a state of the US.""",
 )
 
-# worded by us, in the order of the source; an id counts on this order
+# our wording, in the order of the source, on which ids depend
 QUESTIONS = list_questions("""
     Document Name = what is the document called?
     Parties = who are the parties to it?
@@ -151,7 +151,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
     records = release.read_csv(table, wanted, header=lambda name: name.strip().replace("- Answer", "-Answer"))
     contracts = _pair(records, table.parent / "full_contract_pdf", tally)
-    # make titles unique over the whole source, so that neither a filter nor a limit changes a title
+    # make titles unique in the whole source, so that filters and limits change no title
     titles = choose_unique_titles({c.path.name: _list_titles(c) for c in contracts})
     if not options.keep_ambiguous:
         ambiguous = [c for c in contracts if _is_ambiguous(c.path.stem, titles[c.path.name])]
@@ -209,7 +209,7 @@ def split_party_names(answer: str) -> list[str]:
     for part in answer.split(";"):
         if _COLLECTIVE.search(_ALIAS.split(part)[0]) or re.match(r"\s*\(", part):
             continue
-        # `A and B (each a "Party")` only repeats the other names
+        # `A and B (each a "Party")` only repeats names
         if _COLLECTIVE.search(part) and " and " in _ALIAS.split(part)[0] and names:
             continue
         names += filter(None, [tidy(_ALIAS.sub(" ", part))])
@@ -243,7 +243,7 @@ def quotes_of(cell: str) -> list[str]:
     """Return the quotes of a cell, which contains a Python list as a string; raise ValueError if it does not."""
     try:
         value = ast.literal_eval(cell.strip() or "[]")
-        # skip empty quotes; the same quote twice is one passage
+        # skip empty quotes; a repeated quote is one passage
         return [text for text in dict.fromkeys(value) if text.strip()]
     except (ValueError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as error:
         raise ValueError("it is not a Python list of strings") from error

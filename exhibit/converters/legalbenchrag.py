@@ -78,7 +78,7 @@ class _Record(BaseModel):
 
 
 class _Test(NamedTuple):
-    """A query and its gold passages; `id` numbers the tests through all files, including those left out."""
+    """A query and its gold passages; `id` numbers the tests of all files, including omitted tests."""
 
     id: int
     benchmark: str
@@ -102,7 +102,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     as_pdf = vars(options)["as"] == "pdf"
     tests = list(_read_tests(release, root / "benchmarks", tally))
     files = _list_corpus(root / "corpus", tally)
-    # over the whole corpus, so that neither a filter nor a limit changes a name
+    # for the whole corpus, so that filters and limits change no name
     names = _make_unique_names(files, ".pdf" if as_pdf else "", tally)
     if options.mini:
         tests = _choose_mini(tests, tally)
@@ -125,7 +125,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _make_key(path: str) -> str:
-    """Return a path in Unicode's NFC form: some systems unpack an accented letter as two characters."""
+    """Return a path in Unicode's NFC form, because some systems unpack an accented letter as two characters."""
     return unicodedata.normalize("NFC", path)
 
 
@@ -146,7 +146,7 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
         groups[test.benchmark].append(test)
     kept: set[int] = set()
     for group in groups.values():
-        # The published rule: one number for all tests of a document, so that the sample needs few documents.
+        # The published rule: all tests of a document get the same number, so that the sample needs few documents.
         # Random(seed) gives the same numbers as random.random() after random.seed(seed).
         if len(group) > MINI:
             group.sort(key=lambda test: random.Random(test.snippets[0].file_path).random())

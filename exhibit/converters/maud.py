@@ -64,7 +64,7 @@ INFO = DatasetInfo(
           its row says; --patch shipped leaves both out.""",
 )
 
-# worded by us, in the order of the source; an id counts on this order
+# our wording, in the order of the source, on which ids depend
 QUESTIONS = list_questions("""
     Type of Consideration = what will the target's stockholders receive for their shares?
     Accuracy of Target R&W Closing Condition = how accurate must the target's representations and warranties be for
@@ -130,7 +130,7 @@ class Excerpt(NamedTuple):
 
     text: str
     match: Match | None = None
-    others: tuple[Match, ...] = ()  # further locations, if the order of the cell's excerpts does not decide
+    others: tuple[Match, ...] = ()  # further locations, if the order of the cell's excerpts does not determine one
 
     @property
     def span(self) -> Span | None:
@@ -177,7 +177,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             unpack(archive, release.source)
         rows, labels, texts = _read_release(release)
     contracts = _pair(rows, labels, texts, tally)
-    # make titles unique over the whole source, so that a limit changes no title
+    # make titles unique in the whole source, so that a limit changes no title
     titles = choose_unique_titles({c.filename: titles_of(c.text, deal=c.deal, stem=c.name) for c in contracts})
     kept = []
     for contract in contracts[: options.max_documents]:
@@ -212,7 +212,7 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
         parts = (part for part in (record["question"], record.get("subquestion")) if part and part != "<NONE>")
         labels.answers[contract, point][", ".join(parts)] = record["answer"]
     folder = table.parent.parent / "contracts"
-    # decoded without a change: offsets also count the BOM
+    # decoded unchanged, because offsets also count the BOM
     texts = {path.stem: release.read_text(path, encoding="utf-8") for path in sorted(folder.glob("contract_*.txt"))}
     if not texts:
         raise SourceError(f"{folder}: no contract_N.txt in it; expected {INFO.expects}, from {INFO.url}")
@@ -238,7 +238,7 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
         tally.leave_out("no row for the agreement", f"{name}.txt")
     contracts = []
     for name, several in pairs.items():
-        # of the two rows for Soliton's agreement, one is damaged
+        # one of the two rows for Soliton's agreement is damaged
         if len(several) > 1:
             several.sort(key=lambda c: (c.cells[MAE] in labels.verbatim, c.located), reverse=True)
         contracts.append(several[0])
@@ -248,7 +248,7 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
 
 
 def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the only agreement that has a definition, by the label files, else by the texts."""
+    """Return the only agreement with a definition, according to the label files, else the texts."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
@@ -298,7 +298,7 @@ _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 
 
 def read_cell(cell: str) -> tuple[tuple[str, ...], str]:
-    """Return a cell's excerpts, each once, and its page marks; a cell that says `N/A` has none."""
+    """Return a cell's distinct excerpts, and its page marks; a cell with `N/A` has none."""
     parts, pages = [], []
     for part in quote_parts(cell):
         mark = _PAGES.search(part)
@@ -311,15 +311,15 @@ def read_cell(cell: str) -> tuple[tuple[str, ...], str]:
 
 
 def make_definition_key(cell: str) -> str:
-    """Return a key that copies of a definition share despite different spaces, dashes and page marks."""
+    """Return a key that is equal for copies of a definition with other spaces, dashes and page marks."""
     return fold("".join(read_cell(cell)[0]), loose=True)
 
 
 def find_excerpts(texts: Sequence[str], document: Document) -> list[Excerpt]:
-    """Return the excerpts of a cell; of several locations, the one that fits the order of the excerpts is chosen."""
+    """Return the excerpts of a cell, located so that they fit the order of the excerpts."""
     places = [sorted(prefer_whole_words(locate(text, document)), key=lambda match: match.span) for text in texts]
     located = [choices for choices in places if choices]
-    # prefer close locations: a section's heading is also in the table of contents, and the one near the text is quoted
+    # prefer close locations: a quoted heading is near its text, although the table of contents also has it
     tightest: list[Match] = min(chain_in_order(located), key=measure_stretch, default=[])
     chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
@@ -350,7 +350,7 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Return the excerpts without those inside the location of another; of two equal locations, keep the first."""
+    """Return the excerpts without those inside another excerpt's location; of two equal locations, keep the first."""
 
     def repeats(index: int, excerpt: Excerpt) -> bool:
         matches = (excerpt.match, *excerpt.others) if excerpt.match else ()
@@ -366,7 +366,7 @@ def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
 
 
 def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
-    """Return the excerpts; those with only white space between their locations are joined, as nothing was omitted."""
+    """Return the excerpts; join those with only white space between them, because nothing was omitted."""
     joined: list[Excerpt] = []
     for excerpt in excerpts:
         last = joined[-1] if joined else Excerpt("")
@@ -383,8 +383,8 @@ def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
 
 # ---------------------------------------------------------------- titles
 
-_FIRST_PAGE_CHARS = 3000  # a printed page, which contains title, parties and date
-_PREAMBLE_CHARS = 60_000  # in which a name in capitals also occurs in its usual form
+_FIRST_PAGE_CHARS = 3000  # characters of a printed page, which contains title, parties and date
+_PREAMBLE_CHARS = 60_000  # characters in which a name in capitals also occurs in its usual form
 _DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
 _NAME = re.compile(
     r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
@@ -399,7 +399,7 @@ _AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
 _ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
 _MAX_PARTY_CHARS = 80  # a longer name is a list of parties that was not split
 _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
-_MAX_PARTIES = 3  # if there are more, companies formed for the merger (`_SHELL`) are left out
+_MAX_PARTIES = 3  # most parties; if there are more, companies formed for the merger (`_SHELL`) are omitted
 
 
 def titles_of(text: str, *, deal: str, stem: str) -> list[str]:
@@ -420,7 +420,7 @@ def titles_of(text: str, *, deal: str, stem: str) -> list[str]:
 
 
 def _find_parties(page: str) -> list[str]:
-    """Return the names between `by and among` and the date or the table of contents; [] if it is not a title page."""
+    """Return the names between `by and among` and the date or table of contents; [] if the page is not a title page."""
     among = _AMONG.search(page)
     after = _AFTER.search(page, among.end()) if among else None
     if among is None or after is None:
@@ -436,7 +436,7 @@ def _find_parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a name; if it is in capitals, use its spelling elsewhere in the text, such as `BioTelemetry, Inc.`."""
+    """Return a name; for one in capitals, its spelling elsewhere in the text, such as `BioTelemetry, Inc.`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))

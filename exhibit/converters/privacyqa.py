@@ -67,8 +67,8 @@ INFO = DatasetInfo(
         - A question without a relevant sentence counts as impossible.""",
 )
 
-TRAIN_QUESTIONS = 1_350  # of the release's training set; the ids of the test set begin here
-MAX_BLANK = 2  # of the six marks of a sentence
+TRAIN_QUESTIONS = 1_350  # questions in the release's training set; the ids of the test set begin here
+MAX_BLANK = 2  # most blank marks among a sentence's six
 
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
@@ -79,7 +79,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 class _Question(NamedTuple):
     id: int
     text: str
-    votes: dict[str, Counter[str]]  # of the annotators, by sentence
+    votes: dict[str, Counter[str]]  # the annotators' votes by sentence
 
 
 class _Policy(NamedTuple):
@@ -119,7 +119,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 
 def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, asked: int) -> list[_Policy]:
     """Group the rows of a table by policy and question, and number the questions in order of appearance."""
-    # without the training set, the test questions keep their ids of the whole release
+    # without the training set, test questions keep their ids from the whole release
     policies: dict[str, _Policy] = {}
     numbers = itertools.count(max(TRAIN_QUESTIONS, asked) if split == "test" else asked)
     for row in rows:

@@ -84,7 +84,7 @@ class _Context(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flag for documents that the user has."""
+    """Add the flag for the user's own documents."""
     what = "PDFs that the contexts are the text of, by their titles; without it the contexts are printed"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
 
@@ -112,7 +112,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def is_squad(path: Path) -> bool:
-    """Return whether a file has the SQuAD format: articles with paragraphs, each with a context and its questions."""
+    """Return whether a file has the SQuAD format: articles with paragraphs, each with a context and questions."""
     if path.suffix.lower() != ".json":
         return False
     try:
@@ -123,7 +123,7 @@ def is_squad(path: Path) -> bool:
 
 
 def _validate(model: type[_Model], value: object, item: Item, tally: Tally) -> _Model | None:
-    """Return a part of the file in its form; None, counted as a fault, if it is malformed."""
+    """Return a part of the file as its model; if it is malformed, count a fault and return None."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -149,7 +149,7 @@ def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[_Contex
 
 
 def _make_names(contexts: list[_Context]) -> list[str]:
-    """Return a file name for each context: its title, else its number; equal titles also get their numbers."""
+    """Return a file name for each context: its title or its number; equal titles also get numbers."""
     stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for context in contexts]
     counts = Counter(stem.casefold() for stem in stems)
     return [
@@ -190,7 +190,7 @@ def _make_row(
 
 
 def _choose_id(stated: Any, count: int, ids: set[int]) -> int:
-    """Return the source's id if it is a number that is free, else the next free number from `count`."""
+    """Return the source's id if it is an unused number, else the next unused number from `count`."""
     text = str(stated)
     number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS else count
     if number in ids:
@@ -202,7 +202,7 @@ def _choose_id(stated: Any, count: int, ids: set[int]) -> int:
 
 
 def _make_quotes(answers: Sequence[_Answer], context: _Context, filename: str, name: str, tally: Tally) -> list[Quote]:
-    """Return one gold quote for each different answer text; its further offsets are alternatives."""
+    """Return one gold quote for each distinct answer text; its further offsets are alternatives."""
     places: dict[str, dict[tuple[int, int], None]] = {}
     for answer in answers:
         text, start = answer.text or "", answer.answer_start

@@ -75,7 +75,7 @@ def _parse_day(text: str) -> str:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the versions of each law, convert each version to a document, and make questions about them."""
+    """Read the versions of each law, make a document of each version, and make questions about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
     versions = read_versions(source, tally, since=since, as_of=as_of)
     laws: dict[str, list[PrintedEdition]] = {}
@@ -123,7 +123,7 @@ def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocume
 
 
 def _find_title(law: Law) -> str:
-    """Return a law's full name as it is used inside a sentence: its `full_citation`, else its title."""
+    """Return a law's full name for use inside a sentence: its `full_citation`, else its title."""
     return law.fields.get("full_citation") or law.title
 
 

@@ -148,7 +148,7 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
 def _find_lacking(
     question: TableQuestion, documents: dict[str, RawDocument], shelf: Shelf, *, needs_document: bool, needs_words: bool
 ) -> tuple[str, str]:
-    """Return what a row lacks, such as `row names no document`, and details; empty if it can be evaluated."""
+    """Return what a row lacks, such as `row names no document`, with details; empty if the row can be evaluated."""
     missing = next((passage.document for passage in question.passages if passage.document not in documents), None)
     if missing is not None:
         reason, more = shelf.lost[missing]
@@ -188,7 +188,7 @@ def _make_row(question: TableQuestion, documents: dict[str, RawDocument], tally:
 
 
 def _stand_in(question: TableQuestion) -> tuple[str, str]:
-    """Return a text for a missing expected answer, and its origin, which is empty for quotes: they are an answer."""
+    """Return a text for a missing expected answer, and its origin; quotes are an answer, with an empty origin."""
 
     def words_of(item: Any) -> str:
         return " / ".join(map(read_cell_words, item)) if isinstance(item, list) else read_cell_words(item)
@@ -215,7 +215,7 @@ def _quote(
         text = document.text[slice(*passage.offsets)] or None
     page = passage.page
     if page is not None and from_0 and not passage.text and not passage.provision:
-        page += 1  # the gold is the whole page, so nothing else can show that the table counts from 0
+        page += 1  # the gold is the whole page, so no quote can show that the table counts from 0
     stated = {"provision": passage.provision or None, "stated_page": page, "grade": passage.grade}
     labels = tuple((name, value) for name, value in stated.items() if value is not None)
     accepted = [other.provision for other in question.acceptable if other.document == passage.document]

@@ -124,7 +124,7 @@ def _list_titles(page: UrlLine) -> list[str]:
 
 
 def run(argv: list[str] | None = None) -> int:
-    """Convert a list of URLs to a bundle; with `--refresh`, compare an existing bundle with its web pages."""
+    """Convert a list of URLs to a bundle, or with `--refresh` compare an existing bundle with its web pages."""
     words = sys.argv[1:] if argv is None else argv
     if any(word.partition("=")[0] == "--refresh" for word in words):
         return refresh.main(words)

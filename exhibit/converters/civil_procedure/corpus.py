@@ -19,9 +19,9 @@ from exhibit.schemas.parsing import parse_toml
 Method = Literal["exact", "normalised", "section", "unresolved"]
 _NO_DOCUMENT = "names no document of the corpus"
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
-MAX_WHOLE_CHARS = 25_000  # about ten printed pages: a longer document that is cited as a whole has no location as gold
+MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
 MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
-_MAX_PAGES = 5  # of a cited section: a longer range of pages is cited for its start
+_MAX_PAGES = 5  # most pages of a cited section: of a longer range, only the start is meant
 
 # ---------------------------------------------------------------- citations in square brackets
 
@@ -77,7 +77,7 @@ def read_citation(text: str) -> RuleCitation:
 
 @cache
 def _read_guides() -> dict[str, str]:
-    """Return the guide of each name of a court."""
+    """Return the guide for each name of a court."""
     path = Path(__file__).with_name("guides.toml")
     guides = parse_toml(path.read_text(encoding="utf-8"), where=path, error=SourceError)
     return {name: guide for guide, names in guides.items() for name in names}
@@ -95,10 +95,10 @@ def find_courts(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """The texts of a row other than its citation."""
+    """The texts of a row without its citation."""
 
     source_type: str = ""
-    fields: tuple[str, ...] = ()  # all texts of the row other than question and answer: category, court …
+    fields: tuple[str, ...] = ()  # all texts of the row except question and answer: category, court …
     prose: str = ""
 
 
@@ -113,7 +113,7 @@ class CitedSection(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """The result of resolving a citation: the document, the section and the method, or the reason for no result."""
+    """The result of resolving a citation: the document, the section and the method, or the reason for a failure."""
 
     source: RulesFile | None
     how: Method
@@ -146,7 +146,7 @@ class Corpus:
         return [(source, find_courts(" / ".join(source.names))) for source in guides]
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the citations in a square bracket of an answer, each with the document and section it refers to."""
+        """Return the citations in a bracket of an answer, each with the document and section to which it refers."""
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
         if whole.source is not None or len(pieces) < 2 or not all(pieces):
@@ -177,7 +177,7 @@ class Corpus:
         return self._resolve_heading(citation, row)
 
     def _find_documents(self, name: str) -> list[RulesFile]:
-        """Return the documents that a name can mean: by name, by number and half of the title, or by court."""
+        """Return the documents that a name can mean: by name, by number and half of the title, or by the court."""
         plain = normalise_name(name)
         number = reference_of(plain)
         rest = set(plain.removeprefix(number).split())
@@ -202,7 +202,7 @@ class Corpus:
         return sources
 
     def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Resolve a heading without a document: it is in the guide of the row's court, or in one document alone."""
+        """Resolve a heading without a document: to the guide of the row's court, or to the only document with it."""
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
             return Resolution(None, "unresolved", _NO_DOCUMENT)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
@@ -225,7 +225,7 @@ class Corpus:
     def _resolve_section(
         self, sources: Sequence[RulesFile], section: str, citation: RuleCitation, how: Method
     ) -> Resolution:
-        """Resolve a section of one of these documents; an empty section means the whole document."""
+        """Resolve a section in one of these documents; an empty section means the whole document."""
         if not section:
             return Resolution(sources[0], how, place=self._place_whole(sources[0], citation.pages))
         # the rank of each match, its document, its heading, and its similarity
@@ -253,7 +253,7 @@ class Corpus:
         return CitedSection(heading.start, heading.until, words, text[heading.start : heading.until], heading.page)
 
     def _place_whole(self, source: RulesFile, pages: tuple[int, int] | None) -> CitedSection | None:
-        """Return the cited pages of a document, else the whole of a short one."""
+        """Return the cited pages of a document; without cited pages, all of a short document."""
         layout = self._read_layout(source)
         text, page = layout.text, 1
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
@@ -282,9 +282,7 @@ def _list_names(sources: Sequence[RulesFile]) -> str:
 
 
 def _weigh_page(heading: RuleHeading | None, pages: tuple[int, int] | None) -> float:
-    """Return how strongly a citation's page supports a heading: of 30 real citations, 27 give the page on which the
-    heading begins.
-    """
+    """Return how strongly a citation's page supports a heading; 27 of 30 real citations give a heading's first page."""
     return 0.2 if heading and pages and heading.page and abs(pages[0] - heading.page) <= 2 else 0.0
 
 

@@ -25,7 +25,7 @@ Record = Mapping[str, object]
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"  # the source's own names for the kinds of documents
 NO_DOCUMENT = "no document: only JSON exports and PDFs are read"
-MAX_CUT_CHARS = 200  # of a name that may be the start of a section: exports cut names at 100 characters
+MAX_CUT_CHARS = 200  # most characters of a name that may be the start of a section: exports cut names at 100 characters
 
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
@@ -39,7 +39,7 @@ class RulesFile:
     names: tuple[str, ...]
     kind: str  # CPR, PD, Court Guide, or empty if its name does not say
     origin: str  # the place where it was found, for messages
-    # the blocks to print if there is no file; `raw.text` is their text, separated by blank lines
+    # the blocks to print if there is no file; `raw.text` is their text, with blank lines between them
     blocks: tuple[Block, ...] = ()
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     if root.suffix.lower() == ".txt" and root.is_file():
         return _fetch_sources(root, policy, tally)
     files = [NamedFile(root, root.name)] if root.is_file() else list_folder(root)
-    files = [file for file in files if file.path != table]  # the rows of the table have their own account
+    files = [file for file in files if file.path != table]  # the rows of the table are counted separately
     tally.take(Item("files", file.name) for file in files)
     for path, why in list_left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
@@ -99,7 +99,7 @@ def reference_of(name: str) -> str:
 
 
 def make_source(raw: RawDocument, names: Iterable[str], origin: str, blocks: tuple[Block, ...] = ()) -> RulesFile:
-    """Return a document with its names, and the words after the number in each of them."""
+    """Return a document with its names, and the words after the number in each name."""
     # an export's title may be only a number, while its text begins with the whole name
     names = tuple(names)
     words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
@@ -126,7 +126,7 @@ def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
 _CHUNK_ID = re.compile(r"_chunk_(\d{1,9})$")
 # lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
-_MAX_CITED = 3  # a person edits a proposed row, and should not have to shorten a long list
+_MAX_CITED = 3  # a person edits each proposed row, and should not have to shorten a long list
 _EXCERPT_CHARS = 600
 
 
@@ -259,7 +259,7 @@ def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally:
         tally.leave_out("JSON file that is not an export of documents", path.name, item=item)
     for export in here:
         first = exports.setdefault(export.key, export)
-        first.items.append(item)  # count the file, although its copy may not be used
+        first.items.append(item)  # count the file even if its copy is not used
         if first is not export:
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
@@ -274,9 +274,9 @@ def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
     blocks = tuple(blocks_of(title, export.text))
     printed = "\n\n".join(block.text for block in blocks)
     raw = RawDocument(filename, title, text=printed, blocks=blocks, source=export.url, items=tuple(export.items))
-    # `sourcefile` says "Part 63" for Part 63A, so it is a name only if it is one document's and has no number
+    # `sourcefile` is "Part 63" for Part 63A, so it is used as a name only if it is unique and has no number
     sourcefile = "" if shared or kind_of(export.sourcefile) in {CPR, PD} else export.sourcefile
-    # some titles are only a number: then the first line of the text has the words
+    # some titles are only a number; then the first line of the text has the words
     names = (title, export.key, sourcefile, *export.sections, heading_of(export.text))
     return make_source(raw, names, export.origin, blocks)
 
@@ -319,7 +319,7 @@ def _is_heading(paragraph: str, after_separator: bool) -> bool:
 
 
 def read_pdf_title(path: Path) -> str:
-    """Return the title in a PDF, or its name if the title is a word processor's."""
+    """Return a PDF's title, or its file name if the title comes from a word processor."""
     own = tidy(read_own_title(path))
     return own if own and not own.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
 

@@ -49,7 +49,7 @@ class Name:
 
 @cache
 def read_name(text: str, *, loose: bool = True) -> Name:
-    """Return a heading's kind, number and title; `loose` also reads numbers that may be words of the title."""
+    """Return a heading's kind, number and title; with `loose`, numbers may also be words of the title."""
     text = " ".join(text.split())
     kind = number = ""
     if (match := _WORDED.match(text)) and (loose or _labels_heading(match, text)):
@@ -64,7 +64,7 @@ def read_name(text: str, *, loose: bool = True) -> Name:
 
 
 def _labels_heading(match: re.Match[str], text: str) -> bool:
-    """Return whether a word and number such as `Part 20` label a heading; in `Part 20 claims` they are only words."""
+    """Return whether a word and number such as `Part 20` label a heading; in `Part 20 claims` they do not."""
     word, rest = match[1].lower(), text[match.end() :]
     marked = not rest or match[0].rstrip()[-1] in ".:–—-"
     return word in _DIVISIONS and (marked or (word != "part" and not rest[0].islower() and rest[0] != ")"))
@@ -82,7 +82,7 @@ def compare_names(cited: Name, heading: Name) -> float:
     if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
         return 0.0  # "Trial, J.7 Judgment" is not the heading "Trial"
     short, long = sorted((words, others), key=len)
-    least = 0.3 if cited.number else 0.6  # of a title, if its beginning is cited
+    least = 0.3 if cited.number else 0.6  # least share of a title, if its beginning is cited
     share = len(short) / len(long) if short and long.startswith(short) else 0.0
     return 0.8 + 0.15 * share if share >= least else 0.0
 
@@ -109,7 +109,7 @@ class SourceLine(NamedTuple):
     page: int = 0
 
 
-MAX_ENTRY_CHARS = 150  # of an entry of a table of contents: a longer line is a sentence
+MAX_ENTRY_CHARS = 150  # most characters of an entry of a table of contents: a longer line is a sentence
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
 _MAX_LABEL_CHARS = 14  # letters before a title that the running head repeats: a page number and `Section 12`
@@ -197,7 +197,7 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
         titled = section.heading != section.label or section.kind != "section"
         written = " ".join(document.text[start:end].split())
         if section.label and not written.startswith(section.label):
-            written = section.heading  # the number of a rule is below its title
+            written = section.heading  # a rule's number is below its title
         name = read_name(written if titled else section.label, loose=False)
         headings.append(RuleHeading(start, end, name, section.level, titled, first.page, max(end, last.end)))
     return headings
@@ -214,7 +214,7 @@ class Layout:
     fault: str = ""  # the reason why the search for headings was not completed; else empty
 
     def find_meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
-        """Yield each heading that a text can mean, its similarity to the text, and whether a parent heading matches.
+        """Yield each heading that a text can mean, with its similarity, and whether a parent heading matches.
 
         The heading is None if only the table of contents lists it.
         """
@@ -251,8 +251,8 @@ class Layout:
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
 
-        The whole name of a section, with its number, needs no parent: the title of its chapter may have a misspelling,
-        and a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading.
+        A section's full name with its number needs no parent: the chapter's title may be misspelt, and a guide's own
+        parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading.
         """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
@@ -267,7 +267,7 @@ class Layout:
                 yield heading, like
 
 
-# characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s
+# most characters of a text that is processed here, not in a worker: even with only headings it takes 0.2 s
 _MAX_LOCAL_CHARS = 50_000
 
 

@@ -1,1 +1,1 @@
-"""What every conversion does: open the source, add the documents, locate the gold, write the bundle."""
+"""The steps of every conversion: open the source, add the documents, locate the gold, write the bundle."""

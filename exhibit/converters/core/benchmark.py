@@ -1,4 +1,4 @@
-"""What a converter's reader returns: documents, questions with gold quotes, and the counts of what it left out."""
+"""The output of a converter's reader: documents, questions with gold quotes, and the counts of omitted items."""
 
 import re
 from argparse import Namespace
@@ -47,7 +47,7 @@ class Download:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """The description of a benchmark, known before it is read; the dataset card is written from it."""
+    """The description of a benchmark, known before it is read, and used for the dataset card."""
 
     name: str
     title: str  # the bundle's name on the Hub
@@ -70,7 +70,7 @@ class DatasetInfo:
     accepts: tuple[str, ...] = ()  # suffixes of single files that can be a source, besides folders and archives
     splits: tuple[str, ...] = ()  # the values of the label `split`, from which --split chooses
     corpus_only: bool = False  # the benchmark has no questions
-    command: str = ""  # the command before the flags that makes the bundle again, if it is not a converter's
+    command: str = ""  # the command, without flags, that makes the bundle again, if that is not a converter
 
     def __post_init__(self) -> None:
         licence: object = self.licence
@@ -81,7 +81,7 @@ class DatasetInfo:
 
 
 def unwrap(text: str) -> str:
-    """Return an indented text of a module with one line for each paragraph, and for each point of a list."""
+    """Return an indented text from a module, with each paragraph and each list item on one line."""
     return re.sub(r"\n +(?=- )", "\n", re.sub(r"\n +(?!- | )", " ", text.strip()))
 
 
@@ -95,7 +95,7 @@ _OPEN = re.compile(r"cc0-1\.0|cc-by(-sa)?-\d\.\d|mit|apache-2\.0|bsd-[23]-clause
 
 
 def make_licence(name: str) -> Licence:
-    """Return the licence of a short name; only those that are known to be open allow copies of the documents."""
+    """Return the licence with a short name; only licences known as open allow copies of the documents."""
     slug = name.strip().lower()
     return Licence(id=slug, name=name.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
 
@@ -140,9 +140,9 @@ class Quote:
     labels: tuple[tuple[str, Label], ...] = ()  # of this passage alone; the row's labels are added
     alternatives: tuple[Spans, ...] = ()
     score: float = 1.0  # below 1 if the words at `spans` are only similar
-    marked: Spans = ()  # a reviewer's spans in the extracted document, valid while its words are the same
-    section: bool = False  # the source cites a heading or a number, and this is the text below it
-    provision: str = ""  # named instead of a quote, `§ 535 BGB`: its text in the document is the gold
+    marked: Spans = ()  # a reviewer's spans in the extracted document, valid while the words there are the same
+    section: bool = False  # whether this is the text below a heading or number that the source cites
+    provision: str = ""  # cited instead of a quote, such as `§ 535 BGB`; its text in the document is the gold
     acceptable: tuple[str, ...] = ()  # provisions of the same document that are equally right
     stated: int | None = None  # the source's page, counted from 0 or from 1; see `documents.settle_pages`
     page: int | None = None  # the gold of a quote without words
@@ -151,7 +151,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class RawRow:
-    """A question as a converter read it; an impossible one must name its document in `filename`."""
+    """A question as a converter read it; an impossible question must name its document in `filename`."""
 
     id: int
     question: str
@@ -161,7 +161,7 @@ class RawRow:
     is_impossible: bool = False
     labels: dict[str, Label] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
-    place: str = ""  # the position in the source, for the list of skipped items
+    place: str = ""  # its position in the source, for the list of skipped items
     near_misses: tuple[Quote, ...] = ()  # the same clause in versions of other days
 
     @property
@@ -181,10 +181,10 @@ class Benchmark:
 
     documents: list[RawDocument]
     rows: list[RawRow]
-    sha256: dict[str, str]  # of the raw files that determine the content
-    info: DatasetInfo | None = None  # if it depends on the source or the command line
-    draft: DraftInfo | None = None  # how the questions were drafted; rows without located gold are left out
-    by_construction: bool = False  # gold is known by construction; rows without located gold are left out
+    sha256: dict[str, str]  # checksums of the raw files that determine the content
+    info: DatasetInfo | None = None  # set if it depends on the source or the command line
+    draft: DraftInfo | None = None  # how the questions were drafted; rows without located gold are omitted
+    by_construction: bool = False  # whether gold is known by construction; rows without located gold are then omitted
 
 
 class Tally:
@@ -197,7 +197,7 @@ class Tally:
         self._items: dict[Item, str] = {}
 
     def take(self, items: Iterable[Item]) -> None:
-        """Record items of the source, so that `account` can check that each of them was kept or left out."""
+        """Record items of the source, so that `account` can check that each item was kept or left out."""
         for item in items:
             self._items.setdefault(item, "")
 
@@ -255,7 +255,7 @@ class Converter(Protocol):
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
-    """Return the benchmark with what --split, --max-documents and --answerable-only leave of it."""
+    """Return the benchmark reduced by --split, --max-documents and --answerable-only."""
     split = vars(options).get("split") or "all"
     ours = [row for row in benchmark.rows if split in ("all", row.labels.get("split"))]
     aside = {row.filename for row in benchmark.rows} - {row.filename for row in ours}

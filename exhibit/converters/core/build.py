@@ -56,7 +56,7 @@ _MACHINE_OPTIONS = frozenset(
 
 def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
     """Write a whole bundle into an empty folder and validate it."""
-    # the bundle of a table has the name that its user gives it, which is not the name of a dataset
+    # the user names the bundle of a table, so that name is not the name of a dataset
     text = make_card_text(replace(benchmark.info, derived="") if benchmark.info else info, info.name, options)
     info = benchmark.info or info
     texts = folder / _TEXTS
@@ -70,7 +70,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
         given = [row for row in given if _is_located(row, done, tally)]
     unsure = [row for row in given if row.labels.get("draft") == "unsure"] if benchmark.draft else []
     rows = [row for row in given if row.labels.get("draft") != "unsure"] if benchmark.draft else given
-    if benchmark.draft:  # a person must review the unsure rows
+    if benchmark.draft:  # a person must review the uncertain rows
         drafts = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
         (folder / DRAFTS).write_text(drafts, encoding="utf-8")
     settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
@@ -169,7 +169,7 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
     contexts = []
     for quote in row.quotes:
         where = done[quote.filename].places[quote]
-        # an answer that replaces a quote, and is not found, gives no passage
+        # an answer that replaces a quote gives no passage if it is not found
         text = None if quote.answer and where.how == "absent" else quote.text or where.text
         contexts.append(Context(filename=quote.filename, text=text))
     answer = IMPOSSIBLE_ANSWER if row.is_impossible else row.answer
@@ -177,7 +177,7 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
-    """Yield one line per gold passage; a row without any has one line, which holds its labels."""
+    """Yield one line per gold passage; a row without gold has one line with its labels."""
     for row in rows:
         near = _label_near_misses(row, done)
         if not row.quotes:
@@ -188,7 +188,7 @@ def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
 
 
 def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
-    """Return where the same clause is in versions of other days, as `file#start-end`."""
+    """Return the locations of the same clause in versions of other days, as `file#start-end`."""
     spans = [
         f"{quote.filename}#{start}-{end}"
         for quote in row.near_misses
@@ -199,7 +199,7 @@ def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
 
 
 def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
-    """Note gold that was not found, is ambiguous or is invisible; with --strict, raise for gold that was not found."""
+    """Note gold that was not found, is ambiguous or is invisible; with --strict, raise if gold was not found."""
     contexts = {row.id: row.contexts for row in rows}
     for line in gold:
         quote = contexts[line.id][line.context].text or "" if line.context is not None else ""
@@ -218,7 +218,7 @@ def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
-    """Note each provision that is absent or ambiguous; with --strict, raise for one of the gold."""
+    """Note each provision that is absent or ambiguous; with --strict, raise if it is gold."""
     for row, quote in ((raw, quote) for raw in rows for quote in raw.quotes):
         where = done[quote.filename].places[quote]
         for accepted in where.not_accepted:
@@ -237,7 +237,7 @@ def _describe(
     info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, rows: Sequence[Row],
     gold: Sequence[Gold], documents: list[DocumentEntry],
 ) -> BundleInfo:  # fmt: skip
-    # only a benchmark that cites headings has sections, and only a table has answers that replace quotes
+    # only benchmarks that cite headings have sections, and only tables have answers that replace quotes
     hows = [how for how in HOWS if how not in ("section", "answer")]
     draft = benchmark.draft
     if draft is not None:
@@ -263,7 +263,7 @@ def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows
     """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
     impossible = sum(row.is_impossible for row in rows)
     contexts = {row.id: row.contexts for row in rows}
-    # a file without a quote counts as a context, but not as a quote that was missed
+    # a file without a quote counts as a context, but not as a quote that was not found
     located = Counter(line.how for line in gold if line.context is not None and contexts[line.id][line.context].text)
     return Counts(
         documents=documents,
@@ -280,14 +280,14 @@ def list_content_options(options: Namespace) -> dict[str, Label]:
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
     ocr = read_ocr_flags(options)
     if ocr is not None:
-        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another engine elsewhere
+        chosen["ocr_engine"] = ocr.engine  # record the engine, because `auto` may choose another engine elsewhere
     else:
         chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
     return chosen
 
 
 def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None = None) -> CardText:
-    """Return the texts of the dataset card that are not in the bundle's files, and the start of its command."""
+    """Return the dataset card's texts that are not in the bundle's files, and the start of its command."""
     given = vars(options or Namespace())
     sample = find_sample(given.get("source"))
     source = sample or ("" if info.downloads else "PATH")

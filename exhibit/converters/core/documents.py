@@ -1,4 +1,4 @@
-"""Adds documents to the corpus: copies or prints each, reads it as a RAG system will, and locates its gold."""
+"""Adds documents to the corpus: copies or prints each document, reads it as a RAG system will, and locates its gold."""
 
 import shutil
 from collections import Counter, defaultdict
@@ -21,8 +21,8 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, Gold, How
 from exhibit.storage.atomic import write_whole
 
-MIN_ANSWER_LETTERS = 5  # a `yes` or a `2` as the answer occurs anywhere
-MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, which is gold as any quote is
+MIN_ANSWER_LETTERS = 5  # an answer such as `yes` or `2` occurs anywhere
+MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, and gold like any quote
 MIN_HIDDEN_LETTERS = 3  # a white comma does not matter
 NOT_ON_PAGE = "quote that is not on the page that the source states (its words decide)"
 
@@ -57,9 +57,9 @@ class QuotePlace:
     score: float | None
     text: str | None = None  # of a provision that the source only names
     remark: str = ""  # on a provision: absent, ambiguous, or a part of it not found
-    not_accepted: tuple[str, ...] = ()  # accepted provisions that the document has not, or has several times
-    hidden: str = ""  # why words of it are invisible on the page
-    on_page: "tuple[QuotePlace | None, ...]" = ()  # on the page that the source states, counted from 0 and from 1
+    not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
+    hidden: str = ""  # the reason why some of its words are invisible on the page
+    on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
 
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
         """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
@@ -93,7 +93,7 @@ def make_tasks(
     documents: Iterable[RawDocument], rows: Iterable[RawRow], corpus: Path, *, press: PdfPrinter, ocr: Ocr | None,
     texts: Path,
 ) -> Iterator[Task]:  # fmt: skip
-    """Yield a task for each document, after its file was printed; workers locate earlier gold meanwhile."""
+    """Yield a task for each document once its file is printed; meanwhile workers locate earlier documents' gold."""
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in rows:
         for quote in (*row.quotes, *row.near_misses):
@@ -129,7 +129,7 @@ def materialise(task: Task) -> Done:
         shutil.copyfile(task.path, task.target)
     finder = _Finder(document.text if raw.own_text else raw.text or "", document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
-    # only on pages with gold: on all pages of a filing it takes twice as long as everything else together
+    # only on pages with gold: for all pages of a filing it takes twice as long as everything else together
     numbers = {number for where in places.values() if where.spans for number in where.pages}
     hidden = find_hidden_spans(document, [page.span for page in document.pages if page.number in numbers])
     if hidden:
@@ -166,9 +166,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return a quote's location on a page, with its other locations there as alternatives; None if the page lacks the
-    quote.
-    """
+    """Return a quote's location on a page, with others there as alternatives; None if the page lacks the quote."""
     occurrences = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
     if not occurrences:
         return None
@@ -217,18 +215,18 @@ class _Finder:
             return replace(NOWHERE, pages=[page]) if 0 < page <= len(self.document.pages) else NOWHERE
         matches = prefer_whole_words(locate(quote.text, self.document))
         if quote.spans and self.source:
-            # of the same words at several locations, choose the one at the same relative position as in the source
+            # if the words have several locations, choose the one at the same relative position as in the source
             share = quote.spans[0][0] / len(self.source)
             matches.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
         return place_of(matches, self.document)
 
     @cached_property
     def _paired(self) -> tuple[Fold, Fold] | None:
-        """The folded texts of source and document, if they are equal: then an offset means the same character."""
+        """The folded texts of source and document if they are equal, so that offsets mean the same characters."""
         source, document = Fold.of(self.source, loose=True), self.document.loose
         if source.text == document.text:
             return source, document
-        # a character that no font has is printed as a box and read as nothing: leave it out of both texts
+        # a character that no font has is printed as a box and not read back: leave it out of both texts
         given, read = Counter(source.text), Counter(document.text)
         lost = {character for character in given | read if given[character] != read[character]}
         if any(character.isascii() for character in lost):
@@ -273,7 +271,7 @@ class _Finder:
 
 
 def _check_answer(where: QuotePlace, quote: Quote) -> QuotePlace:
-    """Return the location of an answer if it is a clause, or occurs exactly once; else nowhere."""
+    """Return the location of an answer that is a clause or occurs exactly once; otherwise an empty location."""
     letters = len(fold(quote.text or "", loose=True))
     once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
     return replace(where, how="answer") if once or (letters >= MIN_CLAUSE_LETTERS and where.spans) else NOWHERE
@@ -309,9 +307,9 @@ def _as_pairs(spans: Spans) -> list[tuple[int, int]]:
 
 
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Choose, among the locations of each quote, those on the page that the source states.
+    """Keep, of each quote's locations, those on the page that the source states.
 
-    Whether the source counts pages from 0 or from 1 is decided by the quotes that fit only one way.
+    Quotes that fit only one way show whether the source counts pages from 0 or from 1.
     """
     stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None]
     votes: Counter[int] = Counter()

@@ -25,7 +25,7 @@ from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out, fetch_file
 
-SHIPPED = "shipped"  # the value of a flag for the patch, or the list of addresses, that comes with a converter
+SHIPPED = "shipped"  # the flag's value for the patch or the list of addresses that is shipped with a converter
 _KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold has changed since the review"
@@ -45,7 +45,7 @@ class ChangedBundle:
 
 
 def find_patch(name: str, info: DatasetInfo) -> Path:
-    """Return the path of a patch; `shipped` is the one that comes with the converter."""
+    """Return the path of a patch; `shipped` means the patch that comes with the converter."""
     if name != SHIPPED or Path(name).exists():
         return Path(name)
     path = _KNOWN / f"{info.name}.json"
@@ -117,7 +117,7 @@ def apply_patches(
 def _correct(
     asked: Sequence[Asked], patch: Patch, path: Path, bundle: BundleFolder, tally: Tally
 ) -> tuple[list[Asked], int]:
-    """Return the questions that a patch leaves, with the corrected gold, and how many it corrected."""
+    """Return the questions that a patch keeps, with corrected gold, and the number of corrections."""
     aside = {document.filename: document.reason for document in patch.documents}
     dropped = {question.id: question.reason for question in patch.questions}
     fixes = {fix.id: fix for fix in patch.corrections}
@@ -178,7 +178,7 @@ def replace_gold(
                 f"question {row.id}: the document {name} is not in {bundle.root}/{CORPUS}; is this the right bundle?"
             )
         document = read_within(bundle.files[name])
-        # a document that was read or printed again may have the words at other offsets
+        # a document that was read or printed again may have the words at different offsets
         place = find_marked_place(passage.text, passage.spans, document) or place_of(
             locate(passage.text, document), document
         )
@@ -200,7 +200,7 @@ def write_changed(
     info = info.model_copy(update={"counts": counts, "left_out": left_out, "noted": {**info.noted, **changed.noted}})
     documents = [document.filename for document in info.documents]
     if text is None:
-        text = CardText(converter="table")  # a name that no converter has is the name of a table
+        text = CardText(converter="table")  # a name that is not a converter's is the name of a table
         if info.name in list_plugins("exhibit.converters"):
             text = make_card_text(load_plugin("exhibit.converters", info.name)[0].INFO, info.name)
     with replace_folder(out, force=force) as folder:

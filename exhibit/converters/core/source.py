@@ -112,7 +112,7 @@ class Release:
     def read_csv(
         self, path: Path, columns: Collection[str], *, header: Callable[[str], str] = str.strip, **dialect: Any
     ) -> list[dict[str, str]]:
-        """Return the rows of a table; raise if one of `columns` is missing, or a row has not as many cells."""
+        """Return the rows of a table; raise if one of `columns` is missing, or if a row has another number of cells."""
         try:
             records = parse_csv(self.read_text(path), strict=True, **dialect)
         except csv.Error as error:
@@ -154,7 +154,7 @@ class Release:
 def read_records(
     model: type[Record], records: Iterable[object], name: str, tally: Tally
 ) -> Iterator[tuple[int, Record]]:
-    """Yield the records that have the form of a model, each with its number; count the others as faults."""
+    """Yield the records that fit a model, each with its number; count the others as faults."""
     for number, record in enumerate(records):
         try:
             yield number, model.model_validate(record)
@@ -230,7 +230,7 @@ def fetch(info: DatasetInfo) -> Path:
         notice = f"Downloading {info.benchmark}\n  from     {info.url}\n  licence  {licence}\n  cite     {cite}"
         tqdm.write(notice, file=sys.stderr)
     for path, file in missing.items():
-        partial = path.with_name(f"{path.name}.partial")  # a later run continues it
+        partial = path.with_name(f"{path.name}.partial")  # a later run continues this file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _download(file, partial)
@@ -261,7 +261,7 @@ def _download(download: Download, partial: Path) -> None:
                 partial.open("ab" if size else "wb") as file,
                 tqdm(total=download.bytes, initial=size, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.read_parts():  # write each block as it arrives: bytes before a break are kept
+                for block in response.read_parts():  # write blocks at once: an interruption then loses no bytes
                     bar.update(file.write(block))
     except TooLargeError:
         partial.unlink()

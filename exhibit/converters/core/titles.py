@@ -14,10 +14,10 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.cache import find_cache_folder
 
-MIN_NAME_CHARS = 20  # fewest characters of a name that may be matched by a part of it
+MIN_NAME_CHARS = 20  # fewest characters of a name that a part of it may match
 LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
-MAX_TITLE_CHARS = 200  # a model may add more text
-PROMPT_CHARS = 4000  # of the first page, which has the title
+MAX_TITLE_CHARS = 200  # a model's reply may contain more text
+PROMPT_CHARS = 4000  # characters of the first page, which has the title
 
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
@@ -33,12 +33,12 @@ class Pairs:
 
     files: dict[int, Path] = field(default_factory=dict)
     similar: list[tuple[str, str]] = field(default_factory=list)  # matched only by a similar name
-    doubled: list[int] = field(default_factory=list)  # rows that name a file that an earlier row has
+    doubled: list[int] = field(default_factory=list)  # rows that name the file of an earlier row
     missing: list[int] = field(default_factory=list)
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
-    """Assign each name to one file, by the same name, the same key, a longer name, and a similar name.
+    """Assign each name to one file: by the same name, else the same key, a longer name or a similar name.
 
     A rule is tried on all names before the next rule, and a file is assigned only once.
     """
@@ -102,7 +102,7 @@ def list_titles(title: str, *, date: str, stem: str) -> list[str]:
 
 
 def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Choose for each document the shortest of its candidate titles, which go from short to precise, that is unique."""
+    """Choose for each document its first candidate title that is unique; candidates go from short to precise."""
     level = dict.fromkeys(candidates, 0)
     while True:
         chosen = {name: titles[min(level[name], len(titles) - 1)] for name, titles in candidates.items()}
@@ -112,7 +112,7 @@ def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, s
             break
         for name in clashing:
             level[name] += 1
-    # stems may differ only in the suffix
+    # file names with equal stems differ only in the suffix
     return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
 
 

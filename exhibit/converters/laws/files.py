@@ -27,15 +27,15 @@ OUT_OF_RANGE = "version not in force at the dates of --from and --as-of"
 class Version:
     """A version of a law: its text, and the first and last day on which it is in force."""
 
-    law: str  # the path of its folder or file; then the law's name, which is the last part of this path
+    law: str  # the path of its folder or file; later the law's name, which is the last part of this path
     markdown: str
-    source: str  # where it was read, for the account
+    source: str  # where it was read, for the counts
     start: date | None = None  # None if unknown
     end: date | None = None  # None for the last version
 
     @property
     def item(self) -> Item:
-        """The name by which a conversion counts the version as kept or left out."""
+        """The name under which a conversion counts the version as kept or left out."""
         return Item("files", self.source)
 
     @property
@@ -96,7 +96,7 @@ def _skip(reason: str, name: str, tally: Tally) -> None:
 def _parse(
     law: str, name: str, data: bytes, tally: Tally, *, dated: str = "", committed: str = ""
 ) -> Iterator[Version]:
-    """Yield the version in a file; its first day is in its name, else in its header, else its commit's."""
+    """Yield the version in a file; its first day comes from the file's name, its header, or its commit."""
     try:
         text = data.decode("utf-8-sig")
         stated = _IN_FORCE.search(text[:HEADER_CHARS])
@@ -133,7 +133,7 @@ def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
 
 
 def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
-    """Yield the files of laws that each commit wrote; its header's date, else the commit's, is a version's day."""
+    """Yield the law files that each commit wrote; a version's day is the date in its header, else the commit's."""
     form = "--format=%x01%H %as"
     log = repository.run("log", "--reverse", "--diff-filter=AM", "--no-renames", "-z", "--name-status", form)
     for entry in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:

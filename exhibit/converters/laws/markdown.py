@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
 
-_WIDTH = 84  # letters of a printed line: a line that the printer does not break is read back unchanged
+_WIDTH = 84  # most letters of a printed line, so that the printer breaks no line and each is read back unchanged
 _HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
 _FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -34,7 +34,7 @@ class Paragraph:
 
     label: str
     title: str
-    quoted: bool  # whether it is a § inside an article, which belongs to another law
+    quoted: bool  # whether it is a § that an article quotes, which belongs to another law
     start: int
     end: int
     body: int  # the offset of its words, after its label and title
@@ -77,7 +77,7 @@ def read_law(markdown: str) -> Law:
 class _Reader:
     lines: list[str] = field(default_factory=list)
     at: int = 0
-    above: list[float] = field(default_factory=list)  # the ranks of the open § or articles
+    above: list[float] = field(default_factory=list)  # the ranks of the § or articles that are not finished
     paragraphs: list[Paragraph] = field(default_factory=list)
     unit: Paragraph | None = None  # the paragraph that is being read
     bare: bool = False  # whether there is no text below its number yet

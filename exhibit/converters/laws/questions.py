@@ -17,16 +17,16 @@ from exhibit.law.editions import LawName, label_key
 from exhibit.law.provisions import find_provisions
 from exhibit.law.values import write_day
 
-_SHORTEST = 40  # fewest characters of a §: a shorter one was repealed, or only refers to another
+_SHORTEST = 40  # fewest characters of a §: a shorter § was repealed, or only refers to another §
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 60  # words of a change that an answer quotes
-# the text after a reference to the law's own §; other words may name another law
+# the text after a reference to a § of the same law; other words may name another law
 _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
 
 
 @dataclass(frozen=True)
 class PrintedEdition:
-    """A version of a law as a document of the bundle: its name and dates, and below them the text of the law."""
+    """A version of a law as a document of the bundle: its name and dates, followed by the text of the law."""
 
     version: Version
     law: Law
@@ -38,7 +38,7 @@ class PrintedEdition:
         return paragraph.start + self.shift, paragraph.end + self.shift
 
     def find_paragraph(self, label: str) -> Paragraph | None:
-        """Return the § with a label; None if this version has no such §, or two."""
+        """Return the § with a label; None if this version does not have exactly one."""
         paragraphs = self._by_label.get(label_key(label), ())
         return paragraphs[0] if len(paragraphs) == 1 else None
 
@@ -51,7 +51,7 @@ class PrintedEdition:
 
     @cached_property
     def own(self) -> list[Paragraph]:
-        """The paragraphs of the law itself, without paragraphs (§) that are quoted inside an article."""
+        """The paragraphs (§) of the law, without those that an article quotes."""
         return [paragraph for paragraph in self.law.paragraphs if not paragraph.quoted]
 
     @cached_property
@@ -60,7 +60,7 @@ class PrintedEdition:
         return [paragraph for paragraph in self.own if self.says(paragraph)]
 
     def says(self, paragraph: Paragraph) -> bool:
-        """Return whether a paragraph has a text of sufficient length and is not marked as repealed."""
+        """Return whether a paragraph is long enough and not marked as repealed."""
         words = self.law.words(paragraph)
         gone = set(self.law.system.data.get("repealed", "").split())
         return len(words) >= _SHORTEST and not gone & set(
@@ -103,7 +103,7 @@ class QuestionMaker:
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
 
     def rows(self) -> Iterator[RawRow]:
-        """Yield all questions, grouped by kind, such as what a provision says, what it said, and whether it changed."""
+        """Yield all questions by kind, such as what a provision says, what it said, and whether it changed."""
         for kind in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
             yield from kind()
 
@@ -214,7 +214,7 @@ class QuestionMaker:
         return RawRow(at, question, answer, quotes, filename, is_impossible=not gold, labels=labels, place=place)
 
     def _list_near_misses(self, gold: Gold) -> str:
-        """Return where the gold § is in the other versions of the law; these locations are wrong answers."""
+        """Return the locations of the gold § in other versions of the law, which are wrong answers."""
         given = {edition.filename for edition, _ in gold}
         return " ".join(
             "{}#{}-{}".format(edition.filename, *edition.span(paragraph))
@@ -227,7 +227,7 @@ class QuestionMaker:
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
-        """Yield the words of each reference to a § in the corpus, the version that is cited, and the §."""
+        """Yield the words of each reference to a § in the corpus, the cited version, and the §."""
         words = self.last.law.words(paragraph)
         for reference in find_provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
@@ -261,5 +261,5 @@ def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
 
 
 def _order(*parts: str) -> int:
-    """Return a hash of the arguments, which is evenly distributed and the same on every machine."""
+    """Return a hash that is evenly distributed and the same on every machine."""
     return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)

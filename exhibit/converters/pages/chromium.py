@@ -36,7 +36,7 @@ _MAC = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-# the flags with which Chromium is started
+# Chromium's flags
 _QUIET = tuple(
     line
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
@@ -103,7 +103,7 @@ async def run_browser() -> AsyncIterator[Browser]:
         options = await asyncio.to_thread(launch_options, stack.enter_context(make_scratch_folder()))
         try:
             driver = await async_playwright().start()
-        except Exception as error:  # Playwright raises any error of its pipe to the driver, even plain Exception
+        except Exception as error:  # Playwright raises errors of its pipe to the driver, even plain Exception
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             needs = "it needs memory and open files: see ulimit -v and ulimit -n"
             raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
@@ -121,7 +121,7 @@ async def run_browser() -> AsyncIterator[Browser]:
 
 
 async def _end_browser(browser: Browser) -> None:
-    with suppress(import_browser_error()):  # the browser may have ended by itself
+    with suppress(import_browser_error()):  # the browser may have exited
         await browser.close()
 
 
@@ -133,7 +133,7 @@ def import_browser_error(*, late: bool = False) -> type[Error]:
 
 
 def is_root() -> bool:
-    """Return whether this user is root, for whom Chromium has no sandbox."""
+    """Return whether the user is root, for whom Chromium has no sandbox."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 

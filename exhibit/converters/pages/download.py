@@ -1,7 +1,7 @@
-"""Downloads URLs over HTTP: obeys robots.txt, pauses, retries, checks each redirect, limits time and size.
+"""Downloads URLs over HTTP: obeys robots.txt, pauses, retries, checks each redirect, and limits time and size.
 
-The browser has no network access, so this module also sends the requests that its pages make. Each host is resolved
-once, and all connections use the address that was checked.
+The browser has no network access, so this module also sends the requests of the browser's pages. Each host is
+resolved once, and all connections use the checked address.
 """
 
 import ipaddress
@@ -45,7 +45,7 @@ USER_AGENT = f"{ROBOT}/{__version__}"
 MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
 MAX_CRAWL_DELAY_SECONDS = 30.0
 MAX_ROBOTS_BYTES = 500 << 10  # as RFC 9309 requires
-HEAD_BYTES = 1024  # that are enough to recognise the kind of a file
+HEAD_BYTES = 1024  # bytes that show the kind of a file
 
 Kind = Literal["pdf", "html", "text", "file"]  # `file` has a reader, such as a Word document
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
@@ -54,7 +54,7 @@ TOO_LARGE = "too large (--max-bytes)"
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 _CONNECTIONS = 64  # more than the number of threads
-# headers of a reply that are no longer true after its body was read and decoded
+# headers of a reply that are wrong after its body was read and decoded
 _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 _OURS = frozenset({"accept-encoding", "host", "connection"})  # headers that our client sets itself
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -88,7 +88,7 @@ class FetchError(HttpError):
 
 
 def flaw_of(url: str) -> str | None:
-    """Return the reason why a string is not an acceptable web address; None if the string is acceptable."""
+    """Return why a string is not an acceptable web address; None if it is."""
     try:
         parsed = httpx.URL(url)
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
@@ -100,7 +100,7 @@ def flaw_of(url: str) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is public; of the IPv6 addresses that contain an IPv4 one, only NAT64 can be."""
+    """Return whether an IP address is public; an IPv6 address that contains an IPv4 address must be NAT64."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip in _NAT64:  # the address of a public host in a network without IPv4
         ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
@@ -110,7 +110,7 @@ def is_public(address: str) -> bool:
 
 
 def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
-    """Return a host's IP addresses; raise if one of them is not allowed."""
+    """Return a host's IP addresses; raise if one is not allowed."""
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -140,7 +140,7 @@ class PageReply:
 
     @property
     def suffix(self) -> str:
-        """The file suffix that selects the document reader: from the declared type, else from the URL."""
+        """The file suffix that selects the document reader, from the declared type or the URL."""
         return suffix_of(self.declared) or PurePosixPath(urlsplit(self.url).path).suffix.lower()
 
     @property
@@ -232,7 +232,7 @@ class Downloader:
                     host.robots[url] = rules = Rules(ROBOT, text)
                     host.delay = max(host.delay, min(rules.delay, MAX_CRAWL_DELAY_SECONDS))
                 except FetchError as error:
-                    # missing, or larger than any robots.txt: it is something else
+                    # missing, or too large for a robots.txt
                     missing = error.reason == TOO_LARGE or (error.status or 500) < 500
                     host.robots[url] = Rules() if missing else FetchError(error.reason, error.detail or "robots.txt")
         known = host.robots[url]
@@ -241,7 +241,7 @@ class Downloader:
         return known
 
     def _ask(self, url: str, host: Host, limit: int) -> PageReply:
-        """Send one request, and name each failure with one of the fixed reasons by which failures are counted."""
+        """Send a request; a failure gets one of the fixed reasons by which failures are counted."""
         host.turn()
         deadline = Deadline(self._policy.timeout)
         try:
@@ -254,7 +254,7 @@ class Downloader:
             raise FetchError(TOO_LARGE, f"more than {limit} bytes") from None
         except BodyError as error:
             raise FetchError("the reply cannot be decompressed", str(error)) from error
-        except LateError:  # not retried: a page that never ends would take this long every time
+        except LateError:  # not retried: an endless page would take this long every time
             raise FetchError("timed out", f"after {self._policy.timeout:g} s") from None
         except HttpError as error:
             reason = "no connection, or a broken one"
@@ -285,7 +285,7 @@ def _kind_of(reply: PageReply) -> Kind:
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
-    # a page has a reader; an image at an address is rarely a scan
+    # pages have a reader, but an image at an address is rarely a scan
     if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:
         return "file"
     shown = declared or "unknown type"

@@ -33,11 +33,11 @@ from exhibit.storage.cache import find_cache_folder
 
 __all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
 
-MAX_NAME_BYTES = 255  # that every common file system accepts
-MAX_PAGES = 8  # that are downloaded or printed at the same time
+MAX_NAME_BYTES = 255  # the most that every common file system accepts
+MAX_PAGES = 8  # most pages that are downloaded or printed at the same time
 MAX_PAGES_OF_HOST = 2
-MAX_THREADS = 32  # for these downloads, and for the requests of pages in the browser
-_RECIPE = 4  # increase it when pages are printed differently: cached files of another number are not used
+MAX_THREADS = 32  # threads for these downloads and for the requests of pages in the browser
+_RECIPE = 4  # increase it when pages are printed differently: cached files with another number are not used
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class UrlLine:
     url: str
     filename: str  # in the corpus, made from the URL
     path: Path | None = None  # the downloaded or printed PDF
-    reason: str = ""  # why there is no PDF
+    reason: str = ""  # the reason why there is no PDF
     detail: str = ""
     final_url: str = ""
     status: int | None = None
     sha256: str = ""
-    note: str = ""  # for a reader of the PDF
+    note: str = ""  # a note for readers of the PDF
     printer: str = ""  # empty if the PDF is the publisher's
 
 
@@ -60,7 +60,7 @@ class UrlLine:
 
 
 def filename_of(url: str) -> str:
-    """Return the name of a URL's PDF in the corpus: the last segment of its path, and its fragment, as written there.
+    """Return the name of a URL's PDF in the corpus: the last segment of its path and its fragment, as written.
 
     Raise SourceError if the URL gives no name.
     """
@@ -80,7 +80,7 @@ def filename_of(url: str) -> str:
 
 
 def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
-    """Return the file name of each URL; raise a SourceError that names both URLs if two have the same name."""
+    """Return the file name of each URL; raise a SourceError that names two URLs with the same file name."""
     owners: dict[str, str] = {}
     for url in dict.fromkeys(urls):
         owner = owners.setdefault(filename_of(url), url)
@@ -94,12 +94,12 @@ def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class FetchedStore:
-    """A folder of fetched PDFs, each with a record that is written after it: a PDF without one is incomplete."""
+    """A folder of fetched PDFs; each PDF's record is written last, so a PDF without a record is incomplete."""
 
     folder: Path
 
     def load(self, url: str, filename: str) -> UrlLine | None:
-        """Return the stored result for a URL; None if there is none or its file has changed."""
+        """Return the stored result for a URL; None if there is no result or its file has changed."""
         path, record = self._find_files(url)
         try:
             known = UrlLine(**json.loads(record.read_bytes()))
@@ -144,12 +144,12 @@ def read_policy(options: Namespace) -> Policy:
 
 
 def fetch_folder() -> Path:
-    """Return the folder of fetched pages; all converters share it, so that no page is fetched twice."""
+    """Return the folder of fetched pages, which all converters share so that no page is fetched twice."""
     return find_cache_folder() / "web"
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
-    """Count every URL without a PDF by reason, once for each line of the source that has it; record the notes."""
+    """Count every URL without a PDF by reason, once for each line of the source with it; record the notes."""
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:
@@ -165,9 +165,9 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 
 
 def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str, UrlLine]:
-    """Return the result for each distinct URL, in order; a page that cannot be fetched is a result, too.
+    """Return the result for each distinct URL, in order; a failure is also a result.
 
-    Raise SourceError if a URL gives no file name, if two give the same one, or if the folder cannot be written.
+    Raise SourceError if a URL gives no file name, if two give the same name, or if the folder cannot be written.
     """
     flaws = {url: flaw_of(url) for url in urls}
     names = make_corpus_names(url for url, flaw in flaws.items() if flaw is None)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _EPOCH = b"D:20000101000000+00'00'"
-# the drawing of an element that cannot be played differs between prints; its fallback text does not
+# elements that cannot be played are drawn differently in each print, but their fallback text is not
 _VIDEO = re.compile(r"(</?)(?=video\b)", re.IGNORECASE)
 PAGE: dict[str, Any] = {
     "offline": True,
@@ -54,7 +54,7 @@ PAGE: dict[str, Any] = {
 _ADDRESS = "http://document.invalid/"
 _HEADERS = {
     "content-type": "text/html; charset=utf-8",
-    # `sandbox` stops refreshes, also those inside noscript; a page may show only its own content
+    # `sandbox` stops refreshes, even inside noscript; a page may show only its own content
     "content-security-policy": (
         "sandbox; default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline' data:; "
         "frame-src data:; object-src data:"
@@ -102,14 +102,14 @@ class Printer:
         try:
             data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace")))
         except import_browser_error() as error:
-            # a page that crashed may have crashed the browser
+            # a crashed page may have crashed the browser
             self._runner.run(self._running.__aexit__(None, None, None))
             self._start()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, fix_dates(data))
 
     async def _print_html(self, html: bytes) -> bytes:
-        # a new page for each document, so that a refresh or a timer of one cannot affect another
+        # a new page for each document, so that refreshes and timers cannot affect another document
         page = await self._browser.new_page(**PAGE)
         await page.route("**/*", partial(_hand_over, html))
         # the item's own limit applies: `page.pdf` has no timeout
@@ -125,7 +125,7 @@ async def _hand_over(html: bytes, route: Route) -> None:
     if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
         await route.fulfill(status=200, headers=_HEADERS, body=html)
     else:
-        await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed one does not
+        await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed navigation does not
 
 
 def make_pdf_options(margin: str) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def make_pdf_options(margin: str) -> dict[str, Any]:
 
 
 def fix_dates(data: bytes) -> bytes:
-    """Return a PDF with a fixed date for each creation date, of the same length, so that its offsets stay valid."""
+    """Return a PDF with fixed creation dates of the same length, so that its offsets stay valid."""
 
     def fix(match: re.Match[bytes]) -> bytes:
         room = len(match.group()) - len(match[1]) - 4
@@ -149,7 +149,7 @@ def fix_dates(data: bytes) -> bytes:
 
 
 def describe_printing(printers: Iterable[str]) -> Printing | None:
-    """Return the programs that printed documents, for `bundle.json`; None if no document was printed."""
+    """Return the programs that printed documents, for `bundle.json`; None if none was printed."""
     names = sorted(set(printers) - {""})
     return Printing(printer=", ".join(names), fonts=read_font_hashes()) if names else None
 
@@ -180,7 +180,7 @@ class _Sheet:
 
 
 class PdfPrinter:
-    """Prints documents one after another in a process; the first document that needs a browser starts it."""
+    """Prints documents one by one in a process; the first document that needs a browser starts the browser."""
 
     def __init__(self, limits: Limits = _DEFAULT_LIMITS) -> None:
         self._limits = limits
@@ -195,9 +195,9 @@ class PdfPrinter:
         self._stack.close()
 
     def print(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document into the corpus; if it has an original file, print that file."""
+        """Print a document into the corpus, from its original file if it has one."""
         if self._worker is None:
-            # the files of a killed browser are removed with the folder
+            # removes the files of a killed browser
             self._folder = self._stack.enter_context(make_scratch_folder())
             self._worker = Worker.of(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)

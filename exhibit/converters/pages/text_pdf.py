@@ -56,7 +56,7 @@ _TYPES: dict[Style, _Type] = {
     "pre": _Type(MONO, 8.5, 10.6, 0, 0),
 }
 _BOX = "\u25a1"
-_LINES_BELOW_HEADING = 3  # that must fit on its page
+_LINES_BELOW_HEADING = 3  # lines that must fit on the page of their heading
 # these characters draw nothing; private-use characters (the bullets of a missing symbol font) would be boxes
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]"
@@ -65,7 +65,7 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]"
 )
 _WORDS = re.compile(r"( *)([^ ]+)")
-_ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}  # what has a meaning of its own in a PDF's string
+_ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}  # characters with a special meaning in a PDF's string
 
 
 def make_printable(text: str) -> str:
@@ -86,7 +86,7 @@ def name_printer() -> str:
 
 
 def print_blocks(blocks: Iterable[Block], path: Path, *, title: str, subject: str = "") -> None:
-    """Print blocks one below the other to a file, which is written atomically."""
+    """Print blocks, one below the other, to a file that is written atomically."""
     write_whole(path, pdf_of(blocks, title=title, subject=subject))
 
 
@@ -158,7 +158,7 @@ class _Sheet:
 
 
 def _write_run(text: PDFTextObject, run: str) -> None:
-    """Write a run of text as `textOut` does, but in a quarter of the time if the run is plain ASCII."""
+    """Write a run of text like `textOut`, but in a quarter of the time if the run is plain ASCII."""
     state = vars(text)  # ReportLab has no public way to append a string
     if run and state.get("_curSubset") == 0 and run.isascii() and run.isprintable():  # the first subset has ASCII
         state["_code"].append(f"({run.translate(_ESCAPES)}) Tj")
@@ -194,7 +194,7 @@ def _break_lines(text: str, kind: _Type) -> Iterator[str]:
 
 
 def _break_word(word: str, kind: _Type) -> Iterator[str]:
-    """Yield a word as a whole if it fits on one line, else in parts that fit."""
+    """Yield a word if it fits on one line, otherwise parts of it that fit."""
     start, used = 0, 0.0
     for at, character in enumerate(word if _measure_width(word, kind) > _WIDTH else ""):
         wide = _measure_width(character, kind)

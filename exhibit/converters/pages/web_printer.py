@@ -1,7 +1,6 @@
 """Prints web pages with Chromium, which has no network access and is started for each page.
 
-Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to
-the browser.
+Our own client, which connects only to checked addresses, fetches what a page requests and passes it to the browser.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
 class PrintedPage(NamedTuple):
-    """A page's PDF, its final address, the printer, and a note, empty if the page had loaded completely."""
+    """A page's PDF, its final address, the printer, and a note if the page had not loaded completely."""
 
     data: bytes
     url: str
@@ -76,7 +75,7 @@ async def _await_settled(page: Page, timeout: float) -> bool:
     try:
         async with asyncio.timeout(timeout / 2 + idle):
             await page.wait_for_load_state("load", timeout=500 * timeout)
-            with suppress(import_browser_error()):  # the page moved on: wait for the load of the new page below
+            with suppress(import_browser_error()):  # the page was replaced: wait below until the new page is loaded
                 await asyncio.wait_for(page.evaluate(_REVEAL), idle)
             await page.wait_for_load_state("load", timeout=1000 * idle)
             await page.wait_for_load_state("networkidle", timeout=1000 * idle)
@@ -91,7 +90,7 @@ class _Visit:
     def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
         self._reply: PageReply | None = reply  # the page itself, until the browser has received it
-        self.astray: FetchError | None = None  # set if a script or a refresh leads to a page that cannot be printed
+        self.astray: FetchError | None = None  # set if a script or refresh leads to a page that cannot be printed
 
     async def answer(self, route: Route) -> None:
         """Answer the browser's first request with the downloaded page, and fetch the replies to its later requests."""

@@ -10,7 +10,7 @@ from typing import Any
 from exhibit.converters.core.benchmark import Label
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
 
-MAX_LABEL = 2**63 - 1  # a larger number is kept as text, because no table has a column for it
+MAX_LABEL = 2**63 - 1  # a larger number is stored as text, because it fits no column type
 _YES = frozenset({"true", "yes", "y", "1", "1.0", "t", *map(name_key, FIELDS["refuse"])})
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", "", *map(name_key, FIELDS["comply"])})
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
@@ -54,7 +54,7 @@ def read_cell_words(cell: Any) -> str:
 
 
 def read_cell_text(cell: Any, field: str) -> str:
-    """Return the text of a cell, several joined by semicolons; of an object its `field`, of a chat its last message."""
+    """Return a cell's texts joined by semicolons: the `field` of an object, the last message of a chat."""
     values = list_cell_values(cell)
     if values and all(isinstance(value, dict) and "role" in value for value in values):
         messages = [value for value in values if value["role"] in ("user", "human")] or values
@@ -93,9 +93,7 @@ def read_number(cell: Any) -> int | None:
 
 
 def read_refusal(cell: Any) -> bool | None:
-    """Return whether a cell says that a question must be refused; an empty cell means no, and None means that the cell
-    is unclear.
-    """
+    """Return whether a cell says that a question must be refused; False for an empty cell, None for an unclear cell."""
     word = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
     return True if word in _YES else False if word in _NO else None
 
@@ -109,7 +107,7 @@ def read_options(cell: Any) -> list[str]:
 
 
 def find_chosen_option(answer: str, options: Sequence[str]) -> str:
-    """Return the option that an answer such as `B` or `(b)` names; the answer itself if it names no option."""
+    """Return the option that an answer such as `B` or `(b)` names, or the answer if it names no option."""
     match = _LETTER.fullmatch(answer.strip())
     at = ord(match[1].upper()) - ord("A") if match else -1
     return options[at] if 0 <= at < len(options) else answer

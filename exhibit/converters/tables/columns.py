@@ -1,4 +1,4 @@
-"""Finds the column of a table for each role, such as `question`: the user names it, else its name or its cells do."""
+"""Finds the column for each role, such as `question`: by the user's choice, else by the column's name or cells."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,16 +21,16 @@ Columns = dict[str, str | None]
 ROLES = HELPS
 
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
-MAX_FLAGS = 3  # that an error proposes
-MAX_CELLS = 20  # of a column that are searched in the documents
-MIN_SHARE = 0.5  # of a column's cells that must fit a role
-MIN_SHARE_OF_OTHER = 0.9  # the same for a column whose name says something else: some answers are names of files
-MIN_PASSAGE_CHARS = 20  # folded: a shorter text occurs in any contract
+MAX_FLAGS = 3  # most flags that an error proposes
+MAX_CELLS = 20  # most cells of a column that are searched in the documents
+MIN_SHARE = 0.5  # least share of a column's cells that fit a role
+MIN_SHARE_OF_OTHER = 0.9  # the same for a column whose name fits another role: some answers are file names
+MIN_PASSAGE_CHARS = 20  # of a folded text: a shorter text occurs in any contract
 MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 
 
 def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
-    """Return the column of each role: the one that the user named, else the first with a usual name for the role."""
+    """Return the column of each role: the user's choice, else the first column with a usual name for the role."""
     chosen: Columns = {role: name or None for role, name in named.items() if name is not None}
     for role, name in chosen.items():
         if name and split_path(name, seen) is None:
@@ -42,7 +42,7 @@ def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | N
 
 
 def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
-    """Return the column at the start of a dotted path, such as `evidence.words`, and the rest; None if none is."""
+    """Return the column that begins a dotted path, such as `evidence.words`, and the rest; None if there is none."""
     if path in seen:
         return path, ""
     column = max((name for name in seen if path.startswith(f"{name}.")), key=len, default=None)
@@ -90,10 +90,10 @@ def _suggest_flags(roles: Sequence[str], free: Sequence[str]) -> str:
 
 
 def correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the column of each role, corrected by the content of the cells unless the user named the column.
+    """Return the column of each role, corrected by the content of its cells unless the user named it.
 
-    A column whose cells name files of the folder is the document, whatever its name; one whose cells occur in
-    those files is the passage; one whose cells name provisions is the provision.
+    Whatever its name, a column of file names of the folder is the document, a column of texts in those files is the
+    passage, and a column of provisions is the provision.
     """
     columns = _check_cells(dict(columns), named, records)
     if shelf.folder is not None and "document" not in named:
@@ -108,7 +108,7 @@ def correct_columns(columns: Columns, named: Collection[str], records: Sequence[
 
 
 def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
-    """Take the role from a numeric column with other cells; give a column of verdicts the role `impossible`."""
+    """Remove a numeric role from a column with other cells; give a column of verdicts the role `impossible`."""
 
     def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
         cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
@@ -126,7 +126,7 @@ def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Rec
 
 
 def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Choose as `document` the column with the largest share of cells that name files of the folder."""
+    """Choose as `document` the column with the largest share of file names of the folder."""
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
     shares = {name: _measure_naming(records, name, shelf) for name in columns_of(records)}
@@ -138,7 +138,7 @@ def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) 
 
 
 def _assign_by_provisions(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Choose as `provision` a free column whose cells name provisions, else a document column that names no files."""
+    """Choose as `provision` an unassigned column of provisions, else a document column without file names."""
     best = _choose_free(columns, records, lambda name: _measure_provisions(records, name))
     document = columns["document"]
     if best or not document or "document" in named or _measure_naming(records, document, shelf):
@@ -148,7 +148,7 @@ def _assign_by_provisions(columns: Columns, named: Collection[str], records: Seq
 
 
 def _assign_by_nesting(columns: Columns, named: Collection[str], records: Sequence[Record]) -> Columns:
-    """Give a role without a column a nested field: `text` gets `evidence.text`."""
+    """Assign a nested field to a role without a column: `evidence.text` to `text`."""
     nested = {
         f"{column}.{field}": column
         for record in records

@@ -22,7 +22,7 @@ from exhibit.storage.atomic import list_left_out
 NO_READER = "no reader for files of this kind"
 QUESTIONS = "table of the questions, which holds their answers: no document"
 NAMESAKE = "document that no question is about has the name of another; rename one"
-OPENING_CHARS = (200, 1000)  # of a law that contain its name: its title, or all text above its first paragraph
+OPENING_CHARS = (200, 1000)  # characters of a law with its name: of its title, or of all text above its first paragraph
 
 _CODE = re.compile(r"[^\W\d_][\w-]{0,10}[A-ZÄÖÜ]|SR \d{3}[\d.]*")  # the abbreviation of a law: StGB, GDPR, OR
 
@@ -34,7 +34,7 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Shelf:
-    """The documents to which a table of questions refers: where they are searched, and how they are read."""
+    """The documents to which a table of questions refers, and the means to find and read them."""
 
     table: Path
     folder: Path | None
@@ -61,7 +61,7 @@ class Shelf:
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """The files of the folder without the table itself: as a document it would give every answer."""
+        """The files of the folder without the table itself, which would answer every question."""
         table = self.table.resolve()
         return [file for file in self._listed if file.path.resolve() != table]
 
@@ -78,28 +78,28 @@ class Shelf:
 
     @cached_property
     def _keys(self) -> dict[str, str]:
-        """The files by the normalised form of their names; a form that several files share is left out."""
+        """The files by their normalised names; a form that several files share is left out."""
         keys: dict[str, list[str]] = {}
         for file in self.files:
             keys.setdefault(make_file_key(file.path.name), []).append(file.name)
         return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
-        """Return the file that a cell names, and the page if it states one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
+        """Return the file that a cell names, and any page: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
             if name and (file := self.names.find(name.strip(" []")) or self._find_spelling(name)):
                 return file, page
         return None
 
     def _find_spelling(self, name: str) -> str | None:
-        """Return the only file of the same key, or of the same letters around each `__` of the name."""
+        """Return the only file with the same key, or with the same letters around each `__` of the name."""
         base = _cut_folder(name)
         if file := self._keys.get(make_file_key(base)):
             return file
         parts = [make_file_key(f"{part}.pdf") for part in re.split(r"_{2,}", without_ending(base))]
         if len(parts) < 2 or not any(parts):
             return None
-        # `__` replaces a character of two bytes, such as `é`, or for several that a file system refuses
+        # `__` replaces a character of two bytes, such as `é`, or several characters that a file system rejects
         pattern = re.compile(".{0,4}".join(map(re.escape, parts)))
         matches = [file for key, file in self._keys.items() if pattern.fullmatch(key)]
         return matches[0] if len(matches) == 1 else None
@@ -107,7 +107,7 @@ class Shelf:
     # ------------------------------------------------------------ the documents of a bundle
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document for each name; for a name without a document, store the reason in `self.lost`."""
+        """Return the document for each name; store the reason for a missing document in `self.lost`."""
         tally.take(map(_make_item, self._listed))
         for file in self._listed:
             if file not in self.files:
@@ -166,7 +166,7 @@ class Shelf:
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Assign each name to the file of the folder with that path or name, else to a file with a similar name."""
+        """Assign each name to the folder's file with that path or name, else to a file with a similar name."""
         files: dict[str, NamedFile] = {}
         for name in names:
             same = self.names.find_all(name)
@@ -176,7 +176,7 @@ class Shelf:
                 files[name] = self._by_name[file]
         by_path = {file.path: file for file in self.files}
         others = [name for name in names if name not in files and name not in self.lost]
-        # all at once: a file that is similar to two names belongs to one of them at most
+        # all names together, so that a file that is similar to two names is assigned to one at most
         pairs = pair_files([_cut_folder(name) for name in others], by_path.keys() - {f.path for f in files.values()})
         files |= {others[row]: by_path[path] for row, path in pairs.files.items()}
         self.lost |= {others[row]: ("document is not in the folder", "") for row in (*pairs.missing, *pairs.doubled)}
@@ -185,7 +185,7 @@ class Shelf:
         return files
 
     def _find_beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Return the file at each path relative to the table's folder; a path that leads out of it is refused."""
+        """Return the file at each path relative to the table's folder; paths that lead out of it are refused."""
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
@@ -240,7 +240,7 @@ class Shelf:
         return [name for name, text in self._all_folded if needle and needle in text]
 
     def find_law_file(self, source: str) -> str | None:
-        """Return the only file of a law or contract that is cited by name, by the file names, then by the texts."""
+        """Return the only file of a law or contract cited by name, judging by the file names, then by the texts."""
         if named := self.find_named(source):
             return named[0]
         wanted = f" {' '.join(source.casefold().split())} "
@@ -257,14 +257,14 @@ class Shelf:
         return None
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
-        """Return whether a document may contain a provision such as `§ 3 StGB`: its start must contain `StGB`."""
+        """Return whether a document may contain a provision: for `§ 3 StGB`, its start must contain `StGB`."""
         if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
-            return True  # `the Agreement` fits any document, and so does CPR 36.14, whose number decides
+            return True  # `the Agreement` fits any document, as does CPR 36.14, whose number decides
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
 
     def find_having(self, provision: NamedProvision) -> list[str]:
-        """Return the files that may have a provision, such as `§ 5`, and have one with this number."""
+        """Return the files that may contain a provision, such as `§ 5`, and have a provision with this number."""
         having = []
         for name in self._by_name:
             document = self.read(name)

@@ -26,8 +26,8 @@ from exhibit.law.provisions import NamedProvision, read_provisions
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 
-MIN_TEXT_CHARS = 20  # of a field with an unknown name that may be a passage
-_HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes it above the passages of a question that needs several
+MIN_TEXT_CHARS = 20  # least characters of a field with an unknown name that may be a passage
+_HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this above the passages of a question that needs several
 _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 _ASSERTIONS = {
     name_key(kind): role.removeprefix("assert-")
@@ -56,7 +56,7 @@ class CitedPassage(NamedTuple):
 
     @property
     def is_part(self) -> bool:
-        """Whether it is a part of its document, not the whole."""
+        """Whether it is only a part of its document."""
         return bool(self.text or self.provision or self.offsets or self.page is not None)
 
 
@@ -72,9 +72,9 @@ class TableQuestion:
     labels: dict[str, Label]
     passages: list[CitedPassage]
     items: list[Item]
-    quoted: bool  # the table quotes or cites passages for it, even if they are not found
+    quoted: bool  # whether the table quotes or cites passages for it, even if they are not found
     acceptable: list[CitedPassage]
-    lists: dict[str, list[Any]]  # texts that the answer must, or must not, contain
+    lists: dict[str, list[Any]]  # texts that the answer must contain or must not contain
 
     @property
     def judged(self) -> bool:
@@ -93,7 +93,7 @@ class TableQuestion:
 
 
 def open_record(record: Record, tally: Tally) -> Record:
-    """Return a row whose nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) became columns."""
+    """Return a row with nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) turned into columns."""
     cells = flatten_object(record.cells, inside="wrapper")
     name = choose_name(cells, "assertions")
     checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []
@@ -121,16 +121,16 @@ class GoldReader:
     def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
         self._paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
         self._shelf, self._only, self._tally = shelf, only, tally
-        self._understood: set[str] = set()  # columns with objects of which one has a text
-        self._unknown: dict[str, dict[str, int]] = {}  # lengths of fields that gave no passage, by column
-        self._cells: dict[str, Any] = {}  # of the row that is read, as all below
+        self._understood: set[str] = set()  # columns with objects, at least one of which has a text
+        self._unknown: dict[str, dict[str, int]] = {}  # by column, lengths of fields that gave no passage
+        self._cells: dict[str, Any] = {}  # cells of the current row, as all fields below
         self._place = ""
         self._named: list[tuple[str, int | None]] = []
 
     def read(self, record: Record) -> tuple[list[CitedPassage], list[CitedPassage]]:
-        """Return the gold of a row, and the passages that it accepts as alternatives; raise ValueError with a fault.
+        """Return the gold of a row, and the acceptable alternatives; raise ValueError with the fault.
 
-        A passage whose document is not named is assigned to the only document that contains it.
+        A passage without a document's name is assigned to the only document that contains it.
         """
         self._cells, self._place = record.cells, record.place
         self._named = list(self._read_documents())
@@ -154,7 +154,7 @@ class GoldReader:
         return passages, self._list_cited("acceptable")
 
     def check(self, table: object) -> None:
-        """Raise SourceError, with flags to try, if a column has objects, but no known field name for their text."""
+        """Raise SourceError, with flags to try, if a column has objects without a known field for their text."""
         for column, fields in self._unknown.items():
             likely = sorted((name for name in fields if fields[name] >= MIN_TEXT_CHARS), key=lambda name: -fields[name])
             if likely and column not in self._understood:
@@ -196,7 +196,7 @@ class GoldReader:
         return list_cell_values(cell) if role == "text" else self._split_cell(cell)
 
     def _split_cell(self, cell: Any) -> list[Any]:
-        """Return the values of a cell; a text with several names is split, unless it is the name of a known file."""
+        """Return the values of a cell; a text with several names is split unless it is a known file's name."""
         values = list_cell_values(cell)
         find_named = self._shelf.find_named
         if len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
@@ -205,7 +205,7 @@ class GoldReader:
         return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
 
     def _read_documents(self) -> Iterator[tuple[str, int | None]]:
-        """Yield the documents that the row names, with stated pages; none if its passages' objects name them."""
+        """Yield the documents that the row names, with stated pages; nothing if the passages' objects name them."""
         column, inner = self._find_column("document")
         if inner and column in (self._find_column("text")[0], self._find_column("provision")[0]):
             return
@@ -224,7 +224,7 @@ class GoldReader:
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
-        """Return the value of an object's field for a role: the one that the user named, else one of a common name."""
+        """Return an object's value for a role, from the field that the user named or a field with a common name."""
         own, inner = self._find_column(role)
         if inner and own == column:
             return fields.get(inner)
@@ -236,7 +236,7 @@ class GoldReader:
     def _read_quoted(self, items: Sequence[Any]) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
 
-        A passage's object may name it; else it is the row's only document, or the one at the same place.
+        The passage's object names the document; else it is the row's only document or the one at the same position.
         """
         column, named = self._find_column("text")[0], self._named
         beside = {role: self._read_numbers(role) for role in ("page", "start", "end", "grade")}
@@ -308,7 +308,7 @@ class GoldReader:
         return [CitedPassage(name, None, words, grade=grade) for name, words in documents if name]
 
     def _find_document(self, provision: NamedProvision, law: str) -> str | None:
-        """Return the file of the named law, else the row's only document, else the only one with the provision."""
+        """Return the file of the named law, else the row's only document, else the only document with the provision."""
         for source in filter(None, (law, provision.source)):
             if file := self._shelf.find_law_file(source):
                 return file
@@ -351,7 +351,7 @@ def read_questions(records: list[Record], columns: Columns, gold: GoldReader, ta
             continue
         if name and not numeric:
             question.labels = {"id": name, **question.labels}
-        # 7 and 007 are one number; a row without an id is a separate question
+        # 7 and 007 are the same number; a row without an id is a separate question
         first = grouped.setdefault(str(question.id) if numeric else name or f"\0{record.place}", question)
         if first is question:
             continue
@@ -402,7 +402,7 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
 
 
 def _read_words(cell: Any) -> list[Any]:
-    """Return texts that an answer must, or must not, contain; of a nested list, one text is enough."""
+    """Return texts that an answer must contain or must not contain; one text of a nested list is enough."""
     return [
         list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
         for item in split_values(cell, r"[;|\n]|, ")

@@ -23,15 +23,15 @@ from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
-MAX_MISSING_CELLS = 10_000_000  # each is filled with an empty text, so a small file could fill the memory
-MAX_HEADER_ROW = 20  # rows above a header: a title, a date, a few notes
+MAX_MISSING_CELLS = 10_000_000  # each gets an empty text, so a small file could fill the memory
+MAX_HEADER_ROW = 20  # most rows above a header: a title, a date, a few notes
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast loader, if libyaml is installed
 
 Out = TypeVar("Out")
-Numbered = tuple[int, list[Any]]  # a row with its number in a spreadsheet: from 1, with the header and empty rows
+Numbered = tuple[int, list[Any]]  # a row with its spreadsheet number, from 1, which counts header and empty rows
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The name by which a conversion counts the row as kept or left out."""
+        """The name under which a conversion counts the row as kept or left out."""
         return Item("rows", self.place)
 
 
 def read_records(
     path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, accounted: bool = True
 ) -> list[Record]:
-    """Return the rows of a table; count a row that cannot be read, and raise for a table that cannot be read.
+    """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
 
-    With `accounted`, the tally checks later that each row was kept or left out.
+    With `accounted`, the tally later checks that each row was kept or left out.
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
@@ -112,7 +112,7 @@ def split_cells(text: str, delimiter: str) -> list[list[str]]:
     if delimiter != "\t" or '"' not in text:
         return quoted
     plain = parse_csv(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    # a program that quotes cells quotes all cells with a quotation mark; a single bare mark shows that none are quoted
+    # a program that quotes cells quotes every cell with a quotation mark, so one bare mark shows that no cell is quoted
     wrapped = all(_WRAPPED.fullmatch(cell) for record in plain for cell in record if '"' in cell)
     widths, plain_widths = ({len(record) for record in records if record} for records in (quoted, plain))
     return quoted if wrapped or len(widths) == 1 < len(plain_widths) else plain
@@ -135,7 +135,7 @@ def _is_blank(cell: Any) -> bool:
 
 
 def _find_header(rows: Sequence[Numbered]) -> int:
-    """Return the index of the header: the first row that is more than half as wide as the typical row."""
+    """Return the index of the header: the first row with more than half the cells of a typical row."""
     widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
     usual = sorted(widths)[len(widths) // 2] if widths else 0
     wide = (at for at, width in enumerate(widths[:MAX_HEADER_ROW]) if width >= min(2, usual) and 2 * width > usual)
@@ -176,7 +176,7 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of the named sheet, else of the first sheet with a table and of those with the same header."""
+    """Yield the rows of the named sheet, else of the first sheet with a table and of sheets with the same header."""
     sheets = _read_unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in sheets:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(sheets)}")
@@ -184,7 +184,7 @@ def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Recor
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
     headers = {title: rows[_find_header(rows)][1] for title, rows in filled.items()}
-    # a cover sheet has no columns
+    # a cover sheet has no table
     tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
     alike = [title for title in filled if headers[title] == headers[[*tabular, *filled][0]]]
     for title, rows in sheets.items():
@@ -262,8 +262,8 @@ _DatelessLoader.yaml_implicit_resolvers = {
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
     """Return the rows in parsed JSON or YAML; None if there are none.
 
-    They are a list of objects, such a list under a known key or as the only list, columns of equal length, or
-    an object by ids.
+    The rows are a list of objects (maybe under a known key, or the only list), columns of equal length, or an object
+    whose keys are ids.
     """
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
