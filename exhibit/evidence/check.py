@@ -26,7 +26,7 @@ from exhibit.storage.locations import Location, parse_location
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:
-    """Return the number of located gold passages, and a message for each fault that was found in the gold."""
+    """Return the number of located gold passages, and a message for each fault in the gold."""
     bundle = open_bundle(mirror_bundle(root))
     questions = {question.id: question for question in bundle.questions}
     by_file: dict[str, list[Gold]] = defaultdict(list)
@@ -62,7 +62,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
             yield f"span {place[-1]} is beyond the end of the text ({len(document.text)})"
             continue
         if line.how == "section" and not line.labels.get("heading") and place is not line.spans:
-            continue  # another provision that the source also accepts: its words are not those of the quote
+            continue  # another provision that the source also accepts, whose words differ from the quote
         likeness = _compare_quote(quote, place, document)
         if likeness < least:
             yield f"span {place} contains other words (similarity {likeness:.2f}, {line.how})"
@@ -72,7 +72,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 
 
 def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return how similar a quote is to the words at a location: the best result of several comparisons."""
+    """Return the similarity of a quote and the words at a location: the best of several comparisons."""
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
 
     def compare(ranges: Sequence[tuple[int, int]]) -> float:
@@ -89,7 +89,7 @@ def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Docum
 
 
 def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
-    """Yield a fault for each location that does not begin with the heading that the labels state, if they state one."""
+    """Yield a fault for each location that does not begin with the heading that the labels state, if any."""
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     for place in [line.spans, *line.alternatives]:
         if not fold(document.text[slice(*place[0])], loose=True).startswith(heading):

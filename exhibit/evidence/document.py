@@ -1,6 +1,4 @@
-"""A document as text with coordinates: characters, pages, boxes on a page, and page furniture (running heads and
-feet).
-"""
+"""A document as text with coordinates: characters, pages, boxes on a page, and furniture (running heads and feet)."""
 
 import re
 from bisect import bisect_right
@@ -13,11 +11,11 @@ from typing import NamedTuple
 from exhibit.evidence.fold import Fold
 from exhibit.storage.locations import Location
 
-_EDGE = 4  # The number of lines from a page's edge that can be furniture: a company's name, a title, a notice, a number
+_EDGE = 4  # The number of lines at a page's edge that can be furniture: a company's name, a title, a notice, a number
 
 _SHARE = 0.1
-"""A line is a running head or foot if it is at the edge of a tenth of the pages, and of at least two pages; a line
-that differs by a number that increases with the page must be on at least three pages.
+"""A line is a running head or foot if it is at the edge of a tenth of the pages, and of at least two pages; a line with
+a number that increases with the page must be on at least three pages.
 """
 
 _NUMBER = re.compile(
@@ -46,7 +44,7 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
-    # on only two pages a number that increases with the page may be chance: a heading on each
+    # on only two pages, an increasing number may be chance: a heading on each page
     for lines, page_keys in zip(edges, keys, strict=True):
         for line, own in zip(lines, page_keys, strict=True):
             recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in own)
@@ -91,7 +89,7 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 
 
 def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Return spans in order, overlapping ones as one; with the text, also those with no letter or digit between."""
+    """Return spans in order, merged if they overlap or, given the text, if no letter or digit is between them."""
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None
@@ -155,7 +153,7 @@ class Document:
         return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
 
     def cut_furniture(self, span: Span) -> tuple[Span, ...]:
-        """Return the parts of a span between running heads, feet and page numbers, without outer white space."""
+        """Return the parts of a span between running heads, feet and page numbers, without white space at the ends."""
         parts = subtract_spans([span], (line for line in self.furniture if line.overlaps(span)))
         return tuple(words for part in parts if (words := part.trim(self.text)).start < words.end)
 

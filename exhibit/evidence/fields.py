@@ -10,7 +10,7 @@ _ENTRIES = read_beside(__file__)
 FIELDS: dict[str, list[str]] = {field: entry["names"] for field, entry in _ENTRIES.items()}
 HELPS: dict[str, str] = {field: entry["help"] for field, entry in _ENTRIES.items() if "help" in entry}
 """The fields that the command line can name, each with a description."""
-_DEEPEST = 6  # levels of nested objects: deeper objects are not rows of a test set
+_DEEPEST = 6  # most levels of nested objects: deeper objects are not rows of a test set
 
 
 def name_key(name: str) -> str:
@@ -20,7 +20,7 @@ def name_key(name: str) -> str:
 
 @cache
 def _rank_names(field: str) -> dict[str, int]:
-    """Return the rank of each known name of a field, 0 for the best, by the name's key (see `name_key`)."""
+    """Return the rank of each known name of a field, 0 for the best, by its `name_key`."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
     for rank, name in enumerate(names):
@@ -29,14 +29,14 @@ def _rank_names(field: str) -> dict[str, int]:
 
 
 def is_named(name: str, field: str) -> bool:
-    """Return whether a field may have this name in a file: `User Query` is a known name of `question`."""
+    """Return whether a field may have this name: `User Query` is a known name of `question`."""
     return name_key(name) in _rank_names(field)
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
     """Return the name that ranks best among the known names of a field; None if no name is known.
 
-    Of a dotted path, the longest known end counts: the last part of `metadata.page_number`.
+    A dotted path has the rank of its longest known end, such as the last part of `metadata.page_number`.
     """
     ranks = _rank_names(field)
     ranked = []
@@ -48,9 +48,9 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields, with the fields of nested objects under dotted paths.
+    """Return an object's fields, and under dotted paths the fields of nested objects.
 
-    With `inside`, only objects whose name is known for that field are opened.
+    With `inside`, only objects with a known name of that field are opened.
     """
     fields: dict[str, Any] = {}
     for name, held in value.items():

@@ -31,7 +31,7 @@ _LETTERS = (
     ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
 )
 """The letters beyond ASCII of languages, by code page: charset-normalizer reads French Windows-1252 as Windows-1250."""
-_MAX_CONTROLS = 0.01  # the share of control characters above which bytes are not text: a text has at most a few
+_MAX_CONTROLS = 0.01  # the share of control characters above which bytes are not text
 
 
 class Decoded(NamedTuple):
@@ -80,9 +80,9 @@ def decode_page(data: bytes, charset: str = "") -> str:
 # ---------------------------------------------------------------- zip archives
 
 MAX_BYTES = 512 << 20
-"""Size limit in bytes of all parts together after decompression: the largest common office files have a tenth of it."""
-MAX_PARTS = 20_000  # parts of one file: an office file has some hundred
-MAX_RATIO = 200  # the text of a contract compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
+"""Most bytes of all parts after decompression: the largest common office files have a tenth of it."""
+MAX_PARTS = 20_000  # most parts of a file: an office file has some hundred
+MAX_RATIO = 200  # a contract's text compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
 _RATIO_FROM = 4 << 20
 """Smallest size in bytes for the ratio check: a sheet of equal cells may compress better, and is harmless if small."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -126,7 +126,7 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
 
 
 def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root of an XML part of an archive; None if there is no part of that name."""
+    """Return the root of an archive's XML part; None if there is no such part."""
     return parse(archive.read(name)) if name in archive.NameToInfo else None
 
 
@@ -177,7 +177,7 @@ def parse(data: bytes) -> Any:
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
-    # office formats forbid entities; here they would only serve to make a small file large
+    # office formats forbid entities, which could make a small file very large
     doctype = root.getroottree().docinfo.internalDTD
     if doctype is not None and doctype.entities():
         raise ValueError(_ENTITIES)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-# NFKD does not change these characters; a quote that was typed on another keyboard has the plain ones.
+# NFKD does not change these characters; a quote typed on another keyboard has the plain characters.
 _ALIKE = {
     **dict.fromkeys("‘’‚‛′‵ʹʻʼʽ`´ʹ", "'"),
     **dict.fromkeys("“”„‟″‶«»〝〞＂", '"'),
@@ -56,7 +56,7 @@ def list_code_points(text: str) -> npt.NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A folded text: a text without spaces, in which variants of quotation marks, dashes and ligatures are equal."""
+    """A text without spaces, in which variants of quotation marks, dashes and ligatures are equal."""
 
     text: str
     offsets: Ints
@@ -157,8 +157,7 @@ def with_latin_letters(text: str) -> str:
 
 
 _COST = 1 << 32
-"""A cell holds its cost and, in the lower bits, the start of its alignment, so that a smaller number is a better
-cell.
+"""A cell holds its cost and, in its lower bits, the start of its alignment: a smaller number is a better cell.
 """
 _LOOK = 32  # the number of rows between two checks whether the pattern can still match
 
@@ -187,7 +186,7 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
             return None
     distance = int(row.min()) // _COST
     ends = np.flatnonzero(row < (distance + 1) * _COST)
-    # among equally near ranges, choose the one whose length is nearest to the pattern's length
+    # among equally near ranges, choose the range whose length is nearest to the pattern's
     lengths = ends - row[ends] % _COST
     best = int(np.abs(lengths - len(pattern)).argmin())
     end, length = int(ends[best]), int(lengths[best])

@@ -1,6 +1,6 @@
-"""Finds words of a PDF that are invisible on the page: without visible ink, tiny, cut off, or under a box.
+"""Finds words of a PDF that are invisible on the page: without ink, tiny, cut off, or under a box.
 
-A program reads hidden words like any others, so users who score a system or prompt a model should know about them.
+Programs read hidden words like other words, so users who score a system or prompt a model should know about them.
 Text objects are suspect by their mode, colour, size, clipping path, position, or by something drawn over them. A page
 with suspects is drawn twice, with and without them: a letter is hidden if its pixels are the same in both pictures.
 An ordinary page has no suspects and takes about a millisecond.
@@ -27,16 +27,16 @@ CUT_OFF = "outside the page or a clipping path"
 COVERED = "under a box or a picture"
 
 MIN_HEIGHT = 1.5  # points: the smallest readable print has 4, and a superscript in it about 2.5
-MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and on a screen
+MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and screens
 MIN_ALPHA = 13  # of 255, 5%: fainter ink is invisible
-SMALL_FONT = 3.0  # points: twice `MIN_HEIGHT`; a flat text object may be a dash, so its font size decides
+SMALL_FONT = 3.0  # points: twice `MIN_HEIGHT`; for a flat text object, which may be a dash, the font size decides
 MAX_FORM_DEPTH = 4  # levels of nested forms that are searched
-MAX_SHAPES = 20_000  # shapes of one page with which text is compared
-MAX_PIXELS = 2400  # longest side of the pictures that are compared
+MAX_SHAPES = 20_000  # most shapes of a page that are compared with text
+MAX_PIXELS = 2400  # longest side of the compared pictures
 SCAN_SHARE = 0.5  # share of the page: a larger image is a scan, and the words below it come from OCR
-_TURNED = 0.7  # sine of 45 degrees: the height of a letter that is turned further is the width of its box
+_TURNED = 0.7  # sine of 45 degrees: if a letter is turned further, its height is the width of its box
 _EDGE = 0.2  # share of a letter's width at each side that may have pixels of its neighbour
-_DESCENT = 0.25  # share of a letter's height below the line: what a tight bar leaves of a `p` does not show it
+_DESCENT = 0.25  # share of a letter's height below the line: this part of a `p` does not show the letter
 _FILLED = {pdfium_c.FPDF_TEXTRENDERMODE_FILL, pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP}
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
 _WHITE = (255, 255, 255)
@@ -65,7 +65,7 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
 
 
 def blank_hidden(document: Document) -> Document:
-    """Return a document with spaces in place of hidden words, and a note for each page that has hidden words."""
+    """Return a document with spaces in place of hidden words, and a note for each page with hidden words."""
     hidden = find_hidden_spans(document)
     if not hidden:
         return document
@@ -147,7 +147,7 @@ class _Text(NamedTuple):
     thing: Any
     bounds: _Bounds | None
     scale: float
-    window: _Bounds  # The part of the page to which the page's edges and the clipping paths limit the text
+    window: _Bounds  # The part of the page to which its edges and the clipping paths limit the text
 
 
 class _Shape(NamedTuple):
@@ -158,7 +158,7 @@ class _Shape(NamedTuple):
 
 
 class _Drawn:
-    """The texts and shapes of a page in drawing order; `suspects` has the texts that may be hidden, by address."""
+    """The texts and shapes of a page in drawing order; `suspects` has the possibly hidden texts by address."""
 
     def __init__(self, page: Any) -> None:
         self.page = _Bounds(*page.get_bbox())
@@ -302,7 +302,7 @@ def _bounds_of(thing: Any) -> _Bounds | None:
 
 
 def _clip_of(thing: Any) -> _Bounds | None:
-    """Return the rectangle to which a text's clipping paths limit it; None if there are none."""
+    """Return the rectangle to which clipping paths limit a text; None if there are no such paths."""
     clip = pdfium_c.FPDFPageObj_GetClipPath(thing)
     areas = []
     for path in range(max(pdfium_c.FPDFClipPath_CountPaths(clip), 0) if clip else 0):

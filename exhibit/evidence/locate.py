@@ -1,8 +1,8 @@
 """Locates quotes in documents, always as offsets into the original text.
 
-A quote is found exactly, after folding, in several parts, or with small differences (fuzzy). Folding
-removes differences such as line breaks and quotation marks. A document is folded once (see `Document`).
-Each quote is first searched by one `str.find` over the folded text; slower searches follow if needed.
+A quote is found exactly, after folding, in several parts, or with small differences (fuzzy). Folding removes
+differences such as line breaks and quotation marks. A document is folded once (see `Document`). The first search
+is a `str.find` in the folded text; slower searches follow if needed.
 """
 
 from bisect import bisect_left
@@ -31,17 +31,17 @@ MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
 
 _MIN_PART = 2
-"""Fewest characters of a part between two omissions: a shorter part, such as a full stop, has no usable location."""
+"""Fewest characters of a part between omissions: a shorter part, such as a full stop, has no usable location."""
 
 _MIN_PARAGRAPH = 20
-"""Fewest characters of a paragraph: paragraphs are searched only if the whole quote is not found in one piece."""
+"""Fewest characters of a paragraph; paragraphs are searched only if the quote is not found in one piece."""
 
 _MAX_COMPARISONS = 1_000_000_000
 """Most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
 
 _MIN_LETTERS = 12
 """Fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
-_SPREAD = 3  # the pieces of one quote must lie within this many times the quote's length,
+_SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
 _APART = 600  # ... plus this many characters, the size of a paragraph
 
 _COMMON = 256
@@ -58,7 +58,7 @@ class Match:
     spans: tuple[Span, ...]
     how: How
     score: float = 1.0
-    whole: bool = True  # Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`
+    whole: bool = True  # Whether the match has word boundaries at both ends; False for `MA` in `MAY`
 
     @property
     def span(self) -> Span:
@@ -67,15 +67,15 @@ class Match:
 
 
 def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to keep as gold: those that begin and end at word boundaries, or all if none does."""
+    """Return the matches to use as gold: those that begin and end at word boundaries, or all if there are none."""
     return [match for match in matches if match.whole] or list(matches)
 
 
 def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the shortest chains of matches: one match for each piece of a quote, in reading order."""
-    # for a quote in very many pieces, try only the first locations
+    # for a quote of very many pieces, try only the first locations
     firsts = places[0][: max(1, MAX_PLACES * 100 // len(places))]
-    # keep the last: a later first piece with the same tail is a shorter combination
+    # keep the last: a later first piece with the same later pieces gives a shorter chain
     chains = {
         tuple(match.span for match in chain[1:]) or (chain[0].span,): chain
         for chain in chain_in_order([firsts, *places[1:]])
@@ -83,7 +83,7 @@ def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     if chains:
         shortest = min(map(measure_stretch, chains.values()))
         return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
-    # the annotator joined the pieces in another order: take the first occurrence of each
+    # the annotator joined the pieces in another order: take each piece's first occurrence
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
 
@@ -134,7 +134,7 @@ def locate(quote: str, document: Document) -> list[Match]:
 
 
 def find_as_it_stands(quote: str, document: Document) -> list[Match]:
-    """Return a quote's locations, on one page or across pages; only spaces, dashes, case etc. may differ."""
+    """Return a quote's locations, also across pages; only spaces, dashes, case and the like may differ."""
     words = quote.strip()
     matches = {at: _match_exactly(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
@@ -149,7 +149,7 @@ def find_as_it_stands(quote: str, document: Document) -> list[Match]:
 
 
 def _match_exactly(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of a quote whose text without outer spaces (`words`) is in the document at offset `at`."""
+    """Return the match of a quote whose stripped text (`words`) is in the document at offset `at`."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
@@ -194,7 +194,7 @@ def _is_inside(text: str, at: int) -> bool:
 
 
 def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
-    """Return the locations of a quote's pieces together; [] if one of at least `shortest` characters has none."""
+    """Return the joint locations of a quote's pieces; [] if a piece of at least `shortest` characters has none."""
     lengths = {piece.strip(): len(fold(piece, loose=True)) for piece in pieces}
     least = MIN_SIMILARITY * sum(lengths[piece.strip()] for piece in pieces)
     pieces = [piece.strip() for piece in pieces if lengths[piece.strip()] >= shortest]
@@ -210,7 +210,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> li
         ranges = (document.loose.find_folded_range(*span) for span in match.spans)
         return sum(end - start for start, end in ranges)
 
-    # if most of the quote consists of pieces that are too short to search, or that share one location, it is not here
+    # reject the quote if most of it is in pieces that are too short to search or share a location
     return [match for match in whole if measure(match) >= least]
 
 
@@ -222,7 +222,7 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     placement = place_pieces(quote, document)
     places = choose_nearest_places(placement.pieces)
     cells = cells_of(quote)
-    # a word between two pieces that is not in the quote counts as an error, like a misspelling
+    # a word between two pieces that the quote lacks counts as an error, like a misspelling
     skipped = (
         0 if cells else sum(_count_gap_letters(one[-1].end, two[0].start, document) for one, two in pairwise(places))
     )
@@ -256,8 +256,8 @@ def _count_gap_letters(start: int, end: int, document: Document) -> int:
 
 
 def _locate_alike(quote: str, document: Document) -> list[Match]:
-    """Return the locations of words that differ from the quote in at most one of twenty characters."""
-    # remove markup: the marks of a heading, a quotation or a table would count as misspellings
+    """Return the locations of words that differ from the quote in at most every twentieth character."""
+    # remove markup, which would count as misspellings
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
@@ -278,7 +278,7 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     ]
 
 
-_GRAM = 8  # letters: the aligner is called for few windows with 6 to 10, and ten times as often without this test
+_GRAM = 8  # letters: with 6 to 10 the aligner is called for few windows, without this test ten times as often
 
 
 def _has_grams(grams: list[str], text: str, fewest: int) -> bool:
@@ -287,7 +287,7 @@ def _has_grams(grams: list[str], text: str, fewest: int) -> bool:
 
 
 def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
-    """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first."""
+    """Return the ranges that may contain the needle with at most `allowed` errors, the likeliest first."""
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
     votes: Counter[int] = Counter()
@@ -306,7 +306,7 @@ def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
 
 
 def _keep_apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the locations with their scores, the best first, without locations that overlap a better one."""
+    """Yield the locations with their scores, best first, without locations that overlap a better location."""
     taken: list[tuple[int, int]] = []
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
         if all(place[1] <= start or place[0] >= end for start, end in taken):
@@ -317,11 +317,11 @@ def _keep_apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int,
 # ---------------------------------------------------------------- passages
 
 
-_PLACES = 64  # most locations of one text in one document that are compared
+_PLACES = 64  # most locations of a text in a document that are compared
 
 
 def place_text(text: str, document: Document) -> Placement:
-    """Return where a document contains a text; an empty placement for a short text that occurs too often."""
+    """Return where a document contains a text; an empty placement if the text is short and occurs too often."""
     letters = len(letters_of(text).text)
     matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
     if not matches:
@@ -341,5 +341,5 @@ def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Plac
 
 
 def is_ambiguous(text: str, places: int) -> bool:
-    """Return whether a quote has so few words and so many locations that its origin is unclear."""
+    """Return whether a quote is too short and has too many locations for its origin to be clear."""
     return places > FEW and 0 < len(letters_of(text).text) < TELLING

@@ -1,18 +1,18 @@
-"""HTML: splitting it into tags and texts, and building pages for a browser to print."""
+"""Parses HTML, and builds pages for a browser to print."""
 
 import html
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
-"""Elements without words of their own, and elements that would load other content."""
+"""Elements without words, and elements that would load other content."""
 
 
 def parse_html(page: str) -> Any | None:
     """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
     from lxml import html as lxml_html
 
-    # the declared encoding was that of the bytes; lxml refuses a decoded text with a declaration
+    # lxml refuses a decoded text that still declares the encoding of its bytes
     page = page.replace("\0", "").lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]

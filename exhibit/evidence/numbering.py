@@ -6,7 +6,7 @@ from typing import Any
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 MAX_LEVELS = 9
-MAX_NUMBER = 9999  # of a clause: with a larger one, a file of a few bytes could print without end
+MAX_NUMBER = 9999  # highest number of a clause: with a larger limit, a file of a few bytes could print without end
 _ROMAN = {
     "m": 1000, "cm": 900, "d": 500, "cd": 400, "c": 100, "xc": 90, "l": 50, "xl": 40, "x": 10, "ix": 9, "v": 5, "iv": 4,
     "i": 1,
@@ -21,7 +21,7 @@ class ListLevel:
     form: str = "decimal"
     text: str = ""
     restart: int | None = None
-    """The level whose next paragraph restarts this level; 0 for never, None for any higher level."""
+    """The level that restarts this level; 0 for none, None for any higher level."""
     legal: bool = False  # Whether all numbers are written in digits, even those of higher levels with another form
 
 
@@ -111,7 +111,7 @@ def _read_level(item: Any) -> ListLevel:
 
 
 def _read_styles(styles: Any) -> dict[str, tuple[str, int]]:
-    """Return the numId and level of each paragraph style: its own, or those of the style that it is based on."""
+    """Return the numId and level of each paragraph style, if necessary from its base style."""
     items = {style.get(f"{W}styleId", ""): style for style in styles.iterfind(f"{W}style")}
     placed: dict[str, tuple[str, int]] = {}
     for name in items:

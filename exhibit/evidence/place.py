@@ -1,10 +1,9 @@
 """Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
-A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its
-document. It may begin with a summary, have tags or JSON around it, join two passages, or contain a table
-in Markdown. Texts are therefore compared by their letters and digits only, without markup. Words of the
-text that are in no piece count as added. Ranges that are apart in the document stay apart: no location
-ever covers words that the text does not have.
+A retrieved passage, or a quote in a parser's markup, is rarely an exact part of its document. It may begin with a
+summary, have tags or JSON around it, join two passages, or contain a table in Markdown. Texts are therefore
+compared by letters and digits only, without markup. Words of the text that are in no piece count as added. Ranges
+that are apart in the document stay apart: no location covers words that the text lacks.
 """
 
 import re
@@ -44,7 +43,7 @@ _CUT = re.compile(
 """The end of a table cell."""
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)  # the signs that a text contains a table
 _MAX_LINE_CHARS = 60
-"""Most characters of a line of an address or a form, which a page may set beside another line, like table cells."""
+"""Most characters of a line of an address or a form, which may be beside another line, like table cells."""
 
 
 def letters_of(text: str) -> Fold:
@@ -81,19 +80,18 @@ def blank_markup(text: str) -> str:
 
 
 TELLING = 24
-"""Fewest letters and digits that a range must share with a document: about five words, which rarely match by chance."""
+"""Fewest letters and digits that a range and a document must share: about five words, which rarely match by chance."""
 _STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
 _SLIP = 6
-"""Most letters that may differ inside a range, in either text: a misread word, an escaped character, a note's
-number.
+"""Most letters that may differ inside a range, in either text: a misread word, an escaped character, a note's number.
 """
 _ANEW = 12  # letters that must match after such a difference before the range continues
 _EDGE = 4  # letters that must match instead if the text ends earlier
 
 
 class Stretch(NamedTuple):
-    """A range of letters in a text, and the spans of a document that match it except for small differences."""
+    """A range of letters in a text, and the spans of a document that match the range with small differences."""
 
     start: int
     end: int
@@ -130,7 +128,7 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
         end = hit + TELLING
-        # a slip is shorter than the letters before the next one: no match is longer than twice the needle
+        # a slip is shorter than the match before the next slip, so no match is longer than twice the needle
         ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _ANEW])
         back, earlier, other = _grow(before, haystack.text[max(hit - 2 * len(before) - _ANEW, 0) : hit][::-1])
         key = (TELLING + more + other, at - back, at + TELLING + ahead)
@@ -140,7 +138,7 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
 
 
 def _grow(own: str, other: str) -> tuple[int, int, int]:
-    """Return how far two texts match from their beginnings: the characters of each, and the letters in common."""
+    """Return how many characters of two texts match from their beginnings, and the number of letters in common."""
     ahead = there = letters = 0
     while True:
         same = _count_common(own, ahead, other, there)
@@ -148,7 +146,7 @@ def _grow(own: str, other: str) -> tuple[int, int, int]:
         slip = _find_slip(own, ahead, other, there)
         if slip is None:
             return ahead, there, letters
-        # letters that only the document has reduce the score of the stretch
+        # letters that only the document has reduce the stretch's score
         ahead, there, letters = ahead + slip[0], there + slip[1], letters - max(slip[1] - slip[0], 0)
 
 
@@ -170,7 +168,7 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _find_slip(own: str, at: int, other: str, place: int) -> tuple[int, int] | None:
-    """Return how many letters to skip in each text so that the two texts match again."""
+    """Return how many letters to skip in each text until the two texts match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
         need = min(_ANEW, len(own) - at - skip)
@@ -185,7 +183,7 @@ def _find_slip(own: str, at: int, other: str, place: int) -> tuple[int, int] | N
 FEW = 3  # most locations of a short range that still identify the text's origin
 _LONG = 60  # letters of a range, about a line, that identify the origin even if they occur more often
 _SPREAD = 3  # A table's cells must lie within this many times their own letters
-_FORM = 12  # letters that the cells of a table must have together if no longer range gives the table's location
+_FORM = 12  # letters that a table's cells must have together if no longer range gives the table's location
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
 
 MAX_CELL_LETTERS = 1000  # letters of a cell that is searched by runs of words
@@ -227,7 +225,7 @@ def place_pieces(text: str, document: Document, *, split_cells: bool = False) ->
     if len(needle.text) < TELLING and (spots := _find_standing_alone(needle.text, document)):
         stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
-        # search the furniture too: a parser may keep running heads and page numbers, which `body` lacks
+        # also search running heads and page numbers, which a parser may keep and `body` lacks
         stretches = sorted(
             [*stretches, *find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
         )
@@ -249,7 +247,7 @@ def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, in
 
 
 def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return the stretches that show where a searched text comes from."""
+    """Return the stretches that identify the origin of a searched text."""
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
@@ -258,7 +256,7 @@ def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
             hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in near))
             stretch = stretch._replace(hits=hits)
         elif len(stretch.hits) > 1 and len(near) > 1:
-            # among several locations, choose those next to another piece of the same text
+            # among several locations, choose those near another piece of the same text
             others = [one for one in near if one not in stretch.hits]
             hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in others))
             stretch = stretch._replace(hits=hits or stretch.hits)
@@ -280,7 +278,7 @@ def _find_cell_ranges(cells: Sequence[Span], needle: Fold) -> list[tuple[int, in
 
 
 def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
-    """Return the longest runs of a cell's words that the document contains; the cell itself if it contains the cell."""
+    """Return the cell if the document contains it, else the longest runs of its words that the document contains."""
     start, end = cell
     if end - start > MAX_CELL_LETTERS or _find_standing_alone(needle.text[start:end], document):
         return [cell]
@@ -319,12 +317,12 @@ def _with_cells(
         word = needle.text[start:end]
         spots = free[word]
         if spots:
-            # take the next occurrence in reading order, else the first: a text layer may go down the columns
+            # take the next occurrence in reading order, or the first: a text layer may be in column order
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(Stretch(start, end, (chosen,), end - start))
     if not stretches and sum(one.letters for one in added) < _FORM:
-        return stretches  # the cells are only a few numbers, which occur anywhere
+        return stretches  # a few numbers in cells occur anywhere
     return sorted([*stretches, *added])
 
 
@@ -375,7 +373,7 @@ def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Return a span of a document, extended at each end by punctuation that the quoted text has at the same end."""
+    """Extend a span of a document at each end by punctuation that the quoted text also has there."""
     start, end = span
     before, after = (without_markup(side) for side in signs)
     before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])

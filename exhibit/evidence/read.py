@@ -32,7 +32,7 @@ _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.
 
 
 def read_document(path: Location | str) -> Document:
-    """Read a file as a Document; the same file always gives the same text, to which all offsets refer."""
+    """Read a file as a Document; a file always gives the same text, to which all offsets refer."""
     if isinstance(path, Remote):
         with fetch_file(path) as local_path:
             return replace(_read_safely(local_path), path=path)
@@ -53,7 +53,7 @@ def _read_safely(path: Path) -> Document:
 
 
 def read_printable(path: Path) -> Printable | None:
-    """Return the HTML page from which a file is printed; None for files without one, such as a PDF or plain text."""
+    """Return the HTML page from which a file is printed; None for files that need none, such as PDF or plain text."""
     page: Printable | None = _call_reader(path, "page")
     return page
 
@@ -64,7 +64,7 @@ def read_attachments(path: Path) -> list[Attachment]:
 
 
 def _call_reader(path: Path, *names: str) -> Any:
-    """Call the first of these functions that the file's reader has, within its limits; return None if it has none."""
+    """Call the first of these functions that the file's reader has, within limits; return None if there is none."""
     reader = _choose_reader(path)
     call = next((getattr(reader, name) for name in names if hasattr(reader, name)), lambda _: None)
     if getattr(reader, "STARTS_A_PROGRAM", False):
@@ -113,7 +113,7 @@ def ending_of(path: Location) -> str:
     if head.startswith(b"%PDF-"):
         return ".pdf"
     if _ENDING.fullmatch(ending):
-        return ending  # no reader has this suffix; the end of "No. 4" is not a suffix
+        return ending  # no reader has this suffix, or it is the end of a name such as "No. 4"
     if head.startswith(b"PK"):
         return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
@@ -169,15 +169,15 @@ def render_within(path: Location, page: int, *, scale: float) -> Any:
         return run_in_worker(partial(render, page=page, scale=scale), local_path)
 
 
-_MAX_DEPTH = 5  # levels of mails inside mails that are read
+_MAX_DEPTH = 5  # most levels of mails inside mails that are read
 _MAX_ATTACHMENTS = 1000  # of one mail
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 UNREAD = ".unread"
-"""The suffix for an attachment that is not read: no reader has it, so the attachment is counted by name."""
+"""The suffix of an unread attachment; no reader has this suffix, so the attachment is counted by name."""
 
 
 class NamedFile(NamedTuple):
-    """A file to read: its path, its name, and other names by which a test set may refer to the file."""
+    """A file to read: its path, its name, and other names that a test set may use for the file."""
 
     path: Path
     name: str  # Its path in the folder; for an attachment, the mail's path followed by the attachment's name
@@ -209,7 +209,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
                 plain = f"{number} {plain}"
             taken.add(plain.casefold())
             ending = Path(plain).suffix
-            # leave room for `.pdf` at its end
+            # leave room for a final `.pdf`
             joined = fit_name(f"{file.path.name} - {plain.removesuffix(ending)}", f"{ending}.pdf").removesuffix(".pdf")
             inner = NamedFile(room / joined, f"{file.name}/{plain}", (plain, name))
             if depth < _MAX_DEPTH and number <= _MAX_ATTACHMENTS:

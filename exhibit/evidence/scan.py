@@ -1,9 +1,8 @@
 """Scans: OCR reads pages without text, and the words become an invisible text layer of the PDF.
 
-The pages are straightened first. The text layer has the PDF text rendering mode 3, which draws nothing,
-but every PDF reader can extract the words. The system under test therefore reads the same text in which
-gold was located. The layer's font has one glyph, a box of half an em. The font is embedded, so that the
-boxes of words are the same on every machine.
+The pages are straightened first. The text layer has the PDF text rendering mode 3, which draws nothing, but every
+PDF reader can extract the words. The tested system therefore reads the text in which gold was located. The layer's
+font, whose one glyph is a box of half an em, is embedded, so that the boxes of words are equal on every machine.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from exhibit.storage.locations import fetch_file
 
 _DPI = 200  # dots per inch: small print is readable, and OCR of a page takes one or two seconds
 _LONGEST_SIDE = 4000  # longest side in pixels: a poster is drawn at a lower resolution to fit into memory
-_STEEPEST = 5.0  # most degrees by which a page is straightened: a feeder skews a page by less
+_STEEPEST = 5.0  # most degrees by which a page is straightened: scanners skew pages by less
 _LOOK_SIDE = 1000  # longest side in pixels for finding the angle: lines of text are still four or five pixels high
 
 
@@ -59,7 +58,7 @@ class Scanned(NamedTuple):
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
-    """Return the OCR engine of that name; for `auto`, the first installed one that reads the language."""
+    """Return the OCR engine of that name; for `auto`, the first installed engine that reads the language."""
     engines = {name: _import_engine(name) for name in list_ocr_engines()}
     if engine != "auto" and engine not in engines:
         raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")
@@ -167,7 +166,7 @@ def measure_skew(picture: Image.Image) -> float:
     for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
-        # of equally good angles take the smallest
+        # of equally good angles, take the smallest
         best = max(angles, key=lambda angle: (measure_sharpness(angle), -abs(angle)))
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
@@ -187,13 +186,13 @@ def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
 # ---------------------------------------------------------------- the text layer
 
 
-if TYPE_CHECKING:  # imported by the functions that use it: few documents are scans, and it takes 0.1 s in each process
+if TYPE_CHECKING:  # its users import it: few documents are scans, and the import takes 0.1 s in each process
     from pypdf.generic import RectangleObject, StreamObject
 
 FONT = "ExhibitUnseen"
 FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains the font; `bench.unseen_font` makes it
 ADVANCE = 500
-"""The width of every character, in thousandths of the font size, before it is stretched to its width on the page."""
+"""The width of every character, in thousandths of the font size, before it is stretched on the page."""
 ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
@@ -250,7 +249,7 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
 def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
     """Return the PDF operators that draw the lines of OCR text invisibly on a page."""
     matrix = " ".join(_format_number(value) for value in frame)
-    # put a space between texts side by side: not every reader would insert one
+    # put a space between texts side by side, because not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
     drawn = "\n".join(word for line, more in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=more))
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
@@ -264,7 +263,7 @@ def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
     at = 0.0
     words = line.text.split()
     for number, word in enumerate(words):
-        # a word includes the space after it, so that no reader has to guess
+        # a word includes the space after it, so that no reader must guess
         text = f"{word} " if spaced or number < len(words) - 1 else word
         width = sum(map(_estimate_width, text))
         codes = text.encode("utf-16-be", "replace")

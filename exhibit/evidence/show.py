@@ -23,7 +23,7 @@ from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
 
 _GREYS = 8  # grey levels, enough for print: a page of a contract takes a third of the bytes of WebP or JPEG
-_COLOURFUL = 40  # the difference between a pixel's channels from which it counts as coloured, not as a scanner's grey
+_COLOURFUL = 40  # the difference between channels from which a pixel is coloured, not a scanner's grey
 
 
 def draw_page_uri(path: Location, page: Page, *, width: int) -> str:

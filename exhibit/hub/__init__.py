@@ -1,1 +1,1 @@
-"""The Hugging Face Hub: the dataset card, and the publisher."""
+"""The Hugging Face Hub: publish, pull and export bundles, and write dataset cards."""

@@ -30,15 +30,15 @@ class CardText:
     limits: str = ""  # The limitations that a user must know, in Markdown
     annotations: Sequence[str] = ()  # Who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …
     converter: str = ""  # The converter of the bundle, if its name differs from the bundle's
-    command: str = ""  # The command that makes the bundle again, without its flags, if no converter makes it
+    command: str = ""  # The command, without flags, that makes the bundle again, if no converter makes it
     derived: str = ""  # The dataset that this one extends, if any
-    sample: str = ""  # The path of the project's sample that the bundle is made from, as in `samples/cuad`
+    sample: str = ""  # The path of the project's sample from which the bundle is made, as in `samples/cuad`
 
 
 def find_sample(source: object) -> str:
     """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
 
-    A copy is a sample too, as in a checkout beside an installed package: it has the sample's name and README.md.
+    A copy with the sample's name and README.md is also a sample, as in a checkout beside an installed package.
     """
     if not source:
         return ""
@@ -55,7 +55,7 @@ def find_sample(source: object) -> str:
 
 PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
 PLACEHOLDER = "PATH_OR_REPO"
-"""The path on the card of a bundle whose name might not be safe in code."""
+"""The path on the card for a bundle whose name might be unsafe in code."""
 UNDRAWN = "page that cannot be drawn for the card"
 
 
@@ -81,7 +81,7 @@ def write_card(
 
 
 def make_card_path(name: str) -> str:
-    """Return the path of a bundle that its card's code loads."""
+    """Return the path from which the card's code loads the bundle."""
     return f"datasets_out/{name}" if re.fullmatch(r"[\w .-]+", name) else PLACEHOLDER
 
 
@@ -148,7 +148,7 @@ def escape_cell(text: object) -> str:
 
 
 def format_code(text: object) -> str:
-    """Return a text as inline code, whatever backticks it contains."""
+    """Return a text as inline code, even if it contains backticks."""
     words = " ".join(str(text).split()).replace("|", "¦")
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     edge = " " if words.startswith("`") or words.endswith("`") else ""
@@ -261,5 +261,5 @@ def _save_picture(picture: Image.Image, path: Path) -> None:
     written = ImageChops.invert(picture.convert("L")).getbbox()
     if written:  # crop: the last page of a document is mostly blank
         picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
-    framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # draw an edge around the white paper
+    framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # draw a frame around the white paper
     framed.quantize(32).save(path, "PNG", optimize=True)

@@ -34,7 +34,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
 
-_SHOWN = 10  # lines of a list; more would not fit one screen
+_SHOWN = 10  # most lines of a list; more would not fit on one screen
 _LOADED = re.compile(rb'load_dataset\(("[^"\n]+")')
 
 
@@ -116,7 +116,7 @@ def publish(
 
 
 def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
-    """Return what bundle.json says; raise if the bundle is not sound, not reviewed, or must not be redistributed."""
+    """Return the content of bundle.json; raise if the bundle is invalid, not reviewed, or must not be redistributed."""
     if problems := validate(root):
         listed = [f"  {problem}" for problem in problems[:_SHOWN]]
         raise BundleError("\n".join([f"{root}: not published: the bundle has {len(problems)} problems:", *listed]))
@@ -164,7 +164,7 @@ def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> Remote | None:
         except (RepositoryNotFoundError, RevisionNotFoundError):
             return None
         except HfHubHTTPError as error:
-            if error.response.status_code == 401 and not api.token:  # a private or missing repository
+            if error.response.status_code == 401 and not api.token:  # the repository is private or missing
                 return None
             raise
         return Remote(info.sha, bool(info.private), [file.rfilename for file in info.siblings or ()])
@@ -203,7 +203,7 @@ def _send(
                 create_pr=create_pr,
                 parent_commit=remote.commit if remote else None,
             )
-        except ValueError as error:  # a folder named .git, or a card's header that the Hub does not know
+        except ValueError as error:  # a folder named .git, or a card's header that the Hub rejects
             raise BundleError(f"the Hub does not accept a file name or the card: {error}") from error
 
 

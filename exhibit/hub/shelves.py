@@ -13,14 +13,14 @@ from exhibit.schemas.models import IMPOSSIBLE_ANSWER, BundleInfo
 EVAL = "eval.yaml"
 METADATA = "metadata.jsonl"
 QUESTIONS_TASK = "questions"
-"""The task that asks the question alone: of a RAG system behind an API, or of a model that has seen no document."""
+"""The task with only the question, for a RAG system behind an API or a model without the documents."""
 
 _INSTRUCTION = f"Answer in one sentence. If you cannot answer from the documents, reply: {IMPOSSIBLE_ANSWER}"
 _TASKS = {
     QUESTIONS_TASK: ([], f"{{prompt}}\n\n{_INSTRUCTION}"),
     "reading": (["contexts"], f"Passages of the documents:\n{{contexts}}\n\nQuestion: {{prompt}}\n\n{_INSTRUCTION}"),
 }
-"""By task, the columns of a question that its prompt shows besides the question, and the template of the prompt."""
+"""By task, the columns that its prompt shows besides the question, and the template of the prompt."""
 
 
 def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
@@ -39,7 +39,7 @@ def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
 
 
 def _describe_benchmark(info: BundleInfo) -> dict[str, object]:
-    """Return the benchmark in the form that the Hub and Inspect read; their lists of keys and names are closed."""
+    """Return the benchmark in the form for the Hub and Inspect, which accept no other keys and names."""
     tasks = [
         {
             "id": name,

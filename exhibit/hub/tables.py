@@ -1,9 +1,9 @@
 """The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
 
 `datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet
-builder supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path
-in JSON from the working folder. The tables therefore contain a second copy of the PDFs. They are not compressed
-there, so that the Hub's storage recognises the same bytes and stores them only once.
+builder supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path in JSON
+from the working folder. The tables therefore contain a second copy of the PDFs, uncompressed, so that the Hub's
+storage recognises the same bytes and stores them only once.
 """
 
 import json
@@ -27,10 +27,10 @@ from exhibit.storage.locations import Location, read_start
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
-"""Bytes of a row group: it is in memory at once, and the viewer downloads it to show a page of rows."""
-_HEAD_BYTES = 1 << 20  # of a card, with its header
+"""Bytes of a row group, which is in memory as a whole, and which the viewer downloads to show a page of rows."""
+_HEAD_BYTES = 1 << 20  # bytes of a card that contain its header
 _LANGUAGE_CHARS = 4000  # characters of a document whose language is detected
-_LANGUAGE_SHARE = 0.1  # a language of fewer documents is not named: it may be a wrong guess
+_LANGUAGE_SHARE = 0.1  # least share of documents for a language; fewer may be a wrong guess
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _PDF_FEATURE = {"huggingface": json.dumps({"info": {"features": {"pdf": {"_type": "Pdf"}}}})}

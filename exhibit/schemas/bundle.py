@@ -69,7 +69,7 @@ def _read_objects(given: Any) -> Any:
     return [{"filename": None, "text": one} if isinstance(one, str) else one for one in given]
 
 
-# not a pattern: pydantic's patterns reject a lone surrogate, which damaged PDFs contain
+# not a pydantic pattern, which would reject a lone surrogate, as in damaged PDFs
 Words = Annotated[str, AfterValidator(_refuse_blank)]
 
 
@@ -83,7 +83,7 @@ class LooseContext:
 
 @dataclass(frozen=True)
 class Question:
-    """A row of any `train.json` that the evaluator accepts, also of one that this project did not write."""
+    """A row of any `train.json` that the evaluator accepts, even if this project did not write it."""
 
     id: StrictInt | str
     question: Words

@@ -30,7 +30,7 @@ def describe_disk_error(error: OSError) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    """Return a text that can be written as UTF-8: lone surrogates are escaped."""
+    """Return a text with lone surrogates escaped, so that it can be written as UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -39,7 +39,7 @@ class BundleError(ToolkitError):
 
 
 class SourceError(ToolkitError):
-    """Raw benchmark files are missing, damaged or not the expected ones."""
+    """Raw benchmark files are missing, damaged or unexpected."""
 
 
 class DocumentError(ToolkitError):
@@ -51,4 +51,4 @@ class LimitError(DocumentError):
 
 
 class ServiceError(ToolkitError):
-    """A server failed to answer a request, or a program that is needed is missing or does not start."""
+    """A server failed to answer a request, or a required program is missing or does not start."""

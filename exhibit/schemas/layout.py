@@ -12,19 +12,19 @@ INFO = "bundle.json"
 CARD = "README.md"
 DRAFTS = "drafts.jsonl"  # the file of a drafted bundle with the questions that a person has not yet reviewed
 ORIGIN = ".exhibit-origin.json"
-"""A file in a cache folder with the URL of the bundle whose small files are in that folder."""
+"""The file in a cache folder with the URL of the bundle whose small files are in that folder."""
 
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was located, best first.
-`section`: under the heading or the number that the source cites.
-`answer`: the source has no quote, and the words of its answer occur once in the document that it names.
+`section`: under the heading or number that the source cites.
+`answer`: the source has no quote, and the words of its answer occur exactly once in the named document.
 """
 
 LONGEST_NAME = 255  # the longest file name in bytes that every file system in use accepts
 
 
 def fit_name(name: str, ending: str = "") -> str:
-    """Return a name with an ending; a name that is too long is cut, and a digest is added to keep it unique."""
+    """Return a name with an ending; a name that is too long is cut and gets a digest, which keeps it unique."""
     data, most = os.fsencode(name), LONGEST_NAME - len(os.fsencode(ending))
     if len(data) > most:
         digest = sha256(data).hexdigest()[:16]
@@ -36,9 +36,9 @@ HOWS: tuple[How, ...] = get_args(How)
 
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
 MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
-"""Labels: the texts that an answer must contain and must not contain, as JSON lists; of a nested list one is enough."""
+"""Labels: JSON lists of texts that an answer must contain or must not contain; one text of a nested list is enough."""
 ANSWER_FROM = "answer_from"
-"""A label: the source has no answer, and the `answer` field was made from the thing that this label names.
+"""A label: the source has no answer, and the `answer` field was made from the item that this label names.
 
 No reply is compared with such an answer.
 """

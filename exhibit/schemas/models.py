@@ -215,7 +215,7 @@ class DraftInfo(_Model):
     wrong: Natural = 0  # Sure drafts that a person found wrong
 
     def words(self, questions: int) -> str:
-        """Return the caveat to print with every figure of a drafted bundle."""
+        """Return the caveat to print with every result on a drafted bundle."""
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:
             return f"{line}; no person has checked how many drafts are wrong"

@@ -51,7 +51,7 @@ def explain_read_errors(path: Path, error: type[ToolkitError] = BundleError) -> 
 
 
 def read_text(path: Path, *, error: type[ToolkitError] = BundleError, most: int | None = None) -> str:
-    """Return a file's text, which must be UTF-8, without a byte order mark; line ends stay as they are."""
+    """Return the text of a UTF-8 file without its byte order mark; line ends are unchanged."""
     with explain_read_errors(path, error):
         return read_regular(path, most=most).decode("utf-8-sig")
 
@@ -111,7 +111,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     if path.exists() and not path.is_file():  # opening a pipe would block
         raise BundleError(f"{path}: not a file")
     with explain_read_errors(path), path.open("rb") as file:
-        # split bytes: a line ends only at a line feed, not at U+2028, which JSON allows inside strings
+        # split bytes, because only a line feed ends a line, not U+2028, which JSON allows inside strings
         for number, line in enumerate(file, 1):
             try:
                 text = line.decode("utf-8").removesuffix("\n")

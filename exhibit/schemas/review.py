@@ -1,7 +1,7 @@
 """The models of an expert's review, and of the gold patch that is made from it.
 
-A review is the file that the review page saves: the judgments and corrected gold of one person. A patch holds corrected
-gold, and questions and documents to exclude, each with a reason; a converter applies it on its next run.
+A review is the file that the review page saves: the judgments and corrected gold of one person. A patch has corrected
+gold, and questions and documents to exclude, each with a reason; a converter applies the patch on its next run.
 """
 
 import hashlib

@@ -34,15 +34,15 @@ class Outcome(StrEnum):
 
 
 ANSWERED_RIGHTLY, AT_MOST = "answered_rightly", "answered_rightly_at_most"
-"""The share of answerable questions that are right for certain, and the share that would be right if all unjudged
-answers were. Failed questions count in both, so that the denominator never shrinks.
+"""The share of answerable questions that are certainly right, and that share if all unjudged answers were right.
+Failed questions count in both, so that the denominator never shrinks.
 """
 COUNTS_FAILED = frozenset({ANSWERED_RIGHTLY, AT_MOST})
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
 MAX_SCORE = 1e15
 Score = Annotated[FiniteFloat, Field(ge=-MAX_SCORE, le=MAX_SCORE)] | None
-"""A metric's value; None if it does not apply, never 0."""
+"""A metric's value; None, never 0, if the metric does not apply."""
 
 
 def _read_interval(ends: Any) -> Any:

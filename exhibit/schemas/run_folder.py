@@ -165,7 +165,7 @@ class RunFolder:
     def read_stored_means(self, dataset: str = "") -> files.Means:
         """Return the means in `summary.json` of the run or of a dataset; no means if the file does not exist.
 
-        Use them only for checks: reports show means that are computed from the rows (`evaluation.runs.RunResults`).
+        Use these means only for checks: reports show means computed from the rows (`evaluation.runs.RunResults`).
         """
         return self._read_optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
@@ -174,7 +174,7 @@ class RunFolder:
         return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
-        """Return how well the confidence of a dataset's answers is calibrated; without a file, of 0 questions."""
+        """Return how well the confidence of a dataset's answers is calibrated; without a file, for 0 questions."""
         return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:

@@ -19,7 +19,7 @@ from exhibit.schemas.parsing import numbered_lines, read_text
 _ROWS = TypeAdapter(list[Row])
 Result = TypeVar("Result")
 Line = TypeVar("Line", Gold, DraftedRow)
-_SHOWN = 20  # problems of one file that an error lists: they fit one screen
+_SHOWN = 20  # most problems of one file that an error lists: they fit on one screen
 
 
 class Problem(NamedTuple):

@@ -146,7 +146,7 @@ class Quote:
     acceptable: tuple[str, ...] = ()  # provisions of the same document that are equally right
     stated: int | None = None  # the source's page, counted from 0 or from 1; see `documents.settle_pages`
     page: int | None = None  # the gold of a quote without words
-    answer: bool = False  # the quote is the expected answer: a short one is gold only if it occurs exactly once
+    answer: bool = False  # it is the expected answer: a short answer is gold only if it occurs exactly once
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ An engine describes itself:
     def missing(language) -> str: ...            # what is missing and how to install it; empty if nothing
     def open(language) -> Callable[[Image], list[TextLine]]: ...
 
-`language` is one code, or several joined as `cs+en`. Images are already straightened, so that lines run
-from left to right. Boxes are in pixels from the top left.
+`language` is one code, or several joined as `cs+en`. Images are already straightened: lines run from left to
+right. Boxes are in pixels from the top left.
 """
 
 from typing import NamedTuple

@@ -91,7 +91,7 @@ def parse_table(table: str) -> list[TextLine]:
 
 def _join_words(words: list[TextLine]) -> TextLine:
     text = " ".join(word.text for word in words)
-    # weigh by length: a long word with low confidence counts more than a short one
+    # weigh by length: the confidence of a long word counts more
     confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
     left, top, right, bottom = zip(*(word[:4] for word in words), strict=True)
     return TextLine(min(left), min(top), max(right), max(bottom), text, max(0.0, min(confidence, 1.0)))

@@ -10,6 +10,5 @@ A reader describes itself:
     def attachments(path) -> list: ...     # files inside it, which are documents of their own
 
 A reader raises only DocumentError, which says what is wrong, where, and what to do next. Reading takes time
-proportional to the size of the file. Libraries that only one reader needs are imported inside its
-functions.
+proportional to the file's size. Libraries that only one reader needs are imported inside its functions.
 """

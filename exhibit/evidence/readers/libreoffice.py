@@ -14,7 +14,7 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
-STARTS_A_PROGRAM = True  # libreOffice needs much memory even for a small file: only the item's own limits apply to it
+STARTS_A_PROGRAM = True  # LibreOffice needs much memory even for a small file, so only the item's own limits apply
 
 _TARGETS = {
     **dict.fromkeys((".doc", ".wpd", ".odt", ".rtf"), "docx"),
@@ -65,7 +65,7 @@ def page(path: Path) -> Printable:
 
 
 def convert_file(path: Path, ending: str, folder: Path, program: str) -> Path:
-    # a separate profile: a second LibreOffice with the same profile would pass the file to the first and do nothing
+    # a separate profile: a second LibreOffice with the same profile would only pass the file to the first
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)
     shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")

@@ -93,7 +93,7 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
 _FIXED = "__properties_version1.0"
 _SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of its entries
 MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4
-"""Limits on the bytes of all attachments together: a megabyte or, if that is more, a multiple of the mail's size."""
+"""Most bytes of all attachments together: a megabyte or, if larger, a multiple of the mail's size."""
 
 
 def _open_outlook(path: Path) -> Any:
@@ -114,7 +114,7 @@ def _read_data(mail: Any, folder: tuple[str, ...], name: str) -> bytes | None:
 
 
 def _read_text(mail: Any, folder: tuple[str, ...], *tags: str) -> str:
-    """Return the text of the first of these properties of a mail or an attachment that has text."""
+    """Return the first non-empty text among these properties of a mail or an attachment."""
     for tag in tags:
         wide = _read_data(mail, folder, f"__substg1.0_{tag}001F")
         narrow = _read_data(mail, folder, f"__substg1.0_{tag}001E") or b""

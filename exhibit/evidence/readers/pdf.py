@@ -1,9 +1,9 @@
 """PDF, read with PDFium.
 
-PDFium ends a line with CR LF; here a line ends with LF. Pages are joined by one LF. PDFium reports a hyphen
-at the end of a line as U+FFFE and joins the next line; here the hyphen is "-". Every kind of space (NBSP,
-thin, em) becomes a plain space, because in a PDF spaces are only layout. Except for line ends, each
-character is replaced by exactly one character, so that boxes stay correct.
+PDFium ends a line with CR LF; here a line ends with LF. Pages are joined by one LF. PDFium reports a hyphen at the
+end of a line as U+FFFE and joins the next line; here the hyphen is "-". Every kind of space (NBSP, thin, em)
+becomes a plain space, because in a PDF spaces are only layout. Except for line ends, each character is replaced by
+exactly one character, so that boxes stay correct.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes muc
 
 _MOST_PIXELS = 50_000_000  # of one image: the largest standard paper, A0, has 18 million at the report's scale
 _FINE = 100  # PDFium converts coordinates to whole device units: hundredths of a point
-_MOST_PAGES = 50_000  # a file may claim millions, and each takes time; the longest law books have some thousands
+_MOST_PAGES = 50_000  # a hostile file may claim millions; the longest law books have some thousands
 
 
 def read(path: Path) -> Document:
@@ -140,7 +140,7 @@ def to_user_space(path: Location, number: int, points: Sequence[tuple[float, flo
         page = _open_page(pdf, path, number)
         width, height = page.get_size()
         size = round(width * _FINE), round(height * _FINE)
-        # compute the matrix from three corners of the page, so that rounding does not matter
+        # three corners of the page give a matrix in which rounding does not matter
         origin, right, down = (_from_device(page, size, at) for at in ((0, 0), (size[0], 0), (0, size[1])))
         frame = np.array([np.subtract(right, origin) / width, np.subtract(down, origin) / height])
         return [(float(x), float(y)) for x, y in np.array(points) @ frame + np.array(origin)]
@@ -214,7 +214,7 @@ def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -
     lines: list[Box] = []
     for left, bottom, right, top in (textpage.get_rect(index) for index in range(count)):
         last = lines[-1] if lines else None
-        # PDFium returns a rectangle for each change of font, sometimes for each letter
+        # PDFium returns a rectangle for each change of font, and sometimes for each letter
         if last is not None and _are_side_by_side(last, Box(number, left, top, right, bottom)):
             left, top = min(last.left, left), max(last.top, top)
             right, bottom = max(last.right, right), min(last.bottom, bottom)
@@ -251,13 +251,13 @@ def read_counted_text(textpage: Any) -> _Counted:
 
 _CHARACTER = re.compile(r"\r\n|.", re.DOTALL)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
-_BOLD = 600  # the font weight from which a font is semibold; regular is 400
+_BOLD = 600  # the weight of semibold fonts; regular is 400
 
 
 def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
     """Return PDFium's character indices for a range of a page's cleaned text; empty if PDFium has none."""
     if end > len(counted.text):
-        return range(0)  # words from OCR, which have no characters in the PDF
+        return range(0)  # words from OCR have no characters in the PDF
     end = start + len(counted.text[start:end].rstrip())  # white space at the end would add an empty rectangle
     if end <= start:
         return range(0)

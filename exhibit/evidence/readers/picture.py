@@ -17,7 +17,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"
 TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
 
-_MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more frames
+_MOST_FRAMES = 2000  # most pages of a fax or scan; a film has more frames
 _MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 
 
@@ -32,7 +32,7 @@ def _open_image(path: Path) -> Iterator[Image.Image]:
 
 
 def read(path: Path) -> Document:
-    """Return an image file as a document that has one page for each frame of the image, and no text."""
+    """Return an image file as a document without text, with one page for each frame of the image."""
     with _open_image(path) as image:
         image.load()
         count = getattr(image, "n_frames", 1)
@@ -40,7 +40,7 @@ def read(path: Path) -> Document:
 
 
 def page(path: Path) -> Printable:
-    """Return the images of an image file as HTML to print, each on a page of its own."""
+    """Return the images of an image file as HTML to print, each on a separate page."""
     pictures = []
     with _open_image(path) as image:
         for frame in ImageSequence.Iterator(image):

@@ -1,8 +1,8 @@
 """Word documents (.docx), with tables, numbers, footnotes, headers and comments; tracked changes are accepted.
 
-mammoth converts the text to HTML. This module adds the parts that mammoth leaves out: the numbers of
-clauses, which Word computes when it shows a file; headers above the text; comments and footers below it.
-Each header and footer line appears once.
+mammoth converts the text to HTML. This module adds the parts that mammoth omits: the numbers of clauses, which
+Word computes when it shows a file; headers above the text; comments and footers below it. Each header and footer
+line appears once.
 """
 
 import io
@@ -103,7 +103,7 @@ def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for name in dict.fromkeys(archive.namelist()):
             if name not in parts and name.endswith((".xml", ".rels")):
-                parse(archive.read(name))  # raise here for entities, which mammoth's own parser would expand
+                parse(archive.read(name))  # reject entities, which mammoth's parser would expand
             copy.writestr(name, parts.get(name) or archive.read(name))
     packed.seek(0)
     html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
@@ -155,7 +155,7 @@ def accept_changes(root: Any) -> int:
             parent.remove(element)
     for element in list(root.iter(*(f"{W}{name}" for name in _KEPT))):
         for child in list(element):
-            element.addprevious(child)  # one by one: looking up each position would take quadratic time
+            element.addprevious(child)  # one by one, because looking up each position would take quadratic time
         element.getparent().remove(element)
         count += 1
     return count

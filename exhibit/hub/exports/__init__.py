@@ -16,7 +16,7 @@ from exhibit.storage.bundle import BundleFolder
 
 
 class Cut(NamedTuple):
-    """A located piece of a gold passage: its location, and the document's text there."""
+    """A located piece of a gold passage: its location and the document's text there."""
 
     filename: str
     start: int

@@ -1,7 +1,7 @@
 """The MTEB format: corpus, queries and relevance in JSON Lines with a card, and a task that `mteb` runs.
 
-The corpus is cut into chunks of about 1,000 characters. A chunk with at least half of a gold passage is relevant with
-score 2, a chunk with a smaller part with score 1.
+The corpus is split into chunks of about 1,000 characters. A chunk with at least half of a gold passage has relevance
+2, and a chunk with a smaller part has relevance 1.
 """
 
 import json
@@ -40,7 +40,7 @@ _CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qr
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write a retrieval task; the folder is loaded as it is, or as a dataset repository of the same files."""
+    """Write a retrieval task; it can be loaded from the folder, or from a dataset repository with the same files."""
     chunks: Chunks = {}
     write_lines(folder / _CONFIGS["corpus"], _make_corpus(export, chunks))
     asked = [question for question in export.bundle.questions if not question.is_impossible]

@@ -1,4 +1,4 @@
-"""The questions without their gold, for a vendor whose system is to be compared: see docs/bakeoff.md."""
+"""The questions without their gold, for vendors whose systems are compared: see docs/bakeoff.md."""
 
 import json
 from pathlib import Path

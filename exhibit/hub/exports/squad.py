@@ -26,7 +26,7 @@ def write(export: Export, folder: Path) -> None:
         if len(filenames) > 1:
             export.note("question on several documents, repeated for each", question.id)
         for number, filename in enumerate(filenames, 1):
-            # SQuAD lists alternative correct answers; the pieces of an interrupted passage are listed in the same way
+            # SQuAD lists alternative correct answers; pieces of an interrupted passage are listed in the same way
             answers = [{"text": c.text, "answer_start": c.start} for c in dict.fromkeys(cuts) if c.filename == filename]
             entries[filename].append(
                 {

@@ -7,6 +7,6 @@ from exhibit.schemas.layout import fit_name
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write one file for each document, with the document's name and .txt at its end."""
+    """Write one file for each document, under the document's name plus `.txt`."""
     for filename, text in export.documents():
         (folder / fit_name(filename, ".txt")).write_bytes(text.encode("utf-8"))
