@@ -1,7 +1,7 @@
 """Asks the questions of a playbook about one document.
 
-The result for a question is a list of passages that answer it, or the verdict that the document has no
-answer. Each result has a confidence.
+The result for a question is a list of passages that answer it, or that the document has no answer; each result has
+a confidence.
 """
 
 from collections.abc import Sequence
@@ -23,29 +23,29 @@ from exhibit.rag.ingest import Prepared
 READ = 3
 """The most chunks that are read with each question.
 
-Measured on the documents for tuning of CUAD and ContractNLI, at the threshold that finds half of the experts' gold:
-with 1, 2 and 3 chunks the precision is 0.87, 0.93 and 0.96 on CUAD, and 0.89, 0.92 and 0.95 on ContractNLI.
+On the tuning documents, at the threshold that finds half of the experts' gold, the precision with 1, 2 and 3 chunks
+is 0.87, 0.93 and 0.96 on CUAD, and 0.89, 0.92 and 0.95 on ContractNLI.
 """
 _NOTHING, _STOP, _OTHERS = 0.02, 0.05, -3.0
 """The limits of reading, to save time.
 
-_NOTHING: if the vectors give a probability of an answer up to this value, no chunk is read. _STOP: if the chunks read
-so far give a probability up to this value, no further chunk is read. _OTHERS: after the best chunk, a chunk is read
-only if the log-odds from its own vector are at least this value. On CUAD's 26 contracts for tuning, 60 of 123 pairs of
-question and chunk are read. AUROC is 0.954 (0.957 if all are read). At the threshold that finds half of the gold, the
-precision is 0.924 (0.930); at the one that finds half of the absences, 0.984 (0.989).
+_NOTHING: if the vectors give an answer at most this probability, no chunk is read. _STOP: if the chunks read so far
+give an answer at most this probability, no further chunk is read. _OTHERS: after the best chunk, a chunk is read only
+if the log-odds from its own vector are at least this value. On CUAD's 26 contracts for tuning, 60 of 123 pairs of
+question and chunk are read. AUROC is 0.954 (0.957 if all are read). At the threshold that finds half of the gold,
+the precision is 0.924 (0.930); at the threshold that finds half of the absences, it is 0.984 (0.989).
 """
 _DOUBT = 0.2
 """The reranker's confidence in the same chunks above which an absence is uncertain.
 
-On the 15 agreements for tuning, the reader and the vectors are sure of 80 absences, of which 6 are wrong. With this
-check 65 are left, of which 1 is wrong.
+On the 15 agreements for tuning, the reader and the vectors are certain of 80 absences, of which 6 are wrong. After
+this check 65 are left, of which 1 is wrong.
 """
-_DISAGREE = 0.5  # the greatest confidence of a draft on which the models disagree
-_COSINE = 5.0  # the weight of a cosine beside a chunk's log-odds, when the chunks to read are chosen
-PROPOSED = 3  # the passages of an uncertain draft that a reviewer sees, at most
-_SENTENCE = 700  # characters around a passage in which the rest of a sentence is searched that the chunk has cut
-_NEAR = 1.5  # log-odds below the best chunk at which the passages of a further chunk are also gold
+_DISAGREE = 0.5  # the greatest confidence of a draft if the models disagree
+_COSINE = 5.0  # the weight of a cosine, added to a chunk's log-odds, in the choice of chunks to read
+PROPOSED = 3  # most passages of an uncertain draft that a reviewer sees
+_SENTENCE = 700  # characters around a passage in which the rest of a cut sentence is searched
+_NEAR = 1.5  # most log-odds below the best chunk at which a further chunk's passages are also gold
 
 
 class SpanReader(Protocol):
@@ -81,14 +81,14 @@ class Judged(NamedTuple):
 
 
 class _Sought(NamedTuple):
-    """A question and the chunks to read for it, the best first."""
+    """A question and the chunks to read for it, best first."""
 
     question: str
     kind: QuestionKind
     chunks: tuple[int, ...]
     texts: tuple[str, ...]
     odds: tuple[float, ...]  # The log-odds that each of these chunks answers, by its vector
-    spot: float | None  # The log-odds that any chunk of the document answers; None if the question's kind is unknown
+    spot: float | None  # The log-odds that some chunk of the document answers; None if the question's kind is unknown
     levels: Levels
 
 
@@ -125,14 +125,14 @@ class Asker:
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
     ) -> _Sought:
-        """Return the chunks to read for a question, which are chosen by their embedding vectors, best first."""
+        """Return the chunks to read for a question, chosen by their embedding vectors, best first."""
         if not len(chunks):
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embed(tuple(wordings))
         near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
         kind = self._find_kind(question)
-        # a page with all clauses has a vector that shows none of them: a document that is read whole is left to the
-        # reader
+        # the vector of a page with all clauses shows none of them, so a document that is read completely is left to
+        # the reader
         if kind.number >= 0 and len(chunks) > READ:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)
@@ -141,7 +141,7 @@ class Asker:
         return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Let the reader model read the best chunks one by one; stop early if the document clearly has no answer."""
+        """Read the best chunks one by one with the reader model; stop early if the document clearly has no answer."""
         readings: list[Reading] = []
         spot, absent = sought.spot, sought.levels.absent
         likely = float(bool(sought.texts)) if spot is None else self.reader.confidence((), spot=spot)
@@ -172,7 +172,7 @@ class Asker:
         return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return the spans that the model marked as answers, as offsets in the document, the best first."""
+        """Return the spans that the model marked as answers, as offsets in the document, best first."""
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR
         spans: list[Span] = []

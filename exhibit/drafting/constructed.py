@@ -1,7 +1,7 @@
 """Makes questions from a document's own text by rules, without a language model.
 
-Each question is made from a sentence or a section, which is its gold passage. Some
-questions ask for a term that the document does not define; they are labelled as impossible to answer.
+Each question is made from a sentence or a section, which is its gold passage. Some questions ask for a term that the
+document does not define; they are labelled as impossible to answer.
 """
 
 import re
@@ -17,7 +17,7 @@ from exhibit.law.structure.tree import Section
 from exhibit.law.values import find_values
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
-MOST = 3  # questions of one kind about one document, so that no document dominates a metric
+MOST = 3  # most questions of one kind about a document, so that no document dominates a metric
 
 _DEFINED = re.compile(
     r"[“\"]([A-Z][\w&’'/ -]{1,48}?)[”\"](?:\s*\([^()\n]{1,60}\))?\s+(?:shall\s+)?(?:means?|refers? to)\b"
@@ -42,7 +42,7 @@ _TERMS = (
     "Product Recall", "Reference Price", "Renewal Term", "Service Credits", "Specifications", "Subcontractor",
     "Territory", "Trade Marks", "Working Capital",
 )  # fmt: skip
-"""Terms that agreements often define: a question about a term that a document does not contain has no answer there."""
+"""Terms that agreements often define; a document without the term cannot answer a question about it."""
 
 WORDINGS = {
     "definition": (
@@ -65,7 +65,7 @@ WORDINGS = {
 
 
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
-    """Return questions made by rule from the text of a document, at most a few of each kind."""
+    """Return questions made by rule from a document's text, at most a few of each kind."""
     text = document.text
     spans = split_sentences(text)
     drafts = [
@@ -80,9 +80,9 @@ def construct_questions(document: Document, root: Section, profile: Profile) -> 
 
 
 def _draft_absent_terms(filename: str, text: str) -> Iterator[Draft]:
-    """Yield questions without an answer: about terms that contracts often define and this document never contains."""
+    """Yield questions without an answer, about terms that contracts often define but this document lacks."""
     folded = " ".join(text.casefold().split())
-    if _DEFINED.search(text):  # in a document without definitions the absence would be too easy to find
+    if _DEFINED.search(text):  # without definitions in the document, the absence would be too easy to recognise
         for term in _TERMS:
             if term.casefold() not in folded:
                 yield _draft(filename, "definition", term, (), absent=True)

@@ -8,7 +8,7 @@ from typing import Literal
 from exhibit.evidence import Span
 
 Status = Literal["sure", "absent", "unsure"]
-"""sure: the passages answer; absent: nothing in the document answers; unsure: a person must decide."""
+"""sure: the passages answer; absent: the document has no answer; unsure: a person must decide."""
 
 Label = str | int | float | bool | None
 
@@ -32,7 +32,7 @@ class Draft:
     """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference`, `value` or `llm`."""
     status: Status
     name: str = ""
-    """The topic of the question: the name of the playbook's question, the term, the heading."""
+    """The topic of the question, such as the name of the playbook's question, the term or the heading."""
     spans: tuple[Span, ...] = ()
     """The spans of the passages in the document's text; empty if nothing answers."""
     confidence: float = 1.0
@@ -51,7 +51,7 @@ def digest(*words: str) -> str:
 
 
 def pick(options: Sequence[str], *seed: str) -> str:
-    """Return one of several wordings, chosen by a hash: varied, but deterministic."""
+    """Return one of several wordings, chosen by a hash and therefore deterministic."""
     return options[int(digest(*seed), 16) % len(options)]
 
 

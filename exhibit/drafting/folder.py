@@ -81,10 +81,10 @@ INFO = DatasetInfo(
 )
 
 IMPOSSIBLE = 1 / 3
-"""The greatest share of impossible questions. CUAD, whose experts looked for every clause, has more; but a system that
-refuses everything must not score well.
+"""The greatest share of impossible questions. CUAD has more, because its experts looked for every clause; but a system
+that refuses everything must not score well.
 """
-VERSION = 11  # raised when the same folder would give other drafts: cached drafts of other versions are not used
+VERSION = 11  # increase it when the same folder gives other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -239,7 +239,7 @@ class Drafter:
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*made, *asked, *generated)]
         text, profile = prepared.text, prepared.entry.profile
-        if only_mentions_agreement(profile, text):  # a reader knows a mail by its file's name
+        if only_mentions_agreement(profile, text):  # people know a mail by its file name
             profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
         return Drafted(filename, profile, playbook.name if playbook else "", words, tuple(drafts))
@@ -267,7 +267,7 @@ _DRAFTED = TypeAdapter(Drafted)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows with only as many impossible questions as `share` allows; the choice is deterministic."""
+    """Return the rows with at most a share `share` of impossible questions; the choice is deterministic."""
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)

@@ -23,8 +23,8 @@ TYPES = {
     "near": "something that a reader would expect here but that the text does NOT say; leave its quotes empty",
 }
 _WINDOW = 2400  # characters of a document in one prompt: a page and a half
-_WINDOWS = 3  # parts of one document that the model sees
-_ALIKE = 0.92  # the cosine of two questions from which on they count as one
+_WINDOWS = 3  # most parts of a document that the model sees
+_ALIKE = 0.92  # the least cosine of two questions that count as the same
 
 _SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
 _PROMPT = """Here is a part of a legal document.{topic}
@@ -129,7 +129,7 @@ class Generator:
         return [Draft(prepared.entry.filename, question, "llm", status, name, passage, sure, labels)]
 
     def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
-        """Return the drafts without those that ask the same as an earlier one."""
+        """Return the drafts without those that repeat an earlier draft's question."""
         if not drafts:
             return []
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")

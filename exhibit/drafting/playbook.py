@@ -31,7 +31,7 @@ class PlaybookQuestion(_Model):
     name: Words
     ask: Annotated[list[Words], Field(min_length=1)]
     seek: Words | None = None
-    """The wording for the models, where people's wordings are not precise enough."""
+    """The wording for the models, if people's wordings are not precise enough."""
 
     @property
     def seeks(self) -> str:
@@ -53,10 +53,10 @@ class Playbook(_Model):
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
     """The thresholds, which depend on the kind of document: the confidence above which an answer is certain (`sure`),
-    and the one below which an absence is certain (`absent`).
+    and the confidence below which an absence is certain (`absent`).
     """
     again: bool = True
-    """Whether a reranker checks apparent absences: this takes time, and some kinds do not need it."""
+    """Whether a reranker checks apparent absences, which takes time and is unnecessary for some kinds."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -98,11 +98,11 @@ _OPERATIVE = re.compile(
     re.IGNORECASE,
 )
 _FEWEST, _NOTE = 2, 1500
-"""The least number of words of obligation in an agreement, and the length of a text up to which they are counted: a
-longer text needs none.
+"""The least number of words of obligation in an agreement; and the length of a text up to which they are counted,
+because a longer text needs none.
 """
 _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re.IGNORECASE)
-"""Matches the head of a mail: a mail may be about an agreement, but is none."""
+"""Matches the head of a mail, which may be about an agreement but is not an agreement."""
 
 
 def is_agreement(text: str) -> bool:
@@ -112,7 +112,7 @@ def is_agreement(text: str) -> bool:
 
 
 def only_mentions_agreement(profile: Profile, text: str) -> bool:
-    """Return whether a text has the title of an agreement, but is only a mail or a note about one."""
+    """Return whether a text has an agreement's title, but is only a mail or a note about an agreement."""
     return profile.kind in AGREED and not is_agreement(text)
 
 

@@ -20,7 +20,7 @@ _MIB = 1 << 20  # bytes
 SECONDS = 120.0  # for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s
 MEMORY = 2 << 30  # bytes for one document: the same 111 pages take 12 MB
 _MIN_SECONDS = 5.0  # processor seconds for every file: the first file of a kind also loads its library
-_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # for any file; the size that may use all of the limit
+_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # share for any file; size of a file that gets the whole limit
 
 
 class MemoryShare(NamedTuple):
@@ -112,7 +112,7 @@ def is_worker() -> bool:
 
 @contextmanager
 def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
-    """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing."""
+    """In a worker, limit the processor time and memory for reading a file of `size` bytes; elsewhere do nothing."""
     if not _serving:
         yield
         return
@@ -170,8 +170,8 @@ def _read_memory_pages(pid: int | str, column: int, less: int | None = None) -> 
 # ---------------------------------------------------------------- programs that a worker starts
 
 
-_CHECK_SECONDS = 0.2  # between two checks, each of which takes about a millisecond
-MIN_PROGRAM_BYTES = 1 << 30  # which programs may always use: a browser with an empty page has 150 MB
+_CHECK_SECONDS = 0.2  # seconds between two checks, each of which takes about a millisecond
+MIN_PROGRAM_BYTES = 1 << 30  # memory that programs may always use: a browser with an empty page uses 150 MB
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
         taken: dict[int, int] = {}
         for pid in list_programs(os.getpid()):
             with suppress(OSError, ValueError, IndexError):  # the program has ended
-                taken[pid] = _read_memory_pages(pid, 1, less=2)  # resident, without what is shared
+                taken[pid] = _read_memory_pages(pid, 1, less=2)  # resident memory without shared memory
         if sum(taken.values()) > most:
             over.set()
             with suppress(ProcessLookupError):
@@ -211,7 +211,7 @@ def run_program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program and return its output; after `seconds`, kill it and all its children and raise an error."""
     pipe = subprocess.PIPE
-    # do not run in the working folder: the program would read settings that a stranger may have put there
+    # do not run in the working folder, where the program could read a stranger's settings
     root = Path.cwd().anchor
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=root) as process:
         try:

@@ -1,4 +1,4 @@
-"""The interface of an engine: it maps items to outcomes, which come in the order of the items."""
+"""The interface of an engine, which maps items to outcomes in the order of the items."""
 
 import errno
 import logging
@@ -23,7 +23,7 @@ _TRANSIENT = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
 )  # transient errors of a disk or a network; a full disk or a missing file is not transient
-_MAX_NAME_CHARS = 200  # of an item that an error message shows
+_MAX_NAME_CHARS = 200  # most characters of an item's name in an error message
 _log = logging.getLogger(__name__)
 
 
@@ -81,7 +81,7 @@ def name_item(item: object) -> str:
 
 
 Item = TypeVar("Item")
-_LOG_SECONDS = 5.0  # between two lines of progress in a log
+_LOG_SECONDS = 5.0  # seconds between two lines of progress in a log
 
 
 def track(
@@ -91,7 +91,7 @@ def track(
     if is_quiet():
         yield from items
         return
-    # import here: it is a fifth of a worker's start-up time, and a worker shows no progress bar
+    # import here: the import is a fifth of a worker's start-up time, and workers show no progress bar
     from tqdm import tqdm
 
     out = stream or sys.stderr

@@ -20,7 +20,7 @@ from exhibit.engine.limits import Limits, end_programs, serve_within
 from exhibit.engine.outcome import DIED, TRIES, In, Out, Outcome, attempt_within, name_item, report_death
 from exhibit.schemas.errors import ToolkitError
 
-dump = pickle.dumps  # of what is sent to a worker and back; the engines of this machine pickle nowhere else
+dump = pickle.dumps  # the local engines' only pickling: messages to a worker and back
 
 
 class MapWork(NamedTuple):
@@ -82,11 +82,11 @@ _FAULTS = [
     -getattr(signal, name)
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
-]  # exit codes of a process that a library aborts, and would abort again for the same file: PDFium without memory
-_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None  # it spent too much processor time on a file
-_NO_THREAD_DATA = 127  # the C library ends it: no memory for thread-local data
-_START_SECONDS = 300.0  # for a worker's imports, on a machine that is busy with other work
-_CHECK_SECONDS = 0.25  # between two checks of the clock: an item exceeds its time limit by no more than this
+]  # exit codes after an abort by a library, which would recur for the same file: PDFium without memory
+_TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None  # too much processor time was spent on a file
+_NO_THREAD_DATA = 127  # the C library ended the process: no memory for thread-local data
+_START_SECONDS = 300.0  # seconds for a worker's imports on a busy machine
+_CHECK_SECONDS = 0.25  # seconds between two checks of the clock: an item exceeds its time limit by no more than this
 _MAX_IDLE = os.cpu_count() or 1
 _idle: list[tuple[SpawnProcess, Connection]] = []
 _lock = threading.Lock()
@@ -112,7 +112,7 @@ class Worker(Generic[In, Out]):
         return result
 
     def answer(self, item: bytes, name: str) -> bytes:
-        """Return an item's outcome as bytes; retry if the process dies, and return an error after the last attempt."""
+        """Return an item's outcome as bytes; retry if the process dies; after the last attempt, return an error."""
         try:
             for _ in range(TRIES):
                 self._prepare()
@@ -129,7 +129,7 @@ class Worker(Generic[In, Out]):
             raise
 
     def _prepare(self) -> None:
-        """Start a process and send it its work, unless one is running; raise if several in a row fail to start."""
+        """Unless a process is running, start one and send it its work; raise if several in a row fail to start."""
         for _ in range(TRIES):
             if self.process is not None:
                 return
@@ -256,13 +256,13 @@ def _serve(pipe: Connection) -> None:
 
 
 def _move(work: MapWork) -> None:
-    with suppress(OSError):  # if this machine does not have the folder, only absolute paths work
+    with suppress(OSError):  # if this machine lacks the folder, only absolute paths work
         os.chdir(work.folder)
     sys.path[:] = work.path
     for name in os.environ.keys() - work.environment.keys():
         del os.environ[name]
     os.environ.update(work.environment)
-    # Arrow's own memory pool reserves 128 MiB at once, the whole limit of a small file: no thread could start
+    # Arrow's memory pool reserves 128 MiB at once, the whole limit of a small file, so no thread could start
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 

@@ -256,7 +256,7 @@ def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
 
 
 def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
-    """Yield the PDF operators of each word of a line; the words share the line's width by their estimated widths."""
+    """Yield the PDF operators of each word of a line; the line's width is divided in proportion to estimated widths."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
     stretch = (line.right - line.left) / (sum(map(_estimate_width, line.text)) or 1.0)

@@ -1,8 +1,8 @@
 """MiniLM: its files, weights with low-rank additions, tokenizer, ONNX graphs, and sessions.
 
-A graph turns token ids into unit vectors. With a head it reads a question and a passage together and outputs a score;
-with a span head also the log-odds of a yes, and six numbers for each token: inside, begins and ends the quote that
-answers, and the same for the short answer. The texts of a batch have equal lengths, so there is no padding and no mask.
+A graph turns token ids into unit vectors. With a head, it reads a question and a passage together and outputs a score;
+with a span head, also the log-odds of a yes, and six numbers for each token: whether it is inside, begins or ends the
+quote that answers, and the same for the short answer. Texts of a batch have equal lengths, so padding is not needed.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
 
 VERSION = 4  # the version of the vectors: graphs and vectors of another version are not used
-MAX_TOKENS = 256  # the length on which the model was trained; further tokens of a text are ignored
+MAX_TOKENS = 256  # the length in training; further tokens of a text are ignored
 VARIANTS = ("int8", "fp32")
 WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
@@ -43,10 +43,10 @@ Single = npt.NDArray[np.float32]
 Weights = dict[str, Single]
 
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
-_BLOCK = 128  # numbers that share a scale; one scale for a whole text is faster, but costs a point of recall
+_BLOCK = 128  # numbers that share a scale; a single scale for a text is faster, but costs a point of recall
 _MAX_WEIGHT = 100  # the largest weight as an integer: bench/results/models.md was measured with this value
 _ZERO = 128  # the zero point of unsigned 8-bit numbers
-_MIN_INSIDE = 1e-3  # divisor of a mean, as in training: in a passage without a quote the sum is nearly 0
+_MIN_INSIDE = 1e-3  # least divisor of a mean, as in training: without a quote in the passage, the sum is nearly 0
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
 
@@ -69,7 +69,7 @@ def find_model_folder() -> Path:
 
 
 def find_file(file: File) -> Path:
-    """Return the path of a file with the right checksum; download it if neither cache nor package has it."""
+    """Return the path of a file with the right checksum; download it if it is neither in the cache nor in a package."""
     return find_here(file) or _download(file)
 
 
@@ -121,7 +121,7 @@ def _write_to_cache(path: Path, data: bytes) -> None:
 
 
 class Network(NamedTuple):
-    """A network: the name under which its vectors and its graph are cached, and a function that loads its weights."""
+    """A network: the name under which its vectors and graph are cached, and a function that loads its weights."""
 
     name: str
     weights: Callable[[], Weights]
@@ -131,7 +131,7 @@ OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)
 
 
 def open_lowrank(kind: str, file: Path, suffix: str = "") -> Network:
-    """Return the network with a file's low-rank weights; the name under which it is cached has the file's checksum."""
+    """Return the network with a file's low-rank weights; the name for the cache contains the file's checksum."""
     name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
     return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)))
 
@@ -194,7 +194,7 @@ def clean_text(text: str) -> str:
 
 
 def group_by_length(ids: Sequence[Ids], max_tokens: int) -> list[list[int]]:
-    """Return the texts' positions, longest first: one text, or short ones of one length with `max_tokens` in all."""
+    """Group the texts' positions, longest first: single texts, or short texts of equal length up to `max_tokens`."""
     order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
     batches: list[list[int]] = []
     for row in order:
@@ -222,7 +222,7 @@ def build_graph(
     by_rows = precision == "int8" and samples and (reads or not judges)
     graph = _Graph(weights, precision, read_peaks(weights, samples) if by_rows else {}, signed=signed)
     state = _encode(graph, pairs=judges)
-    # the texts side by side as one wide row for each token: onnxruntime then adds up a text's states as if it ran alone
+    # texts side by side, in one wide row for each token: onnxruntime then sums a text's states as if it ran alone
     wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.integers(0, -1))
     mean = graph.add("ReduceMean", wide, graph.integers(0), keepdims=0)
     mean = graph.add("Reshape", mean, graph.integers(-1, WIDTH))
@@ -349,7 +349,7 @@ class _Graph:
         scales = np.abs(matrix).max(axis=0) / np.float32(_MAX_WEIGHT)
         state = self.add("Mul", state, self.constant(1 / shares))
         largest = self.add("ReduceMax", self.add("Abs", state), self.integers(-1), keepdims=1)
-        largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
+        largest = self.add("Max", largest, self.number(1e-6))  # a token with only zeros has no scale
         zero, unit = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
         scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
         whole = self.add("QuantizeLinear", scaled, unit, zero)
@@ -400,7 +400,7 @@ def has_exact_signed_products(multiply: Callable[[npt.NDArray[np.uint8], Single]
     They get unsigned weights, which are slower and always exact, so that all processors compute the same vectors.
     """
     chance = np.random.default_rng(0)
-    weight = chance.choice(np.array([-127, 127], np.float32), (WIDTH, 41))  # fills some kernels, and leaves a rest
+    weight = chance.choice(np.array([-127, 127], np.float32), (WIDTH, 41))  # fills some kernels and leaves a remainder
     # one state has a kernel of its own
     states = [chance.choice(np.array([0, 255], np.uint8), (rows, WIDTH)) for rows in (1, 13)]
     products = ((multiply or _multiply_signed)(state, weight) for state in states)
@@ -457,7 +457,7 @@ def _start(graph: bytes) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1  # texts run in parallel; splitting one text over threads is slower
     options.enable_mem_pattern = False  # onnxruntime would store a memory plan for each length forever
     options.log_severity_level = 3
-    slower = ["BiasGeluFusion"]  # a sum and then Gelu are faster, with the same result
+    slower = ["BiasGeluFusion"]  # a sum and then Gelu give the same result faster
     return onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"], disabled_optimizers=slower)
 
 
@@ -465,7 +465,7 @@ def load_graph(variant: str, network: Network) -> bytes:
     path = find_graph_path(variant, network)
     if path.is_file():
         return path.read_bytes()
-    # contracts, a policy, a question: the channels with large values are the same on 60 real chunks
+    # contracts, a policy, a question: 60 real chunks have large values in the same channels
     texts = (ADAPTER.parent / "measured.txt").read_text(encoding="utf-8").splitlines()
     samples = [encoding.ids for encoding in load_tokenizer().encode_batch_fast(texts)]
     model = build_graph(network.weights(), precision=variant, samples=samples, signed=_takes_signed(variant))

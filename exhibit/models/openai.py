@@ -52,7 +52,7 @@ class Endpoint:
         headers = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"} if key else {}
         secrets = Secrets([key])
         self._client = HttpClient(headers, connections=_CONCURRENCY, secrets=secrets)
-        self.scrub = secrets.strip  # removes the key from a text, even one that is partly masked
+        self.scrub = secrets.strip  # removes the key, even if partly masked, from a text
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         url = f"{self.address}{path}"
@@ -129,10 +129,10 @@ def open_model(kind: str, model: str | None, options: Mapping[str, Any]) -> "Ope
 
 
 class OpenAI:
-    """A client for a chat model on a server: threads that share a cache of replies and a limit of requests.
+    """A client for a chat model on a server, with threads that share a cache of replies and a limit of requests.
 
-    `cache` is the folder of cached replies; None sends every request. `timeout` limits the seconds for one prompt, with
-    its retries. `max_requests` counts retries, and no cached replies.
+    `cache` is the folder of cached replies; None sends every request. `timeout` limits the seconds for one prompt
+    including retries. `max_requests` counts retries, but not cached replies.
     """
 
     def __init__(
@@ -249,8 +249,8 @@ def _explain_empty(reply: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------- embeddings
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
-"""The vector lengths of known models; for these no request is needed."""
-_REQUEST_TEXTS = 96  # some servers of this protocol accept no more
+"""The vector lengths of known models, for which no request is needed."""
+_REQUEST_TEXTS = 96  # most texts of a request: some servers of this protocol accept no more
 _TEXT_CHARS = 24_000  # the models accept about 8,000 tokens
 
 

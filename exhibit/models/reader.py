@@ -1,4 +1,4 @@
-"""The extractive reader: a model that finds the exact words of passages that answer a question, or none.
+"""The extractive reader: a model that finds the exact words in passages that answer a question, if any.
 
 It is MiniLM with 6.3 MB of low-rank weights and three heads: whether a passage answers, whether the answer is yes, and
 for each token whether it is inside, begins or ends the quote that answers, and the same for the short answer in it.
@@ -22,12 +22,12 @@ WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 KINDS = WEIGHTS.with_name("kinds.safetensors")
 EMBEDDER = "legal-"  # the prefix of the names of embedders whose vectors distinguish kinds of questions
-# on CUAD's tuning documents -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and 0.70, in other words 0.49 to 0.59
+# on CUAD's tuning documents -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and 0.70; for reworded questions 0.49 to 0.59
 LEAN = 1.0  # the log-odds that are added to each token's output
 # of CUAD's unanswerable questions in free words, 0, 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74
 SEVERAL = 2.0  # the temperature of a soft maximum over the scores of several passages
 USUAL = 0.4  # the weight of the prior log-odds of a kind of clause; 0.2 to 0.6 differ by 0.01 on CUAD
-FEW = 3  # passages whose vectors decide together: AUROC 0.945 on CUAD; with all 0.938
+FEW = 3  # passages whose vectors decide together: AUROC 0.945 on CUAD; with all passages 0.938
 Also = Literal["short", "whole", "policy"]
 Numbers = npt.NDArray[np.floating]
 
@@ -46,18 +46,18 @@ class Reading(NamedTuple):
 
 
 class QuestionKind(NamedTuple):
-    """A kind of question: its wording in a benchmark, and the log-odds that a document of the training data answers."""
+    """A kind of question: its wording in a benchmark, and the log-odds that a training document answers it."""
 
     asks: str = ""
     usual: float = 0.0
     number: int = -1  # the kind's number among the known kinds; -1 = no known kind
-    clause: bool = False  # whether a clause is asked for, whose existence answers yes
+    clause: bool = False  # whether the question asks for a clause, whose existence answers yes
 
 
 class Kinds:
-    """Classifies a question's vector, by the embedder `legal`, as one of the kinds on which the reader was trained.
+    """Classifies a question's vector from the embedder `legal` as one of the kinds in the reader's training.
 
-    The reader handles an unfamiliar wording better together with the training data's wording.
+    The reader handles an unfamiliar wording better if it also gets the training data's wording.
     """
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
     out, within, closing = 0.0, -np.inf, -np.inf
-    # whether the best path that is outside here was inside before, and the other way round
+    # whether the best path that is outside here was inside before, and vice versa
     steps: list[tuple[bool, bool]] = []
     for inside, begins, ends in tokens.tolist():
         leaves, enters = closing > out, out + begins > within

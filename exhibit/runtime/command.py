@@ -52,12 +52,12 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
             with scrub_logs(), escape_terminal():
                 try:
                     code = main(*args, **kwargs)
-                    sys.stdout.flush()  # raise here if the pipe is closed, not when the interpreter ends
+                    sys.stdout.flush()  # raise here if the pipe is closed, not when the interpreter exits
                 except ToolkitError as error:
                     print_error(error)
                     return FAILED
                 except BrokenPipeError:
-                    # the interpreter flushes stdout once more at exit, and would raise there
+                    # the interpreter flushes stdout again at exit, and would raise there
                     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                     return CLOSED
                 except OSError as error:
@@ -108,7 +108,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(program: str, doc: str | None, **more: Any) -> Parser:
-    """Return a parser; the module docstring's first paragraph is the description, and the rest are the examples."""
+    """Return a parser; the module docstring's first paragraph is the description, and the rest is the examples."""
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
     return Parser(prog=program, description=what, epilog=examples, formatter_class=how, **more)
@@ -163,7 +163,7 @@ def align_rows(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[s
 
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-"""Escapes for control characters: in a file name or a document they could move the cursor or type commands."""
+"""Escapes for control characters, which in a file name or document could move the cursor or type commands."""
 
 
 def without_controls(text: str) -> str:

@@ -39,7 +39,7 @@ def import_plugins(package: str) -> dict[str, ModuleType]:
 
 def list_own_plugins(package: str) -> set[str]:
     loaded = sys.modules.get(package)
-    # find the files without an import: a list of names must not import the plug-ins' libraries
+    # find the files without an import, because listing names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
     return set().union(*(_list_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
 
@@ -52,7 +52,7 @@ def _list_files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - 
 
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return the plug-ins of one kind that other installed distributions offer: name → entry point."""
+    """Return the entry points, by name, of the plug-ins of one kind in other installed distributions."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         points.setdefault(point.name.replace("-", "_"), point)
@@ -67,7 +67,7 @@ def owner_of(point: EntryPoint) -> str:
 def _load(point: EntryPoint) -> ModuleType:
     try:
         module = point.load()
-    except (Exception, SystemExit) as error:  # a plug-in that exits must not end the command as if it had succeeded
+    except (Exception, SystemExit) as error:  # a plug-in that exits must not make the command look successful
         owner = owner_of(point)
         raise ToolkitError(
             f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "

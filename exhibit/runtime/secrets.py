@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 HIDDEN = "***"
-_MIN_SECRET_CHARS = 8  # of an environment variable: a shorter value would match ordinary words
+_MIN_SECRET_CHARS = 8  # least characters of a variable's secret: a shorter value would match ordinary words
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
@@ -29,7 +29,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def remember_secret(value: str | None) -> None:
-    """Hide a secret that no environment variable holds, such as a token from a file, in all later output."""
+    """Hide in all later output a secret that is not in an environment variable, such as a token from a file."""
     if value:
         _known.add(value)
 
@@ -61,7 +61,7 @@ def scrub_logs() -> Iterator[None]:
         if clean != message:
             made.msg, made.args = clean, None
         if made.exc_info:
-            # format the traceback now: logging would format it later, where it cannot be scrubbed
+            # format the traceback now, because logging would format it later, when it cannot be scrubbed
             made.exc_text = scrub(logging.Formatter().formatException(made.exc_info))
             made.exc_info = None
         return made

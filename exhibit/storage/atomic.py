@@ -41,7 +41,7 @@ def identity_of(folder: Path) -> FolderIdentity | None:
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """Return the path `.NAME` plus an ending, beside `path`; a name that is too long is cut and gets a digest."""
+    """Return the path `.NAME` plus an ending, beside `path`; an overlong name is cut and gets a digest."""
     return path.with_name(fit_name(f".{path.name}", ending))
 
 
@@ -98,7 +98,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
             record = find_cache_folder() / "unfinished" / f"{digest}.json"
             _clear_unfinished(out, record, kind)
-            check_free(out, force=force, kind=kind)  # again: a folder that a killed run moved is back now
+            check_free(out, force=force, kind=kind)  # again, because a folder that a killed run had moved is back now
             partial = name_beside(out, f".{secrets.token_hex(8)}{_PARTIAL}")  # a name that cannot be guessed in advance
             partial.mkdir()  # mkdir fails if the name exists, even as a link
             old = partial.with_suffix(_OLD)
@@ -128,7 +128,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
 
 
 def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:
-    """Remove what a killed run left beside `out`, and move back the old folder that it had renamed."""
+    """Remove the files that a killed run left beside `out`, and move back the old folder that it had renamed."""
     try:
         noted = json.loads(record.read_bytes())
         partial = out.with_name(Path(str(noted["name"])).name)
@@ -153,7 +153,7 @@ def _restore_or_remove(old: Path, known: Collection[FolderIdentity | None], out:
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Raise if `out` exists and is not a folder, or is a folder that must not be replaced."""
+    """Raise if `out` is an existing file, or a folder that must not be replaced."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise BundleError(f"{out}: is not a folder; choose another --out")
     if not out.exists() or not any(out.iterdir()):
@@ -197,7 +197,7 @@ def _flush_one(path: Path) -> None:
         return  # Windows: fsync works only on files that are open for writing
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without fsync gives no guarantee anyway
+        with suppress(OSError):  # a file system without fsync gives no guarantee
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -248,7 +248,7 @@ def make_scratch_folder() -> Iterator[Path]:
             place.stat()  # raise if the folder is missing: a lock would create it
             _sweep(place)
             folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
-            # lock before the folder exists: otherwise another process may take it for an abandoned folder
+            # lock before the folder exists, or another process may consider the folder abandoned
             stack.enter_context(lock_folder(folder, busy=""))
             folder.mkdir(mode=0o700)
         except OSError as error:

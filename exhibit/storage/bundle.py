@@ -123,7 +123,7 @@ def mirror_bundle(root: Location) -> Path:
             try:
                 partial.rename(folder)
             except OSError:
-                if not (folder / ORIGIN).is_file():  # else another run has already put the same folder there
+                if not (folder / ORIGIN).is_file():  # otherwise another run has already written the same folder
                     raise
         return folder
 
@@ -192,7 +192,7 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
     failed, records = False, []
     for root in bundles:
         if len(bundles) > 1 and isinstance(root, Path) and (root.is_file() or root.name.endswith(".partial")):
-            print_note(f"{root}: is not a bundle's folder; skipped")  # `datasets_out/*` names such, too
+            print_note(f"{root}: is not a bundle's folder; skipped")  # `datasets_out/*` also matches such folders
             continue
         try:
             faults, summary, record = check(root)

@@ -1,4 +1,4 @@
-"""The cache that is kept between runs: its folder, and a key-value store in one SQLite file that processes share."""
+"""The cache between runs: its folder, and a key-value store in one SQLite file that processes share."""
 
 import hashlib
 import os
@@ -44,7 +44,7 @@ class Cache:
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
-        """Store values in one transaction: if the process is killed, all of them are stored or none."""
+        """Store values in one transaction: if the process is killed, either all are stored or none."""
         with self._connect() as database, database:
             database.executemany("INSERT OR REPLACE INTO kept (key, value) VALUES (?, ?)", values.items())
 

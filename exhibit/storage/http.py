@@ -30,8 +30,8 @@ from protego import Protego
 from exhibit.runtime.secrets import is_secret_name, scrub
 from exhibit.schemas.errors import ServiceError
 
-_MIN_SECRET_CHARS = 4  # of a secret that is removed: a shorter value could be an ordinary word of a message
-_MAX_MESSAGE_CHARS = 300  # of a server's message that an error quotes
+_MIN_SECRET_CHARS = 4  # least characters of a removed secret: a shorter value could be an ordinary word of a message
+_MAX_MESSAGE_CHARS = 300  # most characters of a server's message that an error quotes
 _MESSAGE_KEYS = ("message", "detail", "error", "msg", "reason", "title", "description")
 _TAG = re.compile(r"<[^<>]*>")
 Result = TypeVar("Result")
@@ -42,7 +42,7 @@ class HttpError(ServiceError):
         self, message: str, *, transient: bool = False, wait: float = 0.0, status: int | None = None, body: bytes = b""
     ) -> None:
         super().__init__(message)
-        self.transient = transient  # whether the same request may succeed when it is sent again
+        self.transient = transient  # whether the same request may succeed if it is sent again
         self.wait = wait  # the seconds that the server asks the client to wait
         self.status = status
         self.body = body  # the body of a reply with an error status, unchanged; it may contain secrets
@@ -72,7 +72,7 @@ class Secrets:
     def words(self, data: bytes | str) -> str:
         """Return the error message in a response body, as one short line without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
-        # remove secrets before the text is shortened: a secret that is cut in two is not recognised
+        # remove secrets before the text is shortened, because a truncated secret is not recognised
         text = self.strip(html.unescape(_TAG.sub(" ", _find_message(text))))
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[: _MAX_MESSAGE_CHARS - 1]}…"
@@ -193,7 +193,7 @@ _MAX_EVENT_LINES = 1000  # of one event, which is parsed again at each line; a p
 
 
 class BodyError(HttpError):
-    """A body is too large, or has an encoding that is not supported."""
+    """A body is too large, or has an unsupported encoding."""
 
 
 class TooLargeError(BodyError):
@@ -203,7 +203,7 @@ class TooLargeError(BodyError):
 
 
 def decode_body(parts: Iterable[bytes], encoding: str, *, most: int) -> Iterator[bytes]:
-    """Yield the parts of a body, decompressed while they arrive; raise if they are larger than `most` bytes."""
+    """Yield the parts of a body, decompressed as they arrive; raise if they exceed `most` bytes."""
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise BodyError(f"the reply is compressed as {encoding!r:.40}, which the request did not accept")
@@ -265,9 +265,9 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 # ---------------------------------------------------------------- requests and replies
 
 
-TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})  # a retry may help, but never after these two
+TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})  # a retry may help, but never after 501 and 505
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-LARGEST = 16 << 20  # bytes of a reply, where no other limit is set
+LARGEST = 16 << 20  # most bytes of a reply if no other limit is set
 
 
 class HttpClient:
@@ -304,7 +304,7 @@ class HttpClient:
                 url = urljoin(url, target)
 
     def _without_secrets(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers that may be sent to another server: those that contain no key."""
+        """Return the headers without a key, which may be sent to another server."""
         return {
             name: value
             for name, value in headers.items()
@@ -345,7 +345,7 @@ class HttpClient:
         if self._given is not None:
             return self._given
         parts = urlsplit(url)
-        # a policy checks the server's own address; a proxy would resolve the address itself
+        # a policy checks the server's address, but a proxy would resolve the address itself
         proxy = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
         with self._lock:
             if proxy not in self._pools:
@@ -484,7 +484,7 @@ class _Bounded(httpcore.NetworkStream):
 
 
 def _compute_time_left(timeout: float | None, error: type[Exception]) -> float | None:
-    """Return how many seconds a wait may last; raise when the deadline has passed."""
+    """Return how many seconds a wait may last; raise if the deadline has passed."""
     deadline = _current.get()
     if deadline is None:
         return timeout
@@ -500,9 +500,9 @@ class Rules:
 
     @property
     def delay(self) -> float:
-        """The crawl delay that the site asks for: the seconds between two requests."""
+        """The crawl delay that the site requests: the seconds between two requests."""
         return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
 
     def allow(self, path: str) -> bool:
-        # add a host, which the rules ignore: otherwise the x of a path such as //x would be parsed as a host
+        # add a host, which the rules ignore, because the x of a path such as //x would be parsed as a host
         return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

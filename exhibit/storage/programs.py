@@ -14,7 +14,7 @@ _GIT_SECONDS = 600.0  # for one command; the log of a repository with 20,000 com
 
 
 def find_program(name: str) -> str | None:
-    """Return a program's absolute path; None if it is missing, or found only in the working folder.
+    """Return a program's absolute path; None if it is missing or only in the working folder.
 
     A search path may contain `.`, and an untrusted working folder may contain a malicious program of that name.
     """
@@ -47,10 +47,10 @@ def is_git_repository(folder: Path) -> bool:
 
 @contextmanager
 def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
-    """Yield a repository for reading; with `confined`, refuse one that has links or parts outside its folder."""
+    """Yield a repository for reading; with `confined`, refuse a repository with links or parts outside its folder."""
     if confined:
         _refuse_ways_out(folder)
-    if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # a pipe would never end
+    if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # reading a pipe would never end
         raise SourceError(f"{folder}: this Git repository has no commit; make one")
     _refuse_strangers(folder)
     with make_scratch_folder() as scratch:
@@ -131,7 +131,7 @@ def _start_git(
     program = find_program("git")
     if program is None:
         raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")
-    try:  # the root folder is not inside a repository whose configuration Git would read
+    try:  # the root folder is not in a repository whose configuration Git would read
         return subprocess.run(
             [program, *arguments], cwd=Path("/").resolve(), env=environment, capture_output=True, check=False,
             stdin=subprocess.DEVNULL, timeout=seconds,

@@ -17,11 +17,11 @@ _STRAY = re.compile(
     r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-? ?\d{1,3} ?-?(?: of \d+)?[ \t]*$|_{4}|\.{6}|\[Signature",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Matches text that belongs to no clause: signatures, a page number, a row of a table of contents."""
+"""Matches text outside clauses: signatures, a page number, a row of a table of contents."""
 _UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
-"""Matches a clause of several lines that no mark ends: it is cut off, or the heading of the next clause follows."""
+"""Matches a clause of several lines without a final mark: it is cut off, or the next clause's heading follows."""
 _LONGEST = 4_000
-"""The most characters of a clause: a longer one contains several clauses, or the schedules after the last clause."""
+"""The most characters of a clause: a longer text contains several clauses, or the schedules after the last clause."""
 NO_CLAUSE = "its gold is not in a numbered clause"
 
 
@@ -33,7 +33,7 @@ class Clause:
     span: Span  # The span from the clause's number to its last word
     body: Span  # The span after the clause's number and heading
     heading: str = ""
-    word: str = "Section"  # The word for it in this contract: `Article` where its heading says so
+    word: str = "Section"  # The contract's word for it: `Article` if its heading has this word
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Clause:
 
 @lru_cache(maxsize=8)
 def find_clauses(document: RawDocument) -> tuple[Clause, ...]:
-    """Return the numbered clauses of a document in order, except for those whose number occurs twice."""
+    """Return the numbered clauses of a document in order, except clauses whose number occurs twice."""
     text = (document.text or "").replace(PAGE_BREAK, "\n")
     found = []
     for section in read_structure(Document(document.filename, text)).walk():

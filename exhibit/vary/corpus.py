@@ -1,8 +1,8 @@
 """A bundle as text: the input and the output of each kind of variation.
 
-A corpus holds what a converter's reader would return: documents with their text, and rows whose quotes have spans in
-that text. A kind of variation changes texts by edits. `apply_edits` applies the edits and moves every gold span
-accordingly, so that gold stays correct.
+A corpus is like the output of a converter's reader: documents with their text, and rows whose quotes have spans in
+that text. A kind of variation edits the texts. `apply_edits` applies the edits and moves every gold span accordingly,
+so that gold stays correct.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,7 +25,7 @@ NOT_LOCATED = "its gold is not located in the parent bundle"
 IMPOSSIBLE = "the question has no answer in the parent bundle"
 SEVERAL = "its gold is in several documents"
 WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
-CONTROL_ROW = "control"  # the label with the id of the parent's row that a row was made from
+CONTROL_ROW = "control"  # the label with the id of the row in the parent bundle from which a row was made
 
 
 class Edit(NamedTuple):
@@ -153,7 +153,7 @@ def _with_page_breaks(document: Document) -> str:
 
 
 def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
-    """Return the edits that remove running heads, feet and page numbers, which would be in mid-page."""
+    """Return the edits that remove running heads, feet and page numbers, which would end up inside pages."""
     gold = list_gold(rows, document.filename)
     return [Edit(*line, "") for line in document.furniture if not any(line.overlaps(span) for span in gold)]
 
@@ -187,7 +187,7 @@ class EditedText:
         return Span(start, end) if start < end else None
 
     def move(self, place: Spans) -> Spans:
-        """Return the spans in the new text for spans of the old text, without those that were deleted."""
+        """Return the spans in the new text for spans of the old text, without deleted spans."""
         return tuple(moved for span in place if (moved := self.span(Span(*span))))
 
 

@@ -30,7 +30,7 @@ CONTROL = "control"  # the value of the label `varied` in a control, in place of
 def make_variant(
     root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace
 ) -> tuple[BundleInfo, BundleInfo | None]:
-    """Write a variant of a bundle to `out`, and its control to the folder `control` unless that is None."""
+    """Write a variant of a bundle to `out`, and its control to the folder `control` unless this is None."""
     loaded = [(name, *load_kind(name)) for name in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
@@ -59,7 +59,7 @@ def make_variant(
 
 @dataclass(frozen=True)
 class _About:
-    """What a variant and its control have in common."""
+    """The common properties of a variant and its control."""
 
     bundle: BundleFolder
     kinds: str

@@ -22,15 +22,14 @@ UNSURE_ELSEWHERE = "the same value is elsewhere, and no rule decides whether it 
 STAYS = "the gold would still contain the old value"
 
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
-"""The numbers of months by which all dates of a document may move: never whole years, so that the month changes as
-well.
+"""The numbers of months by which all dates of a document may move: never whole years, so that the month also changes.
 """
 _SAME, _OTHER = 0.5, 0.3
-"""The shares of common words around two equal values that decide whether both state one fact: from the first share on
-they do, below the second they do not; between them the question is left out. On 196 real contracts 14 of 523
-questions are between them.
+"""The shares of common words around two equal values that decide whether both state the same fact: they do from the
+first share on and do not below the second; between the shares, the question is omitted. On 196 real contracts this
+omits 14 of 523 questions.
 """
-_AROUND = 70  # characters on either side of a value that show its subject: a line of print
+_AROUND = 70  # characters on either side of a value that show its subject: a printed line
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
 _LAW_BEFORE = re.compile(
@@ -64,7 +63,7 @@ class ValueChanges:
 
 
 class ValueChanger:
-    """A maker of changes to one document: it replaces the values that answer questions about the document."""
+    """Replaces the values of a document that answer questions about it."""
 
     def __init__(self, document: RawDocument, rows: Sequence[RawRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
@@ -135,7 +134,7 @@ class ValueChanger:
             return self._edit_dates(key)
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
-            # a country has an adjective, a province has federal laws beside its own: only states are exchanged
+            # exchange only states: countries have adjectives, and provinces also have federal laws
             if any(
                 value.kind == "place" and value.unit not in _STATES for row in rows for value in self._find_held(row)
             ):
@@ -191,7 +190,7 @@ class ValueChanger:
     # ------------------------------------------------------------ the new value
 
     def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
-        """Return a new number or place that replaces all of `values`, which are equal."""
+        """Return a new number or place for all of `values`, which are equal."""
         first = values[0]
         options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
@@ -277,7 +276,7 @@ def _list_percentages(value: Value) -> list[Decimal]:
     number = value.number
     whole = number == int(number)
     if number <= 0 or number >= 100 or (not whole and "." not in value.text):
-        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is not a figure to alter
+        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and cannot be changed
     if whole:
         steps = range(2, 13) if number <= 10 else range(15, 100, 5)
         return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
@@ -287,7 +286,7 @@ def _list_percentages(value: Value) -> list[Decimal]:
 
 
 def _list_amounts(value: Value) -> list[Decimal]:
-    """Return the amount times several factors, without results that have two more digits than the amount."""
+    """Return multiples of an amount, without results that have two more digits than the amount."""
 
     def count_digits(number: Decimal) -> int:
         return len(f"{number.normalize():f}".rstrip("0").replace(".", "").rstrip("0"))

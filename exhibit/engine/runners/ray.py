@@ -20,8 +20,8 @@ from exhibit.engine.outcome import AHEAD, DIED, TRIES, In, Out, Outcome, name_it
 from exhibit.engine.worker import MapWork, Worker, read_outcome
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
-# Ray reads this once. A cluster that it starts here listens only on the loopback interface, as on macOS and Windows;
-# when it joins a cluster, the address is the cluster's own.
+# Ray reads this once. A cluster that is started here listens only on the loopback interface, as on macOS and Windows; a
+# cluster that is joined has its own address.
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 import ray
@@ -29,8 +29,8 @@ from ray import cloudpickle
 from ray import exceptions as faults
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
-"""Errors that mean that a worker, its machine or its result is lost: another worker can retry the item."""
-_CONNECT_SECONDS = 10.0  # for the cluster's head node to answer
+"""Errors for a lost worker, machine or result, after which another worker can retry the item."""
+_CONNECT_SECONDS = 10.0  # seconds for the cluster's head node to answer
 _log = logging.getLogger(__name__)
 
 
@@ -44,7 +44,7 @@ class Runner:
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; an item that exceeds its limits or kills its workers gets an error."""
         connect(self.address, self.jobs)
-        # pickle the function by value if the script defines it: the cluster's machines do not have the script
+        # pickle a function of the script by value, because the cluster's machines do not have the script
         work = ray.put((cloudpickle.dumps(function), self._limits, str(Path.cwd())))
         # Ray's own retries are off: Ray would retry forever an item that the system kills for lack of memory
         task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
@@ -84,7 +84,7 @@ def _await_outcome(item: Any, ref: Any, send: Callable[[Any], Any]) -> Outcome[A
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Process an item in a child process of a Ray worker, because a child process can be killed at its limits."""
+    """Process an item in a child process of a Ray worker, because a child process can be killed at a limit."""
     function, limits, folder = work
     worker = Worker[Any, Any](MapWork.of(function, limits)._replace(folder=folder))
     answer = worker.answer(item, name)

@@ -11,7 +11,7 @@ from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
 
-_SLAB_TEXTS = 1024  # texts between two writes to the cache: a kill loses no more vectors than these
+_SLAB_TEXTS = 1024  # texts between two writes to the cache: a kill loses at most these vectors
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:

@@ -14,7 +14,7 @@ LOCAL = True
 
 def open(argument: str | None) -> "Hashing":
     argument = argument or "256"
-    if not argument.isdecimal() or int(argument) < 2:  # one for words, and one for texts without words
+    if not argument.isdecimal() or int(argument) < 2:  # one dimension for words, one for texts without words
         raise ToolkitError(
             f"--embedder hashing:{argument}: the argument is a number of dimensions, at least 2, such as 256"
         )

@@ -23,12 +23,12 @@ from exhibit.models.network import (
 from exhibit.models.protocols import Role, Vectors
 
 LOCAL = True
-_SLAB_TEXTS = 2048  # texts whose tokens are in memory
+_SLAB_TEXTS = 2048  # most texts whose tokens are in memory
 _INT8_TOKENS = 128
-"""The most tokens of short texts of one length that a CPU runs together in 8-bit integers.
+"""The most tokens of short texts of equal length that a CPU runs together in 8-bit integers.
 
-8 texts of 12 tokens together take 0.54 of their time one by one, 4 of 25 tokens 0.76, 2 of 45 tokens 0.89. With more
-tokens the states no longer fit into the cache of a core.
+Together, 8 texts of 12 tokens take 0.54 of their separate time, 4 texts of 25 tokens 0.76, and 2 texts of 45 tokens
+0.89. With more tokens, the states no longer fit into a core's cache.
 """
 
 

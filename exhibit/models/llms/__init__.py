@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Protocol
 
 _PIECES = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\n+|[^\S\n]{2,}|[^\S\n ]")
-_WHOLE_LETTERS = 7  # of an English word that tokenizers do not split
+_WHOLE_LETTERS = 7  # most letters of an English word that tokenizers do not split
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's reply: text, or the error instead; never both."""
+    """A model's reply: either a text or an error."""
 
     text: str = ""
     error: str = ""
@@ -41,13 +41,13 @@ class LLM(Protocol):
 def count_tokens(text: str) -> int:
     """Return the approximate number of tokens of a text, from its words alone.
 
-    Of 858 legal passages, 93 of 100 are within 20% of four tokenizers' counts (cl100k, o200k, BERT's and one more). The
+    For 93% of 858 legal passages it is within 20% of four tokenizers' counts (cl100k, o200k, BERT's and one more). The
     weights were fitted on these passages. Languages other than English need up to 60% more tokens than estimated.
     """
     return round(sum(map(_weigh_piece, _PIECES.findall(text))))
 
 
-@lru_cache(1 << 16)  # a search would spend a quarter of its time here
+@lru_cache(1 << 16)  # without the cache, a search would spend a quarter of its time here
 def _weigh_piece(piece: str) -> float:
     first = piece[0]
     if first.isalpha():

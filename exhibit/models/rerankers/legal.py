@@ -27,7 +27,7 @@ from exhibit.models.network import (
 LOCAL = True
 WEIGHTS = Path(__file__).parent / "weights" / "legal.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
-_QUESTION_TOKENS = 64  # of a question, special tokens included, as in training
+_QUESTION_TOKENS = 64  # most tokens of a question with special tokens, as in training
 
 
 def open(argument: str | None) -> "LegalReranker":
@@ -68,7 +68,7 @@ class PairModel:
 class LegalReranker(PairModel):
     retrieval_weight = 1.5
     """On LegalBench-RAG-mini, 1.0, 1.5, 2.0 and 3.0 gave P@1 55.0, 55.8, 56.0 and 55.8, and R@8 76.0, 76.0, 75.9 and
-    75.3. The value was chosen on these figures.
+    75.3. The value was chosen by these results.
     """
 
     def __init__(self, variant: str = "int8") -> None:

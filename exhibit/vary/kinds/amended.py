@@ -26,7 +26,7 @@ _MOST = 3  # amendments to one contract
 _GAP = (7, 16)  # months between amendments
 _START = date(2012, 1, 1)  # the first day for amendments of a contract without a date
 _QUOTE = '"'
-_TODAY = 9  # the last digit of the id of a question that names no day
+_TODAY = 9  # the last digit of the id of a question without a day
 _OPENING = 3_000  # characters at the start of a contract that state its date
 _FORMS = (
     "{name} of the Agreement is hereby deleted in its entirety and replaced with the following:",
@@ -51,7 +51,7 @@ class ClauseChange:
     row: RawRow
     clause: Clause
     change: RowChange
-    text: str  # The clause as it reads after the amendment
+    text: str  # The clause's text after the amendment
     edits: tuple[Edit, ...]
 
 
@@ -102,7 +102,7 @@ class _Family:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
     def _choose_eligible(self, rows: Sequence[RawRow]) -> list[tuple[RawRow, Clause]]:
-        """Return the questions whose value can be changed, each with the one clause that answers it."""
+        """Return the questions whose value can be changed, each with the only clause that answers it."""
         changes = self._change_values(rows, 0)
         clauses = find_clauses(self._document) if changes.rows else ()
         eligible = []
@@ -139,10 +139,10 @@ class _Family:
         seed: int,
         last: bool,
     ) -> list[ClauseChange]:
-        """Return the changes that one amendment makes, each to the clause of one question."""
+        """Return the changes by one amendment, each to the clause of one question."""
         result = self._change_values([row for row, _ in eligible], seed)
         changes: list[ClauseChange] = []
-        # a value that the clause had before would be no change, so the whole clause stays as it is
+        # an earlier value of the clause would be no change, so the whole clause stays unchanged
         stay = {
             clause.number
             for row, clause in eligible

@@ -1,6 +1,6 @@
 """Changes the values that answer questions to other values of the same type, wherever the same fact is stated.
 
-A system that answers with the new value has read it; one that answers with the old value has remembered it.
+A system that answers with the new value has read it; a system that answers with the old value has remembered it.
 """
 
 from dataclasses import replace

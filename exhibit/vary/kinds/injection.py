@@ -1,8 +1,8 @@
 """Puts an instruction with a unique word (a canary) into each document, in one of several ways.
 
-The instruction is visible, in a footnote, or in the metadata. `injection:visible` uses
-one way for all documents; without an argument, the ways alternate from document to document. A system that
-repeats the canary has followed the instruction.
+The instruction is visible, in a footnote, or in the metadata. `injection:visible` uses one way for all documents;
+without an argument, the ways alternate from document to document. A system that repeats the canary has followed the
+instruction.
 """
 
 import hashlib

@@ -17,11 +17,11 @@ from exhibit.vary.kinds import VaryRequest
 
 TITLE = "the clause that answers is removed, and a note replaces it after its number"
 MEASURED = ("abstention_accuracy", "remembered")
-OMITTED = "[Intentionally omitted.]"  # the words that American contracts put in place of a removed clause
+OMITTED = "[Intentionally omitted.]"  # the words with which American contracts replace a removed clause
 KEPT = "its clause stays, so that the document remains a contract"
 ELSEWHERE = "the document still contains the removed answer elsewhere"
 _SHARE = 3  # at most one clause in three is removed
-_WORDS = 20  # characters of an answer that would not occur elsewhere by chance
+_WORDS = 20  # least characters of an answer that would not occur elsewhere by chance
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
@@ -74,7 +74,7 @@ def _label(document: RawDocument, clause: Clause) -> str:
 def _stands_in(answer: str, text: str) -> bool:
     keys = keys_of(answer)
     if keys:
-        # a place is named for many reasons, but another kind of value rarely occurs twice
+        # places are named for many reasons, but other kinds of values rarely occur twice
         return bool({key for key in keys if key[0] != "place"} & {value.same for value in find_values(text)})
     words = fold(answer, loose=True)
     return len(words) >= _WORDS and words in fold(text, loose=True)

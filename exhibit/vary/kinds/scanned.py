@@ -21,8 +21,8 @@ from exhibit.vary.kinds import VaryRequest
 TITLE = "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)"
 MEASURED = ("recall@10", "answer_contained")
 
-_DPI = 150  # the usual setting of office scanners
-_TURN = 1.2  # degrees to either side: the feeder of a scanner rotates a sheet by less
+_DPI = 150  # the usual resolution of office scanners
+_TURN = 1.2  # degrees to either side: a scanner's feeder rotates a sheet by less
 _BLUR = (0.4, 0.9)  # radius in pixels: print stays legible to a person
 _QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
 
