@@ -186,7 +186,7 @@ def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Con
 def _make_document(
     contract: _Contract, title: str, files: dict[str, Path], release: Release, tally: Tally
 ) -> RawDocument:
-    """Return a contract's PDF in raw/, else its HTML or text in raw/ to print, else the text in the JSON to print."""
+    """Return a contract's PDF in raw/, or the content to print: its HTML or text in raw/, else its text in the JSON."""
     record = contract.record
     path = files.get(record.name)
     if path is None and files:

@@ -85,7 +85,6 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags that only CPR has."""
     add_fetch_arguments(parser)
     documents = (
         "a folder with JSON exports or PDFs, one of these files, or a list of URLs, one on each line; shipped: "

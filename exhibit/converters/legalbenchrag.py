@@ -88,7 +88,6 @@ class _Test(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags that only LegalBench-RAG has."""
     mini = "only LegalBench-RAG-mini: 194 tests of each benchmark by the published rule, and their files"
     parser.add_argument("--mini", action="store_true", help=mini)
     form = "the corpus as published, or printed with the gold carried over (default: text)"

@@ -84,7 +84,6 @@ class _Context(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flag for the user's own documents."""
     what = "PDFs that the contexts are the text of, by their titles; without it the contexts are printed"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
 

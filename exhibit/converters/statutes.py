@@ -60,7 +60,6 @@ INFO = DatasetInfo(
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags of the converter for laws."""
     parser.add_argument("--from", type=_parse_day, metavar="DATE", help="leave out versions that ended before this day")
     most = "questions of each kind on each law, at most (default: 6)"
     parser.add_argument("--questions", type=parse_positive, default=6, metavar="N", help=most)
@@ -101,7 +100,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
-    """Return a version of a law as a printed edition, and the document to print."""
     system, day = law.system, version.start
     dated = ""
     if day is not None:

@@ -45,7 +45,6 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for columns, for documents and for the table."""
     columns = parser.add_argument_group("columns", "guessed from common names when not given; '' for none")
     for role, meaning in ROLES.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
@@ -63,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read a table of questions, find the documents that its rows name, and assign each gold passage to one.
+    """Read a table of questions, find the documents named in its rows, and assign each gold passage to a document.
 
     SQuAD files and folders of queries with relevance judgments are also read.
     """

@@ -68,7 +68,6 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for fetching pages, and examples."""
     add_fetch_arguments(parser)
     refresh_help = "convert nothing; report what changed on a bundle's pages since, and exit 4 (more: --refresh --help)"
     parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)

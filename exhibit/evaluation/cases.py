@@ -23,7 +23,7 @@ class GoldPassage:
     places: tuple[Place, ...] = ()
     """Empty if the source quotes no words, or if the words were not located."""
     pages: tuple[int, ...] = ()
-    """The pages of the passage, where the document has pages."""
+    """The pages of the passage, if the document has pages."""
     absent: bool = False
     """Whether the document was searched for the words and lacks them; then no passage is compared with this gold."""
     how: How | None = None
@@ -49,11 +49,11 @@ class Passage:
 
     text: str = ""
     filename: str | None = None
-    """The corpus file of the passage; None where it is unknown."""
+    """The corpus file of the passage; None if it is unknown."""
     span: Span | None = None
     score: float | None = None
     page: int | None = None
-    """The page on which the passage begins, where the document has pages."""
+    """The page on which the passage begins, if the document has pages."""
     told_page: int | None = None
     """The page that the system reports for the passage, right or wrong."""
     pages: tuple[int, ...] = ()
@@ -95,7 +95,7 @@ class Reply:
     answer: str | None = None
     passages: tuple[Passage, ...] = ()
     selected: int | None = None
-    """The number of passages that the answer was made from, where it is known."""
+    """The number of passages from which the answer was made, if known."""
     context: tuple[int, ...] | None = None
     """The numbers of these passages, from 1, if known; otherwise they are the first `selected` passages."""
     reranked: tuple[int, ...] | None = None
@@ -112,13 +112,13 @@ class Reply:
     """The probability that an answer exists, from 0 to 1, if the system reports one."""
 
     def list_numbers_read(self, k: int) -> list[int]:
-        """Return the numbers, from 1, of the passages that the answer was made from."""
+        """Return the numbers, from 1, of the passages from which the answer was made."""
         if self.context is not None:
             return [number for number in self.context if 1 <= number <= len(self.passages)]
         return list(range(1, min(k if self.selected is None else self.selected, len(self.passages)) + 1))
 
     def read(self, k: int) -> list[Passage]:
-        """Return the passages that the answer was made from; if the system does not report them, the first k."""
+        """Return the passages from which the answer was made; if the system does not report them, the first k."""
         return [self.passages[number - 1] for number in self.list_numbers_read(k)]
 
 

@@ -464,7 +464,7 @@ class Offer(NamedTuple):
     choices: tuple[str, ...]
     label: str
     asked: str = ""
-    """The subject of the choice, where the label names one."""
+    """The subject of the choice, if the label names one."""
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:

@@ -121,7 +121,7 @@ def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
     return getattr(target, "text", None) or read
 
 
-# ---------------------------------------------------------------- what is left to ask
+# ---------------------------------------------------------------- the remaining questions
 
 
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:

@@ -1,6 +1,6 @@
 """Count the data that questions and replies lack, for the terminal, the report and `evidence.json`.
 
-Metrics are None where data is missing; this module says what is missing.
+A metric is None if its data is missing; this module reports the missing data.
 """
 
 from collections import Counter

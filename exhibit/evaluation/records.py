@@ -123,7 +123,7 @@ def _open_whole(path: Path) -> Iterator[IO[bytes]]:
 
 
 def format_reply(case: Case) -> dict[str, Any]:
-    """Return a case's reply as it is written to a run; the first passages and those that were used have their text."""
+    """Return a case's reply in the form for a run's files, with the text of the first and of the used passages only."""
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
     read = frozenset(case.reply.context or ())
     passages = [

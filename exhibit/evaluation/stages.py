@@ -147,9 +147,9 @@ def follow_gold(
 ) -> GoldStages:  # fmt: skip
     """Return the fate of one gold passage at each stage of a system.
 
-    In a list of passages, the gold passage is found at the rank where the passages so far contain at least half
-    of it, as in recall. `in_text` and `in_chunks` are the shares of it that the system's text and its best chunk
-    contain. `cut_by` names the limit that shortened the context.
+    In a list of passages, the gold passage is found at the first rank up to which the passages contain at least half
+    of it, as in recall. `in_text` and `in_chunks` are its shares in the system's text and in the best chunk. `cut_by`
+    names the limit that shortened the context.
     """
     stages: GoldStages = {"lost_at": None, "reason": ""}
 
@@ -162,7 +162,7 @@ def follow_gold(
         if kept and stage != "answered":
             stages.update(lost_at=None, reason="")
 
-    if gold.located or gold.absent:  # else its words were not searched for
+    if gold.located or gold.absent:  # else the document was not searched for its words
         add("page", gold.located, gold.located, _REASONS["page"])
     if in_text is not None:
         reason = "most of its words are missing" if in_text else "absent from the text"

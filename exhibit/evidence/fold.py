@@ -145,7 +145,7 @@ _UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u0
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for Cyrillic and Greek look-alikes, if any word of it mixes scripts."""
+    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts."""
     if text.isascii() or not _MIXED.search(text):
         return text
     if not any(_UNLIKE.search(word) and not _MIXED.search(word) for word in _LETTERS.findall(text)):

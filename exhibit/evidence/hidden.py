@@ -213,7 +213,7 @@ class _Drawn:
 
 
 class _Visibility:
-    """Where a page looks different without its suspect texts."""
+    """The areas in which a page looks different without its suspect texts."""
 
     def __init__(self, page: Any, drawn: _Drawn) -> None:
         self.page, self.drawn = page, drawn

@@ -198,7 +198,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         try:
             inside = run_in_worker(read_attachments, file.path)
         except DocumentError:
-            continue  # the mail itself is unreadable: its own reader reports it
+            continue  # the mail itself is unreadable, which its reader reports
         key = hashlib.sha256(os.fsencode(f"{depth} {file.path.resolve()}")).hexdigest()[:16]
         room = _make_temporary() / key
         room.mkdir(exist_ok=True)

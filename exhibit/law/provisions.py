@@ -374,7 +374,7 @@ class ProvisionIndex:
 
 
 def _find_own_span(section: Section) -> Span:
-    """Return a section's span from its own heading on, without the headings above it."""
+    """Return a section's span from its heading to its end, without the headings above it."""
     start = section.title.start if section.span.start <= section.title.start < section.span.end else section.span.start
     return Span(start, section.span.end)
 

@@ -409,7 +409,7 @@ _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
 
 
 def write_value(value: Value, number: Decimal | None = None, *, name: str = "") -> str:
-    """Return a value's text with another number, date or place in it; all other characters stay the same."""
+    """Return a value's text with another number, date or place; all other characters stay the same."""
     if value.kind == "place":
         return name.upper() if value.text.isupper() else name
     pattern = _make_date_pattern() if value.kind == "date" else _PATTERNS[value.kind]

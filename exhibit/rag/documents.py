@@ -38,7 +38,7 @@ _KIND_WORDS = frozenset("agreement contract guide notice policy rules statement 
 """Words for the kind of a document, and articles. "the Commercial Court" means its guide, without the word `guide`."""
 _TITLE_BREAK = re.compile(r"\s[-–—]\s")  # people cite a title up to this dash: `Practice Direction 47 – Procedure`
 _MAX_CACHED_WEIGHTS = 200_000  # most cached likelihoods, names times documents: 10 MB
-# a word that only looks like a name counts if fewer than the cube root of N documents contain it, unlike a defined term
+# a word that only looks like a name counts if fewer than the cube root of N documents have it; defined terms are common
 _RARE_SHARE = 2 / 3
 # by its rarity alone a word of one of N documents leaves it less likely than all others together, but no user writes
 # `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document

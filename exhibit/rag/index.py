@@ -304,7 +304,7 @@ def _list_files(folder: Path) -> dict[str, Path]:
 
 
 def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
-    """Delete an index's data that vector stores hold outside its folder, except what the store `but` holds.
+    """Delete an index's vectors outside its folder, except those in the store `but`.
 
     Data on a server is deleted only if the user named that server's address in `store` (`milvus:URI`), because an
     index folder from a stranger could name any server.

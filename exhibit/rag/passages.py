@@ -29,7 +29,7 @@ Weigh = Callable[[str], float]  # a function that returns the evidence of a text
 
 
 class RankedPassage(NamedTuple):
-    """A span of a document that may answer a question; `row` is the row of the chunk from which it was formed."""
+    """A span of a document that may answer a question; `row` is the row of the chunk around which it was formed."""
 
     document: int
     span: Span

@@ -32,7 +32,7 @@ QUOTED = re.compile(r"[“\"„«]([^“”\"„«»]{1,200})[”\"“»]|(?<![\
 GLUE = re.compile(
     r"&|and|of|the|for|to|in|de|du|on|by|a|an|with|y|e|et|und|,|-|–|/|\+|\.|\(|\)|:|no|doing|business|as|dated"
 )
-# Words that no name begins with; such a word before a name is not part of it: `does the agreement`, `under which
+# Words that cannot begin a name; before a name, such a word is not part of it: `does the agreement`, `under which
 # contract`.
 STOP = frozenset(
     """

@@ -189,7 +189,7 @@ class Retries:
 ACCEPT = {"Accept-Encoding": "gzip"}  # the request header with the encoding that this module can decode
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
-_MAX_EVENT_LINES = 1000  # of one event, which is parsed again at each line; a pretty-printed object has some dozens
+_MAX_EVENT_LINES = 1000  # most lines of an event, which is parsed again at each line; printed objects have some dozens
 
 
 class BodyError(HttpError):

@@ -116,7 +116,6 @@ _MAX_LABEL_CHARS = 14  # letters before a title that the running head repeats: a
 
 
 def _split_lines(document: Document) -> list[list[SourceLine]]:
-    """Return the lines of each page."""
     spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
     return [
         [

@@ -56,7 +56,7 @@ class QuotePlace:
     how: How
     score: float | None
     text: str | None = None  # of a provision that the source only names
-    remark: str = ""  # on a provision: absent, ambiguous, or a part of it not found
+    remark: str = ""  # a remark on a provision: absent, ambiguous, or partly not found
     not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1

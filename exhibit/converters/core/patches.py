@@ -147,7 +147,6 @@ def _correct(
 
 
 def row_of(question: Question) -> Row:
-    """Return a question as a row of train.json."""
     return Row(
         id=int(question.id),
         question=question.question,

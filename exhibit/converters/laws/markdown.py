@@ -56,7 +56,6 @@ class Law:
 
 
 def read_law(markdown: str) -> Law:
-    """Return the law in a Markdown file."""
     header = _HEADER.match(markdown)
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
     blocks = list(_split_blocks(markdown[header.end() :] if header else markdown))
@@ -89,7 +88,6 @@ class _Reader:
             self.at += len(line) + 1
 
     def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
-        """Add a heading to the law."""
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
             self.unit = replace(self.unit, title=heading.text, body=self.at)

@@ -205,7 +205,7 @@ class Downloader:
             return response.status, kept, response.read()
 
     def _follow(self, url: str, *, limit: int, robots: bool) -> PageReply:
-        """Request a URL and follow its redirects one by one, each to an address that is allowed."""
+        """Request a URL and follow its redirects, each of which must lead to an allowed address."""
         for _ in range(MAX_REDIRECTS + 1):
             if flaw := flaw_of(url):
                 raise FetchError(flaw, f"redirected to {url}")

@@ -109,7 +109,6 @@ class FetchedStore:
         return replace(known, path=path, filename=filename) if unchanged else None
 
     def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
-        """Store a PDF and its record."""
         path, record = self._find_files(fetched.url)
         fetched = replace(fetched, sha256=hashlib.sha256(data).hexdigest())
         write_whole(path, data)

@@ -63,7 +63,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
 }
 _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
-# EDGAR wraps each document of a filing in tags, which are not part of it; its page ends are also tags
+# EDGAR wraps each document of a filing in tags, which are not part of the document; page ends are also tags
 _ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
 _DEFAULT_LIMITS = Limits()
 

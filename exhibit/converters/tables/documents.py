@@ -28,7 +28,6 @@ _CODE = re.compile(r"[^\W\d_][\w-]{0,10}[A-ZÄÖÜ]|SR \d{3}[\d.]*")  # the abbr
 
 
 def is_url(name: str) -> bool:
-    """Return whether the name of a document is a URL."""
     return name[:8].lower().startswith(("http://", "https://"))
 
 
@@ -235,7 +234,6 @@ class Shelf:
         return [(file.name, self.read_folded(file.name)) for file in files]
 
     def find_holders(self, passage: str) -> list[str]:
-        """Return the documents that contain a passage."""
         needle = fold(passage, loose=True)
         return [name for name, text in self._all_folded if needle and needle in text]
 

@@ -35,7 +35,7 @@ class Decision(NamedTuple):
     reason: str
 
 
-# ---------------------------------------------------------------- words that change what a sentence says
+# ---------------------------------------------------------------- words that change the meaning of a sentence
 
 _YES = frozenset("yes ja oui sí si sim ano tak áno".split())
 _NO = frozenset("no nein non não ne nie".split())
@@ -74,7 +74,7 @@ _NEUTRAL = frozenset(
 """Words that a sentence may have besides a short answer and the words of the question."""
 _COMPANY = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 
-# ---------------------------------------------------------------- a text as it is compared
+# ---------------------------------------------------------------- a text prepared for comparison
 
 _LABEL = re.compile(
     r"(?i:\b(?P<noun>section|clause|article|art|paragraph|para|schedule|exhibit|annex|appendix|tranche|class|series|tier|"
@@ -116,18 +116,17 @@ class Reading(NamedTuple):
 
     @property
     def sentences(self) -> list["Reading"]:
-        """Each of its sentences, read by itself."""
+        """Each sentence of the text, read separately."""
         return [read_text(self.text[span.start : span.end]) for span in split_sentences(self.text)]
 
     def count_changes(self) -> Counter[str]:
-        """Count the words that change what the text says, apart from a yes or no at its start."""
+        """Count the words that change the meaning of the text, apart from a yes or no at its start."""
         words = [part for token in _split_words(self.text.lower()) for part in re.split(r"[-'/]", token)]
         return Counter(word for word in words[1 if self.lead else 0 :] if word in _CHANGES)
 
 
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
-    """Return a text as the kernel compares it."""
     plain = unicodedata.normalize("NFKC", text)
     for mark, usual in (*((mark, "-") for mark in "\u2010\u2011\u2012\u2212"), ("’", "'"), ("*", ""), ("`", "")):
         plain = plain.replace(mark, usual)

@@ -55,7 +55,7 @@ Need = Literal[
     "passage files", "judge", "corpus", "registers",
 ]  # fmt: skip
 Parity = Literal["", "legalbenchrag", "seed"]
-"""The project whose definition of a metric is used where it differs from ours."""
+"""The project whose definition of a metric replaces ours if they differ."""
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
 
@@ -361,7 +361,7 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
 
 
 def measure(cases: Sequence[Case], options: Options | None = None, *, names: Sequence[str] = ()) -> dict[str, Values]:
-    """Return the values of the named metrics, or of all; None where a case lacks something that a metric needs."""
+    """Return the values of the named metrics, or of all; None if a case lacks something that a metric needs."""
     options = options or Options()
     figures = choose_figures(names, options)
     columns: dict[str, Values] = {figure: [] for figure in figures}

@@ -1,4 +1,4 @@
-"""Answers: whether they are right, contain the expected words, refuse where they should, and what a judge marks."""
+"""Answers: whether they are right, have the expected words and refuse correctly, and a judge's marks."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -361,7 +361,7 @@ def chunk_neither(case: Case, k: int) -> float | None:
 
 
 def _measure_gaps(case: Case, k: int) -> list[float]:
-    """Return the characters between each passage and the nearest gold in its file; negative where they overlap."""
+    """Return the characters between each passage and the nearest gold in its file; negative if they overlap."""
     gaps = []
     for passage in case.reply.passages[:k]:
         golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]

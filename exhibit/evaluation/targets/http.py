@@ -412,7 +412,7 @@ class Server:
     def _send(
         self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str, **given: Any
     ) -> tuple[str, bytes]:
-        """Return the content type and the body of a response; an HTTP error is raised with the path that failed."""
+        """Return the content type and the body of a response; an HTTP error names the path that failed."""
         base = url.rstrip("/") if path else url
         version = re.match(r"/v\d+(?=/)", path)  # join …/v1 and /v1/x without a second /v1
         address = base + (path[version.end() :] if version and base.endswith(version[0]) else path)

@@ -173,13 +173,13 @@ def match_rows(
 
 
 def question_of(row: Row) -> str | None:
-    """Return the text of the question in a row, normalised; None if the row has no question."""
+    """Return the normalised question of a row; None if the row has no question."""
     question = replies.first_of(row, "question", str)
     return None if question is None else normalise_question(question)
 
 
 def id_of(row: Row) -> str | None:
-    """Return the id of the question in a row; None if the row has no id."""
+    """Return the question's id in a row; None if the row has no id."""
     id = replies.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
     return None if id is None else str(id)
 

@@ -37,7 +37,7 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     def read(picture: Image.Image) -> list[TextLine]:
         # RapidOCR expects the channels blue, green, red
         pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
-        # no direction classifier: on straight pages it turns a few correct lines in a thousand upside down
+        # no direction classifier: on straight pages it turns one in a few hundred correct lines upside down
         try:
             result = engine(pixels, use_cls=False)
         except MemoryError:

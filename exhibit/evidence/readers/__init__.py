@@ -7,7 +7,7 @@ A reader describes itself:
     TYPES = {"application/…": ".docx"}     # the media types that servers use for it, if there are any
     def page(path) -> Printable: ...       # the HTML to print, for files without pages of their own
     def read(path) -> Document: ...        # its text, if it differs from the text of `page`
-    def attachments(path) -> list: ...     # files inside it, which are documents of their own
+    def attachments(path) -> list: ...     # files inside it, which are separate documents
 
 A reader raises only DocumentError, which says what is wrong, where, and what to do next. Reading takes time
 proportional to the file's size. Libraries that only one reader needs are imported inside its functions.

@@ -1,4 +1,4 @@
-"""Mails as files (.eml, .msg): headers, body, and attachments as documents of their own."""
+"""Mails as files (.eml, .msg): headers, body, and attachments as separate documents."""
 
 import email
 from collections.abc import Iterable, Sequence

@@ -69,14 +69,14 @@ _DEFINITIONS = re.compile(
     r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
-_UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5  # of a title that is not above a number: a chapter's, or if listed
+_UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5  # ranks of a title that is not above a number: a chapter's, or a listed title's
 _MAX_HEADING_LINES = 4  # most lines of a heading: the longest in the five court guides has four
 _MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")  # a footnote mark at the end of a title
 _SIGNATURE_CHARS = 3000  # characters after a signature in which a line in capitals is a name or an office
 _MAX_CAPITAL_LINES = 3  # most lines in capitals of a heading; four in a row are a disclaimer
 
-HeadingMatch = tuple[Heading | None, int]  # the heading at a line, if there is one, and its number of lines
+HeadingMatch = tuple[Heading | None, int]  # the heading at a line, or None, and its number of lines
 
 
 class _Finder:

@@ -149,7 +149,7 @@ def find_full_width(lengths: Iterator[int]) -> int:
 _CONTENTS_CHARS = 60_000  # characters at the start of a document that contain its table of contents
 _MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
 _MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
-_MAX_CONTENTS_WORDS = 20  # occurrences of the word `contents` that are examined: a hostile text may be full of it
+_MAX_CONTENTS_WORDS = 20  # most examined occurrences of the word `contents`: a hostile text may be full of it
 
 
 _LEADING = frozenset(".… \xa0")
@@ -192,7 +192,7 @@ class Outline(NamedTuple):
 
 
 NO_OUTLINE = Outline()
-_HEADING_HEIGHT = 1.15  # times the text height: finds 98.8% of 808 bookmarks of four court guides, words alone 70.9%
+_HEADING_HEIGHT = 1.15  # times the text height: finds 98.8% of 808 bookmarks of four court guides; words alone, 70.9%
 _MIN_LARGE_LINES = 3  # lines: a title page alone does not show the fonts of headings
 
 

@@ -216,7 +216,7 @@ def _choose_quotes(read: Sequence[tuple[ReadingWindow, Reading]], meant: str, *,
     """Return the spans to quote in the answer, in the order of the sources.
 
     They come from the window with the best score and from windows that score nearly as well. With `whole`, each span
-    is extended to whole sentences; benchmarks expect shorter spans for their own kinds of questions.
+    is extended to whole sentences; benchmarks expect shorter spans for their kinds of questions.
     """
     quotes = []
     for rank, (window, reading) in enumerate(read):
