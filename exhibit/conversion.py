@@ -117,9 +117,10 @@ def draft(source: Path | str, *, out: Path | str | None = None, **options: objec
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
     """Call a function, in another thread if this one runs an event loop, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    running = False
+    with contextlib.suppress(RuntimeError):  # inside `except`, this error would be the context of the work's errors
+        running = asyncio.get_running_loop().is_running()
+    if not running:
         return work()
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, work).result()

@@ -248,7 +248,7 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
 
 
 def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the only agreement with a definition, according to the label files, else the texts."""
+    """Return the one agreement with this definition, by the label files or else by the texts; else None."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:

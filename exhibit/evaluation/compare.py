@@ -71,7 +71,7 @@ def _is_lost(name: str, difference: Difference, max_fall: float) -> bool:
 
 
 def measure_fall(name: str, difference: Difference) -> float:
-    """Return the size of a change: the difference of the means for a share, otherwise relative to the first mean."""
+    """Return the size of a change: the difference of the means, divided by the first mean unless they are shares."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

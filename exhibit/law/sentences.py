@@ -41,7 +41,7 @@ _MAX_LIST_CHARS = 600  # the most characters of a sentence together with the lis
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Return the sentences in order, without white space between them; each includes a citation after its full stop."""
+    """Return the sentences in order, without white space between them, each with a citation after its full stop."""
     spans: list[Span] = []
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:

@@ -219,7 +219,7 @@ class DocumentNames:
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise the weights of documents with a word; with `mentions`, one mention counts half, two are two thirds."""
+        """Raise the weights of documents with a word; with `mentions`, one mention adds 1/2 of the weight, two 2/3."""
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
         if most > 0:

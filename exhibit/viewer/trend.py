@@ -134,7 +134,7 @@ def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list
 
 
 def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regression]:
-    """Return the runs in which metrics, above all those `requested`, outcomes or failures got worse, oldest first."""
+    """Return, oldest first, the runs in which metrics (`requested` ones first), outcomes or failures got worse."""
     tables = []
     for table in (run.tables[series.dataset] for run in series.runs):
         values = {name: table.values[name] for name in series.metrics if name in table.values}

@@ -141,7 +141,7 @@ class Corpus:
 
     @cached_property
     def _guides(self) -> list[tuple[RulesFile, set[str]]]:
-        """The court guides of the corpus, each with its titles in the map."""
+        """The court guides of the corpus, each with the titles that the map of documents lists for it."""
         guides = [source for source in self.sources if source.kind == GUIDE]
         return [(source, find_courts(" / ".join(source.names))) for source in guides]
 

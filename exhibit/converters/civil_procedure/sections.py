@@ -237,7 +237,7 @@ class Layout:
                     yield heading, like
 
     def _find_titled(self, title: str) -> Iterator[RuleHeading]:
-        """Yield a heading with its section for each line that is its title, but not the end of a sentence."""
+        """Yield the heading and section of each line that equals a title and does not end a sentence."""
         wanted = keep_letters(title)
         for line in self.lines if wanted else ():
             if keep_letters(line.text) != wanted or line.text[0].islower() or line.text[-1] in ".,;:":

@@ -43,7 +43,7 @@ class ReviewPage(NamedTuple):
 
 
 def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = "") -> ReviewPage:
-    """Write the review page of a sample of questions; to the address `save`, the page sends each judgment at once."""
+    """Write the review page of a sample of questions; it sends each judgment to the address `save` immediately."""
     if drafted := isinstance(run, DraftedBundle):
         keys = run.choose_worth_judging(size)
     else:
