@@ -392,7 +392,7 @@ def version_accuracy(case: Case) -> float | None:
     return None if right is None else float(right)
 
 
-_VERSION = re.compile(r"\s*(.+?)#(\d+)-(\d+)(?= |$)")
+_VERSION = re.compile(r"(\S.*?)#(\d+)-(\d+)(?= |$)")
 """The file and the span of a provision in a version that is not in force on the question's date."""
 
 
