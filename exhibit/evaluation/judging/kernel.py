@@ -383,14 +383,16 @@ def _find_change(wanted: Reading, given: Reading, sentences: Sequence[Reading]) 
 
 def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
     """Return why a reply to a question with a short expected answer may state something else; empty if it does not."""
-    stream = [token for token in given.stream if token not in _FILLERS or token in ("by", "under")]
+    streams = [[token for token in given.stream if token not in _FILLERS - kept] for kept in ({"by", "under"}, set())]
+    stream = next((stream for stream in streams if _find_run(stream, needed)), streams[0])
     run = _find_run(stream, needed)
     if run is None:
         return ""
     before, after = stream[: run[0]], stream[run[1] :]
     listed = before and before[-1] in _SEPARATORS and not (len(before) == 2 and given.lead)
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
-    if listed or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
+    named = {stem(token) for token in after[1:2] if after[0] == ","} & asked.stems - _NEUTRAL  # "Ernst, Grant"
+    if listed or named or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
         return "The reply names others beside the expected answer."
     following = zip(given.stream, given.stream[1:], given.stream[2:], strict=False)
     # "the Client of the Contractor"
