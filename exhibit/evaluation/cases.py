@@ -5,7 +5,7 @@ Every metric is computed from them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from exhibit.evidence import Span
 from exhibit.schemas.models import How
@@ -126,14 +126,6 @@ NO_REPLY = Reply()
 """The reply of a question that has not been asked yet."""
 
 
-class Turn(NamedTuple):
-    """A message of an earlier turn of a conversation."""
-
-    role: str
-    """`user` or `assistant`."""
-    content: str
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
     """One question of a dataset, with its gold and the system's reply."""
@@ -147,8 +139,6 @@ class Case:
     """The document that the question is about, if it is known."""
     labels: dict[str, Any] = field(default_factory=dict)
     reply: Reply = NO_REPLY
-    history: tuple[Turn, ...] = ()
-    """The messages before the question, if it belongs to a conversation."""
     grades: dict[str, int] = field(default_factory=dict)
     """The relevance grade of each judged file, 0 to 4; empty if the source has no grades."""
     choices: tuple[str, ...] = ()
@@ -170,12 +160,6 @@ class Case:
                 spans = (span.end for place in gold.places for span in place)
                 ends[gold.filename] = max([ends.get(gold.filename, 0), *spans])
         return ends
-
-    @property
-    def session(self) -> str | None:
-        """The conversation that the question belongs to, from the label `session`; None for a single question."""
-        session = self.labels.get("session")
-        return None if session is None else str(session)
 
 
 Values = list[float | None]

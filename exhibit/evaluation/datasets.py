@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, TypeAdapter, ValidationError
 
 from exhibit.engine import Limits, track
-from exhibit.evaluation.cases import Case, GoldPassage, Turn, with_choices
+from exhibit.evaluation.cases import Case, GoldPassage, with_choices
 from exhibit.evaluation.placement import Documents, settle_ambiguous
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
@@ -275,7 +275,6 @@ def _make_dataset(
                 gold=tuple(golds),
                 is_impossible=question.is_impossible,
                 filename=next(filter(None, named), None),
-                history=tuple(read_history(row_labels.get("history"))),
                 # grades describe files, not the question; as a label they would list up to a thousand names
                 labels={label: value for label, value in row_labels.items() if label not in (GRADE, GRADES)},
                 grades=grades.get(question.id, {}),
@@ -335,16 +334,6 @@ def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) ->
         return [gold]
     quoted = _locate_gold(gold.filename, answer, documents)
     return [replace(quoted, text=answer) if quoted.places and quoted.how in ("exact", "folded") else gold]
-
-
-def read_history(turns: Any) -> Iterator[Turn]:
-    """Yield the earlier turns of a conversation, from a list of messages or from its JSON."""
-    if isinstance(turns, str):
-        with suppress(ValueError):
-            turns = json.loads(turns)
-    for turn in turns if isinstance(turns, list) else ():
-        if isinstance(turn, Mapping) and isinstance(turn.get("content"), str):
-            yield Turn(str(turn.get("role") or "user"), turn["content"])
 
 
 # ---------------------------------------------------------------- grades

@@ -127,15 +127,10 @@ def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases that still have to be asked: first those without a reply, then those that failed.
 
-    `failed` has, for each question with a reply, whether that reply is an error. A conversation is asked as a whole.
+    `failed` has, for each question with a reply, whether that reply is an error.
     """
-    cases = [case for case in dataset.cases if case.id not in dataset.refused]
-    waiting = [case for case in cases if failed.get(case.id, True)]
-    ids = {case.id for case in waiting}
-    sessions = {case.session for case in waiting if case.session is not None}
-    left = [case for case in cases if case.id in ids or case.session in sessions]
-    again = {case.session or case.id for case in left if failed.get(case.id)}
-    return sorted(left, key=lambda case: (case.session or case.id) in again)
+    left = [case for case in dataset.cases if case.id not in dataset.refused and failed.get(case.id, True)]
+    return sorted(left, key=lambda case: case.id in failed)
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:

@@ -56,8 +56,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
     """Return a template with its placeholders replaced by values.
 
     A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
-    omitted. A placeholder for a list, inside a list, is replaced by the items, and the fields of an object under the
-    key `...` are merged.
+    omitted. The fields of an object under the key `...` are merged.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
@@ -74,11 +73,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
                 filled[key] = inner
         return filled
     if isinstance(template, list):
-        items: list[Any] = []
-        for value in template:
-            inner = fill(value, values)
-            items += inner if isinstance(inner, list) and isinstance(value, str) else [inner]
-        return items
+        return [fill(value, values) for value in template]
     return template
 
 
@@ -91,18 +86,15 @@ def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
     if match[1] not in values:
         return match[0]
     value = values[match[1]]
-    if isinstance(value, list):  # the earlier turns as text
-        return "\n".join(f"{turn['role']}: {turn['content']}" for turn in value)
     return "" if value is None else str(value)
 
 
 # ---------------------------------------------------------------- the body that a server wants
 
-MESSAGES = ["{history}", {"role": "user", "content": "{question}"}]
+MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
-_HISTORY_FIELDS = ("history", "chat_history", "messages", "conversation")
 _MAX_REFERENCES = 8
 """The number of nested references that are followed, because a description may refer to itself."""
 
@@ -125,9 +117,8 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
     ranks = {name: rank for rank, name in enumerate(_QUESTION_FIELDS)}
     for name in sorted(fields, key=lambda name: ranks.get(name, len(ranks))):
         inner = _resolve(fields[name], root, depth)
-        if name in _HISTORY_FIELDS and inner.get("type") == "array":
-            template[name] = MESSAGES if name == "messages" and not asked else ["{history}"]
-            asked = asked or name == "messages"
+        if name == "messages" and inner.get("type") == "array" and not asked:
+            template[name], asked = MESSAGES, True
         elif name in ranks and not asked and (body := _make_template(inner, root, depth - 1)) is not None:
             template[name], asked = body, True
         elif name in (schema.get("required") or ()):

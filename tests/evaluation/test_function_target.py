@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.evaluation.cases import Passage, Reply, Turn
+from exhibit.evaluation.cases import Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -71,16 +71,15 @@ def test_function_target_runs_async_calls_in_a_single_event_loop(dataset):
     assert len(loops) == 1
 
 
-def test_function_target_passes_history_and_as_of_when_requested(dataset):
+def test_function_target_passes_as_of_when_requested(dataset):
     seen = []
 
-    def answer(question, *, history, as_of=None):
-        seen.append((question, history, as_of))
+    def answer(question, *, as_of=None):
+        seen.append((question, as_of))
         return "x"
 
-    said = (Turn("user", "Hello."),)
-    ask(answer, dataset, [replace(dataset.cases[0], history=said, labels={"as_of": "2021-01-01"})])
-    assert seen == [(dataset.cases[0].question, [{"role": "user", "content": "Hello."}], "2021-01-01")]
+    ask(answer, dataset, [replace(dataset.cases[0], labels={"as_of": "2021-01-01"})])
+    assert seen == [(dataset.cases[0].question, "2021-01-01")]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import re
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.viewer.results import main as results
 from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ragas, write_file
@@ -163,58 +162,3 @@ def test_report_counts_only_right_answers_for_gold_without_quotes(server, tmp_pa
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     counts = dict(re.findall(r'data-pick="([^"]+)".*?<b>(\d+)</b>', report))
     assert counts == {"right": "2"}
-
-
-# ---------------------------------------------------------------- conversations
-
-
-def conversation(tmp_path, labels):
-    """A dataset of two questions; the second refers to the first."""
-    asked = ("Which law governs the agreement of Alder Ltd?", "And what is its term?")
-    rows = [row(number, question, "five years", {"filename": "alder.txt"}) for number, question in enumerate(asked)]
-    bundle = write_bundle(tmp_path / "talk", rows=rows, gold=False)
-    lines = [
-        {"id": number, "context": 0, "filename": "alder.txt", "pages": [], "spans": [], "alternatives": [],
-         "how": "absent", "score": 1.0, "labels": labels[number]}
-        for number in (0, 1)
-    ]  # fmt: skip
-    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    [dataset], _ = load_datasets([bundle], Selection())
-    return dataset
-
-
-def test_http_target_asks_session_in_order_with_previous_answers(server, tmp_path):
-    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
-    server.reply = lambda question: chat("The law of Norway." if "Which" in question else "Five years.", ["x"])
-    target = open_target("http", TargetOptions(threads=4), {"url": server.url})
-    replies = dict(target.ask(dataset, dataset.cases))
-    assert [one["content"] for one in server.bodies[1]["messages"]] == [
-        "Which law governs the agreement of Alder Ltd?", "The law of Norway.", "And what is its term?",
-    ]  # fmt: skip
-    assert replies[1].answer == "Five years."
-
-
-HISTORY = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Yes?"}]
-
-
-def test_http_target_template_fills_history_and_session(server, tmp_path):
-    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1", "history": json.dumps(HISTORY)}])
-    template = {
-        "q": "{question}",
-        "chat_history": "{history}",
-        "thread": "{session}",
-        "prompt": "{history}\nQ: {question}",
-    }
-    server.reply = lambda body: {"answer": "fine"}
-    target = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": template})
-    assert not [note for note in target.probe(dataset, dataset.cases) if "earlier turns" in note]
-    list(target.ask(dataset, dataset.cases))
-    body = server.bodies[-1]
-    assert body["q"] == "And what is its term?" and body["thread"] == "s1"
-    assert body["chat_history"] == [{"content": "Hello?", "role": "user"}, {"content": "Yes?", "role": "assistant"}]
-    assert body["prompt"] == "user: Hello?\nassistant: Yes?\nQ: And what is its term?"
-    deaf = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": {"q": "{question}"}})
-    assert any(
-        "neither {history} nor {session}: questions are asked without earlier turns" in note
-        for note in deaf.probe(dataset, dataset.cases)
-    )

@@ -12,7 +12,6 @@ from exhibit.evaluation.targets import TargetOptions, ask_all, open_target
 from exhibit.evaluation.targets.http import hide_secrets, read_system
 from exhibit.evaluation.templates import fill, make_body
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import HttpError
 from tests.evaluation.loopback import LINES, SSE, Stream, imitating
 from tests.evaluation.metrics.build import case
 
@@ -81,7 +80,7 @@ SCHEMA = {
                 "mode": {"enum": ["fast", "slow"]},
                 "chat_history": {"type": "array"},
             },
-            "required": ["user_query", "mode"],
+            "required": ["user_query", "mode", "chat_history"],
         },
         "Inner": {"properties": {"input": {"properties": {"text": {"type": "string"}}}}},
         "Chat": {"properties": {"messages": {"type": "array"}}},
@@ -93,9 +92,9 @@ SCHEMA = {
 @pytest.mark.parametrize(
     ("name", "body"),
     [
-        ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": ["{history}"]}),
+        ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": []}),
         ("Inner", {"input": {"text": "{question}"}}),
-        ("Chat", {"messages": ["{history}", {"role": "user", "content": "{question}"}]}),
+        ("Chat", {"messages": [{"role": "user", "content": "{question}"}]}),
         ("None", None),
     ],
 )
@@ -129,13 +128,13 @@ def test_http_target_fills_question_in_address(dataset):
 def test_fill_replaces_placeholders_in_template():
     template = {
         "q": "{question}",
-        "turns": ["{history}", "x"],
+        "turns": ["{question}", "x"],
         "...": "{parameters}",
         "day": "{as_of}",
     }
-    values = {"question": "Who?", "history": [{"role": "user", "content": "Hi"}], "parameters": {"k": 3}, "as_of": None}
+    values = {"question": "Who?", "parameters": {"k": 3}, "as_of": None}
     assert fill(template, values) == {
-        "q": "Who?", "turns": [{"role": "user", "content": "Hi"}, "x"], "k": 3,
+        "q": "Who?", "turns": ["Who?", "x"], "k": 3,
     }  # fmt: skip
 
 
@@ -316,31 +315,19 @@ def test_http_target_retries_stream_without_end_mark(dataset):
 # ---------------------------------------------------------------- asking
 
 
-def test_ask_all_stops_conversation_when_closed():
-    turns = [case(id=number, question=f"q{number}", labels={"session": "s"}) for number in range(50)]
+def test_ask_all_stops_when_closed():
+    cases = [case(id=number, question=f"q{number}") for number in range(50)]
     asked = []
 
     def ask_one(case, deadline):
         asked.append(case.id)
         return Reply(answer="x")
 
-    replies = ask_all(turns, ask_one, TargetOptions(threads=1))
+    replies = ask_all(cases, ask_one, TargetOptions(threads=1))
     next(replies)
     replies.close()
     seen = len(asked)
     assert seen < 20 and len(asked) - seen <= 1
-
-
-def test_ask_all_adds_earlier_turns_to_history():
-    turns = [case(id=number, question=f"q{number}", labels={"session": "s"}) for number in range(2)]
-    seen = {}
-
-    def ask_one(case, deadline):
-        seen[case.id] = [turn.content for turn in case.history]
-        raise HttpError("no reply")
-
-    assert all(reply.error == "no reply" for _, reply in ask_all(turns, ask_one, TargetOptions(retries=0)))
-    assert seen == {0: [], 1: ["q0", ""]}
 
 
 # ---------------------------------------------------------------- keys and files

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
+from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
 from exhibit.evaluation.metrics import Options
@@ -32,11 +32,11 @@ from tests.rag.bundles import row, rows_of, write_bundle
 # ---------------------------------------------------------------- what is left to ask
 
 
-def case(id, session=None, **fields):
-    return Case(id, f"q{id}", "", labels={"session": session} if session else {}, **fields)
+def case(id, **fields):
+    return Case(id, f"q{id}", "", **fields)
 
 
-CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
+CASES = tuple(map(case, range(1, 7)))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,7 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
         ({}, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
         (dict.fromkeys(range(1, 7), False), [], []),
         ({1: True, 2: False, 3: False, 4: False, 5: False}, [6, 1], [6]),
-        ({1: False, 2: False, 3: False, 5: False, 6: False}, [3, 4], [3, 4]),
-        ({1: False, 2: False, 3: False, 4: True, 5: False, 6: False}, [3, 4], [3]),
+        ({1: False, 2: False, 3: False, 5: False, 6: False}, [4], [4]),
         ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [1], [2, 3, 4, 5, 6]),
     ],
 )
@@ -59,7 +58,7 @@ def test_list_left_to_ask_puts_unanswered_before_failed_questions(failed, left, 
 def test_resume_and_probe_skip_refused_questions():
     some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
     assert [one.id for one in to_probe(some, {})] == [one.id for one in list_left_to_ask(some, {})] == [2, 3, 5, 6]
-    assert list_left_to_ask(some, dict.fromkeys([2, 3, 5, 6], False)) == [], "nor its conversation again"
+    assert list_left_to_ask(some, dict.fromkeys([2, 3, 5, 6], False)) == []
 
 
 def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
@@ -149,12 +148,6 @@ def test_settings_command_prints_matching_settings_by_group(capsys):
 
 
 # ---------------------------------------------------------------- datasets
-
-
-def test_read_history_skips_invalid_turns():
-    turns = [{"role": "assistant", "content": "x"}, {"content": "y"}, {"content": 3}, 7]
-    for label, read in ((None, []), ("[not json", []), (turns, [("assistant", "x"), ("user", "y")])):
-        assert [tuple(turn) for turn in read_history(label)] == read
 
 
 def test_fetched_dataset_is_named_after_its_address(tmp_path, monkeypatch):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -75,17 +73,6 @@ def test_nvidia_target_uses_citations_as_context(imitation, dataset):
         [(_, first), (_, table)] = sorted(opened("nvidia", system.url).ask(dataset, dataset.cases[:2]))
     assert (first.selected, first.passages[0].filename, first.passages[0].told_page) == (1, "alder.txt", 1)
     assert table.passages[0].text == "The term of this Agreement is five years"
-
-
-@pytest.mark.parametrize("name", ["nvidia", "azure chat", "openai responses"])
-def test_system_targets_send_history_before_question(imitation, dataset, name):
-    turns = (Turn("user", "Who are you?"), Turn("assistant", "A contract's reader."))
-    with imitation(name) as system:
-        [(_, reply)] = opened(name, system.url).ask(dataset, [replace(dataset.cases[0], history=turns)])
-        assert not reply.error
-        body = system.asked[-1].body
-    sent = body["input"] if name == "openai responses" else body["messages"]
-    assert [(turn["role"], turn["content"]) for turn in sent] == [*turns, ("user", dataset.cases[0].question)]
 
 
 # ---------------------------------------------------------------- failures

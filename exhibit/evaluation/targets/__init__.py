@@ -11,7 +11,6 @@ text and the spans of its chunks.
 import queue
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 from pydantic import BaseModel, ValidationError
 
 from exhibit.engine import Limits
-from exhibit.evaluation.cases import Case, Reply, Turn
+from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
@@ -186,37 +185,26 @@ def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: Target
 
 
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
-    """Yield replies as they arrive; `options.threads` questions are asked at the same time.
-
-    The turns of a conversation (`labels.session`) are asked in sequence, each with the turns before it.
-    """
+    """Yield replies as they arrive; `options.threads` questions are asked at the same time."""
     stopped = threading.Event()
     retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
-    sessions: dict[str, list[int]] = defaultdict(list)
-    for position, case in enumerate(cases):
-        sessions[f"\0{position}" if case.session is None else case.session].append(position)
-    conversations = iter(list(sessions.values()))  # the threads share it; each takes the next conversation
+    waiting = iter(list(enumerate(cases)))  # the threads share it; each takes the next question
     # the queue is bounded, so that unread replies do not fill the memory
     replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
 
-    def ask_conversations() -> None:
+    def ask_waiting() -> None:
         try:
-            for turns in conversations:
-                earlier: tuple[Turn, ...] = ()
-                for position in turns:
-                    if stopped.is_set():
-                        return
-                    case = replace(cases[position], history=cases[position].history or earlier)
-                    reply = _ask_with_retries(case, ask, retries, options)
-                    replies.put(NumberedReply(position, reply))
-                    earlier = (*earlier, Turn("user", case.question), Turn("assistant", reply.answer or ""))
+            for position, case in waiting:
+                if stopped.is_set():
+                    return
+                replies.put(NumberedReply(position, _ask_with_retries(case, ask, retries, options)))
         except BaseException as error:  # a bug must not look like a run without questions
             replies.put(error)
         replies.put(None)
 
     running = max(1, min(options.threads, len(cases)))
     for _ in range(running):
-        threading.Thread(target=ask_conversations, daemon=True).start()
+        threading.Thread(target=ask_waiting, daemon=True).start()
     try:
         while running:
             item = replies.get()

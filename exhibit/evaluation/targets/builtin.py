@@ -137,7 +137,7 @@ class Builtin:
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
         # only the model needs the choices; their words would be noise in a search
         asks = self._pipeline.llm is not None
-        questions = [_join_history(case, case.question if asks else without_choices(case)) for case in cases]
+        questions = [case.question if asks else without_choices(case) for case in cases]
         for start in range(0, len(cases), _AT_ONCE):
             replies = self._make_replies(questions[start : start + _AT_ONCE], depth)
             for position, reply in enumerate(replies, start):
@@ -160,11 +160,6 @@ class Builtin:
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
         return [_make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
-
-
-def _join_history(case: Case, question: str) -> str:
-    """Return a question with the earlier questions of its conversation: the pipeline has no memory."""
-    return " ".join([*(turn.content for turn in case.history if turn.role == "user"), question])
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:

@@ -1,8 +1,7 @@
 """A Python function under test: `exhibit.evaluate(bundle, target=function)`, plain or async, in this process.
 
-The function gets a question, and `history`, `session` and `as_of` if it has parameters with these names. It returns
-the answer as a text, as an object or mapping with `answer` and `passages`, or in any form that `evaluation.replies`
-can read.
+The function gets a question, and `as_of` if it has a parameter with this name. It returns the answer as a text, as an
+object or mapping with `answer` and `passages`, or in any form that `evaluation.replies` can read.
 """
 
 import asyncio
@@ -39,9 +38,9 @@ class Function:
         self._function, self._options = function, options
         self.name = f"function:{getattr(function, '__qualname__', type(function).__qualname__)}"
         try:
-            self._takes = set(inspect.signature(function).parameters) & {"history", "session", "as_of"}
+            self._takes_date = "as_of" in inspect.signature(function).parameters
         except (TypeError, ValueError):  # a built-in function, or one written in C
-            self._takes = set()
+            self._takes_date = False
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         errors = []
@@ -65,10 +64,9 @@ class Function:
         yield from ask_all(cases, lambda case, deadline: self._ask(case, deadline, names), self._options)
 
     def _ask(self, case: Case, deadline: Deadline, names: FileNamer) -> Reply:
-        history = [turn._asdict() for turn in case.history]
-        parameters = {"history": history, "session": case.session, "as_of": case.labels.get("as_of")}
+        date = {"as_of": case.labels.get("as_of")} if self._takes_date else {}
         try:
-            result = self._function(case.question, **{name: parameters[name] for name in self._takes})
+            result = self._function(case.question, **date)
             if inspect.iscoroutine(result):
                 result = self._run(result, deadline)
         except HttpError:

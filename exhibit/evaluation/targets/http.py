@@ -77,7 +77,7 @@ class TargetSetting(_Part):
 
 
 class Ask(_Part):
-    """The request that asks a question; `{question}`, `{history}` and the settings are filled in."""
+    """The request that asks a question; `{question}` and the settings are filled in."""
 
     method: str = "POST"
     path: UrlPath = ""
@@ -134,7 +134,7 @@ class HttpSettings(ServerSettings):
     """The settings of a server without a TOML file."""
 
     request: Annotated[Any, BeforeValidator(read_template)] = Field(
-        "", description="the request body, as JSON or a JSON file, with {question}, {history}, {session}, {as_of}"
+        "", description="the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"
     )
     response_answer_jmespath: JmesPath | None = Field(None, description="the path of the answer; '' = no answer")
     response_context_jmespath: JmesPath | None = Field(None, description="the path of the passages; '' = no passages")
@@ -215,9 +215,6 @@ class Server:
         values = {
             **self.values,
             "question": case.question,
-            "history": [turn._asdict() for turn in case.history],
-            "session": case.session or str(case.id),
-            "conversation": case.session,
             "as_of": case.labels.get("as_of"),
             "collection": collection,
         }
@@ -256,7 +253,7 @@ class Server:
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         names, collection = dataset.documents.named, self.collection(dataset)
-        body = (self._bodies or self._list_common_bodies(cases))[0]
+        body = (self._bodies or self._list_common_bodies())[0]
 
         def ask_once(case: Case, deadline: Deadline) -> Reply:
             parts = self._exchange(case, body, deadline, collection)
@@ -283,7 +280,7 @@ class Server:
         paths: list[str] = []
         if not self._bodies:
             described, paths = self._read_description()
-            self._bodies = [described] if described else self._list_common_bodies(cases)
+            self._bodies = [described] if described else self._list_common_bodies()
         tried, errors, answered = self._bodies, list[HttpError](), list[Parts]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if the server stays busy, waiting again would not help
@@ -299,9 +296,6 @@ class Server:
             notes.append(f"asked as its /openapi.json says: {_shorten(body)}")
         elif tried[0] != body:
             notes.append(f"the form of the request that it answers: {_shorten(body)}")
-        has_turns = re.search(r"\{(history|session|conversation)\}", json.dumps(body)) is not None
-        if body and not has_turns and any(map(_is_turn, cases)):
-            notes.append("the request has neither {history} nor {session}: questions are asked without earlier turns")
         best = next((parts for parts in answered if parts.passages), answered[-1])
         self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:
@@ -332,14 +326,11 @@ class Server:
                 return parts
         return None
 
-    def _list_common_bodies(self, cases: Sequence[Case]) -> list[Any]:
-        """Return the bodies to try on a server that has no description.
-
-        The body with the history, which evaltools also sends, is first if there are parameters or earlier turns.
-        """
+    def _list_common_bodies(self) -> list[Any]:
+        """Return the bodies to try on a server without a description; evaltools sends messages with parameters."""
         chat = {"messages": MESSAGES, "context": "{parameters}"}
         plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
-        return [chat, *plain] if self.values["parameters"] or any(map(_is_turn, cases)) else [*plain, chat]
+        return [chat, *plain] if self.values["parameters"] else [*plain, chat]
 
     def _read_description(self) -> tuple[Any, list[str]]:
         """Return the body that the server's `openapi.json` describes, if any, and the paths that it lists."""
@@ -430,10 +421,6 @@ class Server:
         """Send a request and return the reply's JSON; None if the reply is empty."""
         _, data = self._send(path, body, **given)
         return self._parse(data) if data.strip() else None
-
-
-def _is_turn(case: Case) -> bool:
-    return bool(case.history) or case.session is not None
 
 
 def _shorten(body: Any) -> str:
