@@ -125,6 +125,7 @@ def _read(path: Path) -> Job | None:
 def main(argv: Sequence[str] | None = None) -> int:
     [name] = sys.argv[1:] if argv is None else argv
     folder = Path(name)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores Ctrl-C
     with FileLock(folder / LOCK):
         job = _read(folder / JOB)
         if job is None:
