@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from exhibit.evaluation.cases import Case, without_choices
+from exhibit.evaluation.cases import Case
 from exhibit.law.refusals import is_refusal
 
 LABELS = "labels.json"
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
-_YES = frozenset({"entailment", "yes", "true"})
 
 Chosen = tuple[str, str, str]
 """The subject of a question, its label, and the label that the reply chose; empty if it chose none."""
@@ -24,25 +23,6 @@ def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     if named:
         return min(named, key=lambda choice: offsets[choice])
     return _find_nothing_label(choices) if is_refusal(answer) else None
-
-
-def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that the passages suggest, without asking a language model.
-
-    A refusal becomes "not mentioned", and any answer becomes "yes" if that is a label, even an answer that means "no".
-    Among other labels, the reranker chooses or, without a reranker, the words that label and answer share.
-    """
-    nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
-    if nothing and (is_refusal(answer) or not passages):
-        return nothing
-    left = [choice for choice in case.choices if choice != nothing]
-    if yes := next((choice for choice in left if _normalise_label(choice) in _YES), None):
-        return yes
-    if score is not None and passages:
-        return max(left, key=lambda choice: max(score(f"{without_choices(case)} {choice}", passages)))
-    there = set(_normalise_label(answer).split())
-    words = {choice: _normalise_label(choice).split() for choice in left}
-    return max(left, key=lambda choice: len(there & set(words[choice])) / len(words[choice]))
 
 
 def _find_nothing_label(choices: Sequence[str]) -> str | None:

@@ -144,6 +144,8 @@ class Settings(BaseModel):
         if self.target_name == "builtin" and self.target_settings:
             given = ", ".join(f"{TARGET}{name}" for name in self.target_settings)
             raise ToolkitError(f"{given}: only for a server: --target-url")
+        if self.ask_label and self.target_name == "builtin" and not self.writes_answers:
+            raise ToolkitError("ask_label: the sentences that it quotes choose no label; name a model with --llm")
         return self
 
     # ---------------------------------------------------------------- derived values

@@ -1,4 +1,4 @@
-"""Classification labels: offered in the question, read from a reply, or chosen from the evidence alone."""
+"""Classification labels: offered in the question, read from a reply, and scored."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import with_choices, without_choices
 from exhibit.evaluation.datasets import offers_of
-from exhibit.evaluation.label_choices import (
-    choose,
-    describe_choices,
-    describe_labels,
-    find_chosen_label,
-)
+from exhibit.evaluation.label_choices import describe_choices, describe_labels, find_chosen_label
 from exhibit.evaluation.metrics import measure
 from exhibit.schemas.errors import BundleError
 from tests.evaluation.metrics.build import case
+from tests.rag.bundles import rows_of
 
 NLI = ("Contradiction", "Entailment", "NotMentioned")
 
@@ -73,23 +69,17 @@ def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
     assert told["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 
 
-def test_label_is_chosen_by_refusal_shared_words_or_reranker():
-    def score(question, passages):
-        return [float(question.endswith("Buyer")) for _ in passages]
-
-    assert choose(case(answer="Not found in provided documents", choices=NLI), ["p"], None) == "NotMentioned"
-    let = {"question": "Does it let them make copies?", "choices": NLI}
-    assert choose(case(answer="They may make copies.", **let), ["p"], None) == "Entailment"
-    sides = {"question": "Who pays?", "choices": ("Buyer", "Seller")}
-    assert choose(case(answer="The Seller pays.", **sides), ["p"], None) == "Seller"
-    assert choose(case(answer="The Seller pays.", **sides), ["p"], score) == "Buyer"
-
-
-def test_ask_label_evaluates_contractnli_labels_with_pipeline(converted, tmp_path, capsys):
+def test_ask_label_scores_contractnli_labels_of_replies(converted, tmp_path, capsys):
     bundle = converted("contractnli")
-    flags = ["--dataset-paths", str(bundle), "--ask-label", "label", "--limit", "17", "--embedder", "hashing"]
-    flags += ["--output-dir", str(tmp_path), "--run-name", "r", "--report-cases", "0", "--metrics", "label-accuracy"]
-    assert evaluate_rag.main(flags) == 0
-    told = json.loads((tmp_path / "r" / "contractnli" / "labels.json").read_text(encoding="utf-8"))
-    assert told["questions"] == 17 and told["accuracy"] > told["majority"] and len(told["confusion"]) == 17
+    gold = {line["id"]: line["labels"]["label"] for line in rows_of(bundle / "gold.jsonl")}
+    replies = [{"id": id, "answer": f"{gold[id]}, because of clause 3." if id % 4 else "Perhaps."} for id in gold]
+    (tmp_path / "replies.json").write_text(json.dumps(replies), encoding="utf-8")
+    flags = [str(bundle), "--ask-label", "label", "--limit", "17", "--output-dir", str(tmp_path), "--run-name", "r"]
+    target = ["--target", f"predictions:{tmp_path / 'replies.json'}", "--report-cases", "0"]
+    assert evaluate_rag.main([*flags, *target, "--metrics", "label-accuracy"]) == 0
+    labels = json.loads((tmp_path / "r" / "contractnli" / "labels.json").read_text(encoding="utf-8"))
+    right = sum(bool(id % 4) for id in list(gold)[:17])
+    assert labels["questions"] == 17 and labels["accuracy"] == right / 17 and len(labels["confusion"]) == 17
     assert "label_accuracy" in capsys.readouterr().out
+    assert evaluate_rag.main(flags) == 1
+    assert "ask_label: the sentences that it quotes choose no label" in capsys.readouterr().err

@@ -6,12 +6,11 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
-from exhibit.evaluation.cases import Case, Passage, Reply, without_choices
+from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.label_choices import choose
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
@@ -135,21 +134,9 @@ class Builtin:
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
-        # only the model needs the choices; their words would be noise in a search
-        asks = self._pipeline.llm is not None
-        questions = [case.question if asks else without_choices(case) for case in cases]
         for start in range(0, len(cases), _AT_ONCE):
-            replies = self._make_replies(questions[start : start + _AT_ONCE], depth)
-            for position, reply in enumerate(replies, start):
-                case = cases[position]
-                labelled = case.choices and reply.answer is not None and not reply.error and not asks
-                yield NumberedReply(position, self._add_label(case, reply) if labelled else reply)
-
-    def _add_label(self, case: Case, reply: Reply) -> Reply:
-        reranker = self._pipeline.reranker
-        passages = [passage.text for passage in reply.read(self._options.config.k)]
-        label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
-        return replace(reply, answer=f"{label}. {reply.answer}")
+            questions = [case.question for case in cases[start : start + _AT_ONCE]]
+            yield from map(NumberedReply, count(start), self._make_replies(questions, depth))
 
     def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
         began = time.monotonic()
