@@ -5,7 +5,7 @@ examples:
     exhibit evaluate datasets_out/* --file-type pdf --set chunk_size=300 --set splitter=sections
     exhibit evaluate datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
-    exhibit evaluate datasets_out/cuad --recheck ragas.csv
+    exhibit evaluate datasets_out/cuad --recheck ragas.csv    # without a bundle: --documents FOLDER
 
 Without --target-url the built-in pipeline is tested. It needs no API key: its answers are sentences of the documents.
 """
@@ -25,7 +25,7 @@ from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
-from exhibit.evaluation.targets.recheck import describe_account
+from exhibit.evaluation.targets.recheck import describe_account, make_bundle
 from exhibit.evaluation.text_tables import (
     ALL,
     choose_metrics,
@@ -58,6 +58,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
+        bundles = bundles or [str(make_bundle(recheck, flags.pop("documents", None)))]
         # data missing from the run is a finding, not a reason to fail
         flags = {"target": f"recheck:{recheck}", "max_failures": 1.0, **flags}
     flags |= {"dataset_paths": bundles} if bundles else {}
@@ -173,6 +174,7 @@ def _make_parser() -> command.Parser:
     add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
+    add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
     add("--embedder", metavar="NAME", help=f"{_list_names('embedder')}, or NAME:MODEL")
     add("--llm", metavar="NAME", help=f"{_list_names('llm')}, as NAME:MODEL; none: retrieval only")

@@ -198,6 +198,33 @@ def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsy
     assert run.rows[0].scores["recall@10"] == 1.0, "passages are placed as those of any system"
 
 
+def test_recheck_without_bundle_builds_bundle_from_reference_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "lease.txt").write_text(
+        f"LEASE\n\n1. Rent. {GOLD}\n\n2. Law. Ohio law.\n", encoding="utf-8"
+    )
+    (tmp_path / "documents" / "loan.txt").write_text("LOAN\n\n1. Interest. 5 percent.\n", encoding="utf-8")
+    row = {"user_input": RENT, "response": "GBP 12,000", "retrieved_contexts": [GOLD], "reference": "GBP 12,000"}
+    other = {**row, "user_input": "What is the interest?", "response": "5 percent", "reference": "Five in words"}
+    # the run lies among the documents, and is none of them
+    path = write_json(
+        tmp_path / "documents" / "mine.json", [{**row, "faithfulness": 1.0}, {**other, "faithfulness": 0.5}]
+    )
+    words = ["--recheck", str(path), "--documents", "documents", "--run-name", "r", "--set", "report_cases=0"]
+    assert evaluate_rag.main(words) == 0
+    assert "reported faithfulness 0.75 over 2 questions; on all 2: 0.75" in capsys.readouterr().out
+    made = tmp_path / "datasets_out" / "mine"
+    rows = json.loads((made / "train.json").read_text(encoding="utf-8"))
+    assert [row["contexts"] for row in rows] == [[{"filename": "lease.txt", "text": "GBP 12,000"}], []]
+    assert sorted(path.name for path in (made / "corpus").iterdir()) == ["lease.txt", "loan.txt"]
+
+
+def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):
+    assert evaluate_rag.main(["--recheck", str(write_ragas_csv(tmp_path))]) == 1
+    assert "--documents" in capsys.readouterr().err
+
+
 def test_recheck_rejects_run_of_other_bundle(tmp_path, bundle, capsys):
     assert evaluate_rag.main([str(bundle), "--recheck", str(write_ragas_csv(tmp_path))]) == 1
     assert "none has a question of leases" in capsys.readouterr().err

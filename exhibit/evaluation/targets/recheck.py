@@ -7,6 +7,7 @@ beside the tool's own scores, over the tool's questions and over all questions o
 import io
 import json
 import math
+import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +22,11 @@ from exhibit.evaluation.records import write_json
 from exhibit.evaluation.replies import find_list, find_text, read_number, search
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, Row, read_table
-from exhibit.schemas.bundle import load_json, read_text
+from exhibit.evidence import Document, is_readable, locate
+from exhibit.evidence.read import read_within
+from exhibit.schemas.bundle import CORPUS, TRAIN, load_json, read_text
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.atomic import list_files, replace_folder
 
 ACCOUNT = "recheck.json"
 """The file in a run's folder with the other tool's scores, and the rows that match no question."""
@@ -126,6 +130,40 @@ def describe_account(folder: Path) -> list[str]:
         rows = "1 row of the run matches" if len(unmatched) == 1 else f"{len(unmatched):,} rows of the run match"
         lines.append(f"{rows} no question: {listed}{more}")
     return lines
+
+
+# ---------------------------------------------------------------- a bundle from the run
+
+
+def make_bundle(path: Path, documents: Path | None) -> Path:
+    """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
+    if documents is None:
+        raise ToolkitError(f"--recheck {path}: name the bundle, or the folder of the documents with --documents")
+    rows = [row for row in read_finished_run(path)[1] if row["reference"]]
+    if not rows:
+        raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
+    found = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
+    files = {file.name: file for file in found}
+    if not files:
+        raise ToolkitError(f"--documents {documents}: no readable document there")
+    texts = {name: read_within(file) for name, file in files.items()}
+    out = Path("datasets_out") / path.stem
+    with replace_folder(out, force=True) as folder:
+        (folder / CORPUS).mkdir()
+        for name, file in files.items():
+            shutil.copyfile(file, folder / CORPUS / name)
+        write_json(folder / TRAIN, [_make_question(number, row, texts) for number, row in enumerate(rows)])
+    return out
+
+
+def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
+    """Return a question whose contexts are the run's gold passages, or its reference, if one document contains them."""
+    contexts = []
+    for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
+        holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
+        contexts += [{"filename": holders[0], "text": quote}] if len(holders) == 1 else []
+    question = {"id": number, "question": row["question"], "answer": row["reference"], "is_impossible": False}
+    return {**question, "contexts": contexts}
 
 
 # ---------------------------------------------------------------- rows
