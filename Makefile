@@ -102,6 +102,7 @@ $(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
 	$(PY) -m venv $(VENV)/interop
 	@# pip finds the build of torch for this machine; uv installs the rest in seconds
 	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check $$(grep ^torch== tests/interop.txt)
+	$(PY) -m pip install -q --disable-pip-version-check uv
 	$(PY) -m uv pip install -q --python $(VENV)/interop/$(BIN)/python -r tests/interop.txt
 	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
 	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
