@@ -123,8 +123,7 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
     asked, failed, first = run.failures
     if failed:
-        what = "questions" if settings.repeat == 1 else f"replies (every question was asked {settings.repeat} times)"
-        message = f"{failed} of {asked} {what} failed; they count as not right and are in no other mean"
+        message = f"{failed} of {asked} questions failed; they count as not right and are in no other mean"
         message = f"{message}. The first: {first}"
         if failed / asked > settings.max_failures:
             limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"

@@ -117,7 +117,7 @@ def evaluate(
                 roots = {dataset.name: dataset.root for dataset in run.datasets}
                 how = {"cases": settings.report_cases, "jobs": settings.jobs, "limits": settings.limits}
                 draw(folder, datasets=roots, **how, say=say)
-    asked, failed = settings.repeat * sum(len(one.ids) for one in tables), sum(sum(one.failed) for one in tables)
+    asked, failed = sum(len(one.ids) for one in tables), sum(one.errors for one in tables)
     failures = Failures(asked, failed, next((one.first_error for one in scored if one.first_error), ""))
     notes = tuple(line for one in scored for line in one.evidence.lines(one.name))
     return EvaluatedRun(folder, tuple(tables), summary, failures, dict(run.options.judge_faults), notes)
@@ -148,8 +148,6 @@ class _Evaluation:
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
         if idle and settings.target_name != "builtin" and not settings.writes_answers:
             warnings.append(f"{', '.join(idle)}: without effect, because the built-in pipeline is not tested")
-        if settings.repeat > 1 and self.target.exact:
-            warnings.append("--repeat: the built-in pipeline gives the same answer each time: no variation")
         for warning in warnings:
             say(warning)
         self.inputs = hash_inputs(settings.target_name)
@@ -212,13 +210,10 @@ class _Evaluation:
     def probe(self, folder: Path) -> None:
         """Check, before any other work, that the target answers some unanswered questions of each dataset."""
         for dataset in self.datasets:
-            probes = (to_probe(dataset, journal.failed) for journal in self._open_journals(folder, dataset))
-            if cases := next(filter(None, probes), None):
+            journal = Journal(folder / dataset.name, dataset, self.target)
+            if cases := to_probe(dataset, journal.failed):
                 for note in self.target.probe(dataset, cases):
                     self._say(note)
-
-    def _open_journals(self, folder: Path, dataset: Dataset) -> Iterator[Journal]:
-        return (Journal(folder / dataset.name, dataset, self.target, n) for n in range(self.settings.repeat))
 
     def evaluate_dataset(self, folder: Path, dataset: Dataset) -> Scored:
         place, target = folder / dataset.name, self.target
@@ -226,15 +221,15 @@ class _Evaluation:
         write_json(place / INGESTION, ingestion.model_dump())
         for note in [*(f"{dataset.name}: set aside: {reason}" for reason in ingestion.set_aside), *ingestion.notes]:
             self._say(note)
-        rounds = [journal.ask() for journal in self._open_journals(folder, dataset)]
+        journal = Journal(place, dataset, target).ask()
         prepared: PreparedDocuments | None = self._files.get(dataset.name)
         text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
         if prepared is None and target.exact and text and chunks:
             prepared = TargetDocuments(text, chunks)
         options = replace(self.options, corpus=CitedLaw(dataset, target))
-        answers = any(one.has_answers() for one in rounds)
+        answers = journal.has_answers()
         return Scored(
-            place, dataset, rounds, options, names=self.names, tag=folder.name, answers=answers, prepared=prepared
+            place, dataset, journal, options, names=self.names, tag=folder.name, answers=answers, prepared=prepared
         )
 
     def write_extras(self, folder: Path) -> None:

@@ -22,11 +22,10 @@ REPLY = TypeAdapter(Reply)
 
 
 class Journal:
-    """The replies of one round, in which every question is asked once; only their offsets are in memory."""
+    """The replies to the questions of a dataset; only their offsets are in memory."""
 
-    def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 0) -> None:
-        """Open the journal in a folder; rounds are numbered from 0."""
-        self._path = place / (JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}."))
+    def __init__(self, place: Path, dataset: Dataset, target: Target) -> None:
+        self._path = place / JOURNAL
         self._dataset, self._target = dataset, target
         self._offsets: dict[Id, int] = {}
         self.failed: dict[Id, bool] = {}

@@ -37,12 +37,8 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def format_row(
-    times: Sequence[Case], findings: Sequence[Finding], stages: Sequence[Sequence[GoldStages]], *, tag: str
-) -> bytes:
-    """Return a question's row for the results file, made from its first reply that is not an error."""
-    at = next((at for at, attempt in enumerate(times) if not attempt.reply.error), 0)
-    case, followed = times[at], stages[at]
+def format_row(case: Case, finding: Finding, stages: Sequence[GoldStages], *, tag: str) -> bytes:
+    """Return a question's row for the results file."""
     row: dict[str, Any] = {
         "trec": format_trec(case, tag=tag),
         "id": case.id,
@@ -54,18 +50,13 @@ def format_row(
         "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
         "reply": format_reply(case),
         "scores": {},
-        "outcome": findings[at].outcome,
-        "reason": findings[at].reason,
+        "outcome": finding.outcome,
+        "reason": finding.reason,
         "supported": find_support(case),
-        "lost_at": find_first_loss(followed),
-        "gold_stages": followed,
+        "lost_at": find_first_loss(stages),
+        "gold_stages": stages,
         "notes": notes_on(case),
     }
-    if len(times) > 1:
-        row["repeats"] = [
-            {name: getattr(one.reply, name) for name in ("answer", "seconds", "error")} | {"outcome": finding.outcome}
-            for one, finding in zip(times, findings, strict=True)
-        ]
     # a lone surrogate, as in damaged PDFs, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
@@ -87,7 +78,6 @@ def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
     """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file."""
-    every = max(1, len(table.repeats))
     with (
         _open_whole(folder / RESULTS) as out,
         _open_whole(folder / RUN) as run,
@@ -96,16 +86,13 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
     ):
         separator = b"[\n"
         for number, text in enumerate(rows):
-            bad = bool(table.failed) and table.failed[number] == every
             scores = {
-                name: failed if bad and name not in COUNTS_FAILED else column[number]
+                name: failed if table.has_failed(number) and name not in COUNTS_FAILED else column[number]
                 for name, column in table.values.items()
             }
             fields = {**json.loads(text), "scores": scores}
             for file, lines in zip((run, qrels), fields.pop("trec"), strict=True):
                 file.write(lines.encode("utf-8", "replace"))
-            for one, columns in zip(fields.get("repeats", ()), table.repeats, strict=False):
-                one["scores"] = {name: column[number] for name, column in columns.items()}
             row = QUESTION.validate_json(json.dumps(fields), strict=True)
             out.write(QUESTION.dump_json(row, exclude_unset=True) + b"\n")
             if not row.reply.error:
@@ -233,16 +220,14 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 def _make_table(name: str, rows: Sequence[RunQuestion], contents: Sequence[str], groups: str | None) -> Table:
-    rounds = min((len(row.repeats) for row in rows), default=0)
     return Table(
         name,
         [row.id for row in rows],
         [row.document for row in rows],
         _make_columns([row.scores for row in rows]),
-        [sum(bool(repeat.error) for repeat in row.repeats) or int(bool(row.reply.error)) for row in rows],
+        [bool(row.reply.error) for row in rows],
         [dict(row.labels) for row in rows],
         groups,
-        [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
         contents,
         [row.outcome for row in rows],
     )

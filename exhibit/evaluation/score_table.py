@@ -20,27 +20,14 @@ class Table:
     documents: Sequence[str]
     """The document of each case; cases of the same document are resampled together."""
     values: Mapping[str, Values]
-    failed: Sequence[int] = ()
-    """The number of failed replies to each case, from 0 to the number of repeats; empty if no reply failed."""
+    failed: Sequence[bool] = ()
+    """Whether the reply to each case failed; empty if none did."""
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     groups: str | None = None
     """The label whose groups are averaged first, from `bundle.json`."""
-    repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
-    """The values of each round, if the questions were asked several times; `values` are their means."""
     contents: Sequence[str] = field(default=(), repr=False)
     """A digest of each question with its expected answer, gold and documents; empty if unknown."""
     outcomes: Sequence[Outcome] = field(default=(), repr=False)
-
-    @classmethod
-    def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
-        """Return one table for repeated questions; each value is the mean over the repetitions of a question."""
-        first = tables[0]
-        if len(tables) == 1:
-            return first
-        columns = {name: zip(*(table.values[name] for table in tables), strict=True) for name in first.values}
-        means = {name: [compute_mean(values) for values in column] for name, column in columns.items()}
-        failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
-        return replace(first, values=means, failed=failed, repeats=[table.values for table in tables])
 
     @property
     def pair(self) -> str | None:
@@ -49,24 +36,22 @@ class Table:
 
     @property
     def errors(self) -> int:
-        return sum(map(bool, self.failed))
+        return sum(self.failed)
 
     def has_failed(self, row: int) -> bool:
-        return bool(self.failed) and bool(self.failed[row])
+        return bool(self.failed) and self.failed[row]
 
     def only(self, rows: Sequence[int]) -> "Table":
         def pick(column: Sequence[Any]) -> list[Any]:
             return [column[row] for row in rows] if column else []
 
-        values, *repeats = ({name: pick(one) for name, one in each.items()} for each in (self.values, *self.repeats))
+        values = {name: pick(column) for name, column in self.values.items()}
         names = ("ids", "documents", "failed", "labels", "contents", "outcomes")
         columns: dict[str, Any] = {name: pick(getattr(self, name)) for name in names}
-        return replace(self, values=values, repeats=repeats, **columns)
+        return replace(self, values=values, **columns)
 
     def with_metrics(self, names: Container[str]) -> "Table":
-        every = (self.values, *self.repeats)
-        values, *repeats = ({name: each[name] for name in each if name in names} for each in every)
-        return replace(self, values=values, repeats=repeats)
+        return replace(self, values={name: column for name, column in self.values.items() if name in names})
 
 
 def compute_mean(values: Iterable[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -17,9 +17,9 @@ from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, l
 from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
 from exhibit.evaluation.metrics.retrieval import count_wrong_files
 from exhibit.evaluation.missing import Evidence
-from exhibit.evaluation.outcomes import MARK, Finding, find_outcome, make_outcome_columns
+from exhibit.evaluation.outcomes import MARK, find_outcome, make_outcome_columns
 from exhibit.evaluation.score_table import Table, Values
-from exhibit.evaluation.stages import GoldStages, PreparedDocuments, ceilings_of, stages_of
+from exhibit.evaluation.stages import PreparedDocuments, ceilings_of, stages_of
 from exhibit.evaluation.statistics import compute_macro_mean, summarise
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcome
 
@@ -29,21 +29,14 @@ JUDGED = 256
 """The number of cases that a judge gets in one batch."""
 
 
-@dataclass
-class _RoundScores:
-    values: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
-    outcomes: list[Outcome] = field(default_factory=list)
-    failed: list[int] = field(default_factory=list)
-
-
 class Scored:
     """The scores of a dataset's replies; the replies are not kept in memory."""
 
     def __init__(
-        self, place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], options: Options, *,
+        self, place: Path, dataset: Dataset, replied: Iterable[Case], options: Options, *,
         names: Sequence[str] = (), tag: str = "", answers: bool = True, prepared: PreparedDocuments | None = None,
     ) -> None:  # fmt: skip
-        """Score the replies of each round with the metrics `names` or, if empty, with all metrics.
+        """Score the replied cases with the metrics `names` or, if empty, with all metrics.
 
         `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and `prepared` has
         the system's texts and chunks of the documents, if known.
@@ -51,7 +44,9 @@ class Scored:
         self.name, self.evidence, self.first_error = dataset.name, Evidence(), ""
         self._place, self._dataset, self._options, self._names, self._tag = place, dataset, options, names, tag
         self._answers, self._prepared = answers, prepared
-        self._rounds = [_RoundScores() for _ in rounds]
+        self._values: dict[str, list[float | None]] = defaultdict(list)
+        self._outcomes: list[Outcome] = []
+        self._failed: list[bool] = []
         self._choices: list[Chosen] = []
         self._known_stages = set[str]()
         self._confidences: list[float | None] = []
@@ -61,67 +56,54 @@ class Scored:
         # an unnamed temporary file of rows, which the operating system deletes when the process ends
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
         size = BATCH if options.judge is None else JUDGED
-        together = zip(*rounds, strict=True)
-        batches = iter(lambda: list(islice(together, size)), [])
+        cases = iter(replied)
+        batches = iter(lambda: list(islice(cases, size)), [])
         total = -(-len(dataset.cases) // size)
         for batch in track(batches, total=total, label=f"{dataset.name}: score", unit="part"):
-            self._add(list(zip(*batch, strict=True)))
+            self._add(batch)
 
-    def _add(self, times: Sequence[Sequence[Case]]) -> None:
-        """Score the next cases, once for each round with its replies, and write their rows."""
-        judged = [self._score(scores, cases) for scores, cases in zip(self._rounds, times, strict=True)]
-        for question in zip(*judged, strict=True):
-            self._rows.write(records.format_row(*zip(*question, strict=True), tag=self._tag))
-        self.evidence.add(times[0])
-        self._choices += list_choices(times[0])
-        self._confidences += [None if case.reply.error else case.reply.confidence for case in times[0]]
+    def _add(self, cases: Sequence[Case]) -> None:
+        """Score the next cases and write their rows."""
+        columns = measure(cases, self._options, names=self._names)
+        for name, column in columns.items():
+            self._values[name] += column
+        for case, mark in zip(cases, columns.get(MARK) or [None] * len(cases), strict=True):
+            finding = find_outcome(case, mark=mark, answers=self._answers)
+            stages = stages_of(case, self._prepared, finding.outcome)
+            self._rows.write(records.format_row(case, finding, stages, tag=self._tag))
+            self._outcomes.append(finding.outcome)
+            self._failed.append(bool(case.reply.error))
+            self.first_error = self.first_error or case.reply.error
+            self._known_stages |= {key for gold in stages for key in gold}
+            for name, left in ceilings_of(stages).items() if not self._names else ():
+                self._values[name].append(left)
+        self.evidence.add(cases)
+        self._choices += list_choices(cases)
+        self._confidences += [None if case.reply.error else case.reply.confidence for case in cases]
         needs = describe_metric("drm").needs
-        for case in filter(None, (limit_gold(case, needs, self._options) for case in times[0])):
+        for case in filter(None, (limit_gold(case, needs, self._options) for case in cases)):
             for k in self._options.ks:
                 wrong, known = count_wrong_files(case, k)
                 self._drm[f"drm@{k}"].update(wrong=wrong, known=known)
 
-    def _score(self, scores: _RoundScores, cases: Sequence[Case]) -> list[tuple[Case, Finding, list[GoldStages]]]:
-        """Add the scores of a round's next cases; return each case with its outcome and the stages of its gold."""
-        columns = measure(cases, self._options, names=self._names)
-        for name, column in columns.items():
-            scores.values[name] += column
-        judged = []
-        for case, mark in zip(cases, columns.get(MARK) or [None] * len(cases), strict=True):
-            finding = find_outcome(case, mark=mark, answers=self._answers)
-            stages = stages_of(case, self._prepared, finding.outcome)
-            judged.append((case, finding, stages))
-            scores.outcomes.append(finding.outcome)
-            scores.failed.append(int(bool(case.reply.error)))
-            self.first_error = self.first_error or case.reply.error
-            self._known_stages |= {key for gold in stages for key in gold}
-            for name, left in ceilings_of(stages).items() if not self._names else ():
-                scores.values[name].append(left)
-        return judged
-
     def table(self, say: Callable[[str], None]) -> Table:
         """Return the table of scores; `say` reports what is not measured."""
-        names = self._rounds[0].values
+        names = self._values
         # if no reply reports a stage, the share of gold after that stage is unknown
         unknown = {name for name in names if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._known_stages}
-        if not self.evidence.passages and not all(all(scores.failed) for scores in self._rounds):
+        if not self.evidence.passages and not all(self._failed):
             needing = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             unknown |= needing
             if needing:
                 say(f"{self.name}: no reply has passages, so retrieval is not measured")
         nothing = [None] * len(self._dataset.cases)
         impossible = [case.is_impossible for case in self._dataset.cases]
-        tables = []
-        for scores in self._rounds:
-            columns = {name: nothing if name in unknown else column for name, column in scores.values.items()}
-            shares = make_outcome_columns(scores.outcomes, impossible) if self._answers else {}
-            tables.append(
-                table_of(
-                    self._dataset.cases, {**shares, **columns, **shares}, name=self.name, groups=self._dataset.groups,
-                    failed=scores.failed, outcomes=scores.outcomes,
-                )
-            )  # fmt: skip
-        return Table.of_repeats(tables)
+        columns = {name: nothing if name in unknown else column for name, column in self._values.items()}
+        shares = make_outcome_columns(self._outcomes, impossible) if self._answers else {}
+        return table_of(
+            self._dataset.cases, {**shares, **columns, **shares}, name=self.name, groups=self._dataset.groups,
+            failed=self._failed, outcomes=self._outcomes,
+        )  # fmt: skip
 
     def write(self, table: Table, *, failed: float | None) -> None:
         with self._rows as file:
@@ -134,7 +116,7 @@ class Scored:
         records.write_json(self._place / BREAKDOWN, breakdown)
         means = summarise(table)
         for name, counts in self._drm.items():
-            if counts and name in means:  # also also the share over all passages, and the mean over documents
+            if counts and name in means:  # also the share over all passages, and the mean over documents
                 pooled = counts["wrong"] / counts["known"] if counts["known"] else None
                 macro = compute_macro_mean(table.values[name], table.documents)
                 means[name] = replace(means[name], pooled=pooled, macro=macro)
@@ -148,7 +130,7 @@ class Scored:
 
 def table_of(cases: Sequence[Case], values: Mapping[str, Values], **fields: Any) -> Table:
     """Return a table with the values of metrics for a list of cases; `fields` are further fields of the table."""
-    failed = [int(bool(case.reply.error)) for case in cases]
+    failed = [bool(case.reply.error) for case in cases]
     return Table(
         ids=[case.id for case in cases],
         documents=[case.document for case in cases],

@@ -83,8 +83,6 @@ def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cel
     details = [f"{about.in_words(estimate.ci95[0])}–{about.in_words(estimate.ci95[1])}"] if estimate.ci95 else []
     if estimate.std is not None and estimate.datasets == 1:
         details.append(f"SD {about.in_words(estimate.std)}")
-    if estimate.spread is not None:
-        details.append(f"±{about.in_words(estimate.spread)} over {estimate.repeats} runs")
     details.append(f"mean of {estimate.datasets} benchmarks" if estimate.datasets > 1 else f"n {estimate.n:,}")
     ceiling = means.get(ceiling_of(metric, means) or "")
     if ceiling and ceiling.mean is not None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib import import_module
-from types import SimpleNamespace
 
 import jsonschema
 import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.result_exports import ragas_dataset
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.schemas.errors import BundleError
 from tests.evaluation import systems
 from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle
@@ -76,28 +72,6 @@ def test_evaltools_summary_and_diff_read_results_folder(runs, peers, monkeypatch
     assert "no prediction in poor.json" not in page, "only what changed in both"
     assert "What is the term of the agreement of Alder Ltd?" in page and "⬇️" in page
     assert "no prediction in poor.json" in diff.main([runs / "good", runs / "poor"])
-
-
-# ---------------------------------------------------------------- ragas
-
-
-@pytest.mark.interop
-def test_ragas_dataset_builds_ragas_samples_from_run(runs):
-    dataset = ragas_dataset(runs / "poor")
-    assert len(dataset) == 8, "the failed one is left out"
-    sample = dataset[1]
-    assert sample.user_input == "What is the term of the agreement of Alder Ltd?"
-    assert sample.response == "The five year's term, I think."
-    assert sample.reference == sample.retrieved_contexts[0] == sample.reference_contexts[0]
-
-
-def test_ragas_dataset_leaves_out_failed_questions(runs, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ragas", SimpleNamespace(EvaluationDataset=SimpleNamespace(from_list=list)))
-    samples = ragas_dataset(runs / "poor")
-    assert len(samples) == 8 and samples[0]["response"] == "The five year's term, I think."
-    assert set(samples[0]) == {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
-    with pytest.raises(BundleError, match="no such run"):
-        ragas_dataset(tmp_path / "nothing")
 
 
 # ---------------------------------------------------------------- NVIDIA's interfaces

@@ -84,7 +84,7 @@ def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
             assert list(Journal(place, some, target).failed) == [1, 2][: whole[:cut].count(b"\n")]
             assert path.read_bytes() == whole[: whole.rfind(b"\n", 0, cut) + 1]
         path.write_bytes(whole)
-        Journal(place, some, target, 0).ask()
+        Journal(place, some, target).ask()
         assert asked == [1, 2, 2], "the failed question is asked again"
         changed = SimpleNamespace(**{**vars(some), "cases": (case(1), replace(case(2), question="other"))})
         with pytest.raises(BundleError, match="has a reply to 2, but the dataset has changed"):
@@ -102,13 +102,13 @@ def test_retrieval_is_not_scored_without_passages(dataset, tmp_path):
         few = replace(dataset, cases=dataset.cases[: len(replies)])
         told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
         notes = []
-        done = Scored(tmp_path / "x", few, [told], Options())
+        done = Scored(tmp_path / "x", few, told, Options())
         return done, done.table(notes.append), notes
 
     done, table, notes = scored(Reply("Norway."), Reply(error="down"))
     assert notes == ["leases: no reply has passages, so retrieval is not measured"] and done.name == "leases"
     assert list(table.values["document_hit@1"]) == [None, None] and table.values["answer_f1"][0] is not None
-    assert (list(table.failed), done.first_error) == ([0, 1], "down")
+    assert (list(table.failed), done.first_error) == ([False, True], "down")
     _, table, notes = scored(Reply("Norway.", (Passage("x", "cedar.txt"),)), Reply("x"))
     assert notes == [] and table.values["document_hit@1"][0] == 0.0
     _, table, notes = scored(Reply(error="a"), Reply(error="b"))
@@ -201,7 +201,7 @@ def test_eval_results_row_has_first_ten_passages_with_file_and_page(dataset, tmp
     assert "told_filename" not in passages[1] and "told_page" not in passages[1] and "also_in" not in passages[1]
     [entry] = json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8"))
     assert len(entry["retrieved_passages"]) == 10 and entry["query"] == dataset.cases[0].question
-    assert "repeats" not in row and row["id"] == 0
+    assert row["id"] == 0
 
 
 def test_format_reply_stores_text_of_later_context_passages():

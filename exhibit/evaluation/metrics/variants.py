@@ -69,20 +69,6 @@ def remembered(case: Case) -> float | None:
 
 
 @metric(
-    title="Another value given",
-    meaning="questions on altered clauses that are answered with a value that is neither the new one nor the old one",
-    higher_is_better=False,
-    short=False,
-)
-def another_value(case: Case) -> float | None:
-    new, _, stated = _find_values(case)
-    if not _is_varied(case, "figures") or not new:
-        return None
-    kinds = {kind for kind, _ in new}
-    return float(any(kind in kinds for kind, _ in stated) and not read_value(case) and not remembered(case))
-
-
-@metric(
     title="Value in force",
     meaning="questions on amended contracts that are answered with the value in force on the question's day",
 )

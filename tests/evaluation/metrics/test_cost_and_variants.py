@@ -15,26 +15,26 @@ GONE = {"varied": "removed", "old": "$4,000", "value": "amount"}
 
 
 @pytest.mark.parametrize(
-    ("labels", "answer", "read", "old", "another"),
+    ("labels", "answer", "read", "old"),
     [
-        (FIGURES, "One hundred twenty (120) days' notice.", 1.0, 0.0, 0.0),
-        (FIGURES, "The notice is ninety (90) days.", 0.0, 1.0, 0.0),
-        (FIGURES, "It was 90 days and is 120 days.", 0.0, 0.0, 1.0),
-        (FIGURES, "Thirty days.", 0.0, 0.0, 1.0),
-        (FIGURES, "Not found in provided documents", 0.0, 0.0, 0.0),
-        (FIGURES | {"varied": "figures+scanned"}, "120 days", 1.0, 0.0, 0.0),
-        (FIGURES | {"varied": "control"}, "90 days", None, None, None),
-        (GONE, "The rent is four thousand dollars ($4,000).", None, 1.0, None),
-        (GONE, "Not found in provided documents", None, 0.0, None),
-        (GONE | {"old": "Tollgate Bakery LLC"}, "It is Tollgate Bakery LLC.", None, 1.0, None),
-        (GONE | {"old": "Yes"}, "Yes", None, None, None),
-        ({}, "90 days", None, None, None),
-        (FIGURES | {"new": "promptly"}, "Not found in provided documents", None, 0.0, None),
+        (FIGURES, "One hundred twenty (120) days' notice.", 1.0, 0.0),
+        (FIGURES, "The notice is ninety (90) days.", 0.0, 1.0),
+        (FIGURES, "It was 90 days and is 120 days.", 0.0, 0.0),
+        (FIGURES, "Thirty days.", 0.0, 0.0),
+        (FIGURES, "Not found in provided documents", 0.0, 0.0),
+        (FIGURES | {"varied": "figures+scanned"}, "120 days", 1.0, 0.0),
+        (FIGURES | {"varied": "control"}, "90 days", None, None),
+        (GONE, "The rent is four thousand dollars ($4,000).", None, 1.0),
+        (GONE, "Not found in provided documents", None, 0.0),
+        (GONE | {"old": "Tollgate Bakery LLC"}, "It is Tollgate Bakery LLC.", None, 1.0),
+        (GONE | {"old": "Yes"}, "Yes", None, None),
+        ({}, "90 days", None, None),
+        (FIGURES | {"new": "promptly"}, "Not found in provided documents", None, 0.0),
     ],
 )
-def test_variant_metrics_distinguish_read_and_remembered_values(labels, answer, read, old, another):
-    values = apply(["read_value", "remembered", "another_value"], [case(answer=answer, labels=labels)])
-    assert [values[name] for name in ("read_value", "remembered", "another_value")] == [[read], [old], [another]]
+def test_variant_metrics_distinguish_read_and_remembered_values(labels, answer, read, old):
+    values = apply(["read_value", "remembered"], [case(answer=answer, labels=labels)])
+    assert values == {"read_value": [read], "remembered": [old]}
 
 
 @pytest.mark.parametrize(
