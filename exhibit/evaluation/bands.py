@@ -4,7 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from exhibit.evaluation.metrics import OTHER_NAMES
 from exhibit.schemas.bundle import read_text
@@ -14,7 +14,6 @@ from exhibit.schemas.parsing import parse_toml
 Band = Literal["Good", "Acceptable", "Poor"]
 
 _DEFAULT = Path(__file__).with_name("bands.toml")
-_DATASETS = "datasets"
 _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
@@ -55,40 +54,25 @@ class Bands(NamedTuple):
         return "Poor" if self.poor.holds(value) else "Acceptable"
 
 
-class Scale(NamedTuple):
-    """The bands of each metric, and the bands that replace them for single datasets."""
+Scale = Mapping[str, Bands]
+"""The bands of each metric that has bands."""
 
-    general: Mapping[str, Bands]
-    own: Mapping[str, Mapping[str, Bands]]
 
-    def of(self, dataset: str, metric: str) -> Bands | None:
-        """Return a metric's bands for a dataset, or None; bands for `char_recall` also apply to `char_recall@8`."""
-        tables = (self.own.get(dataset, {}), self.general)
-        found = (table.get(name) for table in tables for name in (metric, metric.partition("@")[0]))
-        return next((bands for bands in found if bands), None)
+def find_bands(scale: Scale, metric: str) -> Bands | None:
+    """Return a metric's bands, or None; bands for `char_recall` also apply to `char_recall@8`."""
+    return scale.get(metric) or scale.get(metric.partition("@")[0])
 
 
 def read_scale(path: Path | None = None) -> Scale:
     """Return the bands in a TOML file; without a path, the shipped ones; for the path `seed`, the second seed's."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
-    content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
-    by_dataset = content.pop(_DATASETS, {})
-    if not isinstance(by_dataset, dict):
-        raise ToolkitError(f"{file}: {_DATASETS}: must be tables, such as [datasets.cuad.answer_f1]")
-    tables = {name: _read(table, f"{file}: {_DATASETS}.{name}") for name, table in by_dataset.items()}
-    return Scale(_read(content, str(file)), tables)
-
-
-def _read(content: Any, where: str) -> dict[str, Bands]:
-    bands: dict[str, Bands] = {}
-    for name, bounds in dict(content).items() if isinstance(content, dict) else ():
+    scale: dict[str, Bands] = {}
+    for name, bounds in parse_toml(read_text(file).removeprefix("\ufeff"), where=file).items():
         if not isinstance(bounds, dict) or set(bounds) != {"good", "poor"}:
-            raise ToolkitError(f'{where}: {name}: write good = "> 0.8" and poor = "< 0.5", and nothing else')
-        good, poor = (Bound.parse(bounds[key], where=f"{where}: {name}.{key}") for key in ("good", "poor"))
+            raise ToolkitError(f'{file}: {name}: write good = "> 0.8" and poor = "< 0.5", and nothing else')
+        good, poor = (Bound.parse(bounds[key], where=f"{file}: {name}.{key}") for key in ("good", "poor"))
         if good.sign[0] == poor.sign[0]:
-            raise ToolkitError(
-                f"{where}: {name}: good ({good}) and poor ({poor}) have the same direction; use > for one and < for "
-                "the other"
-            )
-        bands[OTHER_NAMES.get(str(name), str(name))] = Bands(good, poor)
-    return bands
+            fault = f"good ({good}) and poor ({poor}) have the same direction; use > for one and < for the other"
+            raise ToolkitError(f"{file}: {name}: {fault}")
+        scale[OTHER_NAMES.get(name, name)] = Bands(good, poor)
+    return scale

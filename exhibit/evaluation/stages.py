@@ -24,8 +24,6 @@ from exhibit.schemas.run_folder import RunFolder
 
 MAX_PLACES = 8
 """Most locations of one gold passage that are searched; a source rarely names more than three."""
-_AROUND_CHARS = 80
-"""Characters on each side of a short gold passage that identify its location: about a line."""
 
 
 class InText(NamedTuple):
@@ -53,7 +51,8 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     if not letters:
         return None
     if len(letters) < TELLING:
-        return _place_short(place, letters, document, parsed)
+        # a few words that the text has may be another occurrence of them
+        return None if letters in letters_of(parsed.text).text else InText(0.0)
     placement = place_text(words, parsed)
     if not placement.pieces:
         return InText(0.0)
@@ -61,23 +60,6 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     where = place[0].start / max(len(document.text), 1) * len(parsed.text)
     near = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return InText(placement.share, (tuple(sorted(spans_of(placement, parsed, wanted=near.__contains__))),))
-
-
-def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Locate a short gold passage in a system's text by the text around the passage.
-
-    If only the words of the passage are found, the result is None, because they may be another occurrence of them.
-    """
-    first, last = place[0].start, place[-1].end
-    start = max(first - _AROUND_CHARS, 0)
-    for piece in place_text(document.text[start : last + _AROUND_CHARS], parsed).pieces:
-        for spans in piece.places if piece.start <= first - start and last - start <= piece.end else ():
-            there = letters_of(parsed.text[spans[0].start : spans[-1].end])
-            at = there.text.find(letters)
-            if at >= 0:
-                begin, end = there.span(at, at + len(letters))
-                return InText(1.0, ((Span(spans[0].start + begin, spans[0].start + end),),))
-    return None if letters in letters_of(parsed.text).text else InText(0.0)
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.bands import Bands, read_scale
+from exhibit.evaluation.bands import Bands, find_bands, read_scale
 from exhibit.evaluation.metrics import CEILING, K, choose_headlines, describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.score_table import Table
@@ -55,11 +55,11 @@ def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -
 
 
 def make_mean_rows(columns: Columns, metrics: Sequence[str]) -> list[list[str]]:
-    head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
-    return [head] + [
-        [_format_title(name), *(format_cell(name, means.get(name), scale.of(c, name)) for c, means in columns.items())]
-        for name in metrics
-    ]
+    rows, scale = [["", *(_format_head(name, means) for name, means in columns.items())]], read_scale()
+    for name in metrics:
+        bands = find_bands(scale, name)
+        rows.append([_format_title(name), *(format_cell(name, means.get(name), bands) for means in columns.values())])
+    return rows
 
 
 def make_mean_notes(columns: Columns) -> list[str]:

@@ -91,7 +91,7 @@ def _make_grids(names: Sequence[str], tables: Sequence[Sequence[Table]]) -> list
         chosen = [[table for table in of_run if dataset in ("", table.name)] for of_run in tables]
         columns = dict(zip(names, map(summarise_run, chosen), strict=True))
         differences = [{}, *(compare(chosen[0], other) for other in chosen[1:])]
-        rows = make_metric_rows(columns, read_scale(), dataset=dataset, differences=differences)
+        rows = make_metric_rows(columns, read_scale(), differences=differences)
         grids += [(title, group_rows(rows))] if rows else []
     return grids
 

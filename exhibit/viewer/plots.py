@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from exhibit.evaluation.bands import Scale
+from exhibit.evaluation.bands import Scale, find_bands
 from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
@@ -54,28 +54,26 @@ def group_rows(rows: Sequence[MetricRow]) -> list[tuple[str, list[MetricRow]]]:
 
 
 def make_metric_rows(
-    columns: Mapping[str, Means], scale: Scale, *, metrics: Iterable[str] | None = None, dataset: str | None = None,
+    columns: Mapping[str, Means], scale: Scale, *, metrics: Iterable[str] | None = None,
     differences: Sequence[Mapping[str, Difference]] = (),
 ) -> list[MetricRow]:  # fmt: skip
     """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics.
 
-    A column's name is its dataset, unless `dataset` is given. `differences` has each column's changes from the first.
+    `differences` has each column's changes from the first.
     """
     names = dict.fromkeys(name for means in columns.values() for name in means)
     rows = []
     for metric in shorten_metrics(names, all_families=True) if metrics is None else metrics:
         if any(means.get(metric) and means[metric].mean is not None for means in columns.values()):
-            names_of_data = (name if dataset is None else dataset for name in columns)
-            pairs = zip(columns.values(), names_of_data, strict=True)
-            cells = [make_cell(metric, means, scale, name) for means, name in pairs]
+            cells = [make_cell(metric, means, scale) for means in columns.values()]
             for at, difference in enumerate(differences):
                 cells[at] = _add_change(metric, cells[at], difference.get(metric))
             rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
 
 
-def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cell:
-    """Return a metric's mean as a table cell; the band depends on the dataset."""
+def make_cell(metric: str, means: Means, scale: Scale) -> Cell:
+    """Return a metric's mean as a table cell."""
     estimate: Estimate | None = means.get(metric)
     if estimate is None or estimate.mean is None:
         return Cell("–", errors=estimate.errors if estimate else 0)
@@ -88,7 +86,7 @@ def make_cell(metric: str, means: Means, scale: Scale, dataset: str = "") -> Cel
     if ceiling and ceiling.mean is not None:
         details.append(f"at most {about.in_words(ceiling.mean)}")
     share = min(1.0, max(0.0, estimate.mean)) if about.unit == "share" else None
-    bands = scale.of(dataset, metric) if dataset else None
+    bands = find_bands(scale, metric)
     band = bands.band(estimate.mean).lower() if bands else ""
     return Cell(about.in_words(estimate.mean), " · ".join(details), estimate.errors, share, band)
 
@@ -118,7 +116,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
             sizes = {value: max((one.n for one in means.values()), default=0) for value, means in values.items()}
             names = shorten_metrics(dict.fromkeys(name for means in values.values() for name in means))
             chosen = [name for name in names if describe_metric(name).group in ("Retrieval", "Answers")]
-            rows = make_metric_rows(values, scale, metrics=chosen, dataset=dataset)
+            rows = make_metric_rows(values, scale, metrics=chosen)
             # a label with a different value for every second question is a name, not a kind
             if not rows or not 1 < len(values) <= max(2, sum(sizes.values()) / 2):
                 continue
@@ -142,7 +140,7 @@ def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Reco
             tone = _TONES[min(number, len(_TONES) - 1)]
             parts.append({"reason": reason, "questions": count, "tone": tone, "x": at, "width": width})
             at += width
-        cell = make_cell(f"{CEILING}{stage}", dict(means), Scale({}, {}))
+        cell = make_cell(f"{CEILING}{stage}", dict(means), {})
         ceiling = "" if cell.mean == "–" else f"{cell.mean}% ({cell.details})"
         fields: Record = {"stage": stage, "title": STAGE_TITLES[stage], "left": left, "share": share}
         rows.append({**fields, "lost": lost.total(), "parts": parts, "ceiling": ceiling})

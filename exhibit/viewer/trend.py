@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from exhibit.engine import track
 from exhibit.evaluation import compare
-from exhibit.evaluation.bands import Scale, read_scale
+from exhibit.evaluation.bands import Scale, find_bands, read_scale
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
@@ -195,7 +195,7 @@ def check_gates(gates: Sequence[str], series: Sequence[Series], scale: Scale) ->
 def _check_bands(series: Series, scale: Scale) -> Iterator[Check]:
     newest = series.runs[-1]
     for metric, estimate in newest.means_of(series.dataset).items():
-        bands = scale.of(series.dataset, metric)
+        bands = find_bands(scale, metric)
         if bands and estimate.mean is not None:
             band, words = bands.band(estimate.mean), describe_metric(metric).figure(estimate.mean)
             seen = f"{words} is {band.lower()} (poor: {bands.poor}) in {newest.name}"
@@ -238,7 +238,7 @@ def _write_page(
     parts = []
     for one in series:
         columns = {run.name: run.means_of(one.dataset) for run in reversed(one.runs[-2:])}
-        rows = plots.make_metric_rows(columns, scale, metrics=one.metrics, dataset=one.dataset)
+        rows = plots.make_metric_rows(columns, scale, metrics=one.metrics)
         drawn = filter(None, [draw(one, metric, numbers) for metric in one.metrics])
         parts.append({"series": one, "plots": list(drawn), "heads": list(columns), "rows": rows})
     regressions = [regression for one in series for regression in one.regressions]

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.evaluation.bands import Bound, read_scale
+from exhibit.evaluation.bands import Bound, find_bands, read_scale
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.score_table import Table
 from exhibit.schemas.errors import ToolkitError
@@ -172,21 +172,30 @@ def test_open_runs_uses_file_times_when_provenance_is_missing(tmp_path):
     ],
 )
 def test_default_scale_has_expected_bands_for_cpr_metrics(metric, means, bands):
-    told = read_scale().of("cpr", metric)
+    told = find_bands(read_scale(), metric)
     assert told and tuple(map(told.band, means)) == bands
-    assert read_scale().of("cpr", "answer_f1") is None
+    assert find_bands(read_scale(), "answer_f1") is None
 
 
-def test_read_scale_reads_bands_of_dataset_and_of_metrics_where_low_is_good(tmp_path):
+def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):
     file = tmp_path / "bands.toml"
     file.write_text(
-        '[drm]\ngood = "< 0.1"\npoor = ">= 0.5"\n[gpt_relevance]\ngood = "> 4"\npoor = "< 3"\n'
-        '[datasets.cuad."drm@8"]\ngood = "< 0.2"\npoor = "> 0.6"\n'
+        '\ufeff[drm]\ngood = "< 0.1"\npoor = ">= 0.5"\n[gpt_relevance]\ngood = "> 4"\npoor = "< 3"\n'
+        '["drm@8"]\ngood = "< 0.2"\npoor = "> 0.6"\n',
+        encoding="utf-8",
     )
     scale = read_scale(file)
-    general, own = scale.of("maud", "drm@8"), scale.of("cuad", "drm@8")
+    general, own = find_bands(scale, "drm@4"), find_bands(scale, "drm@8")
     assert general and own and (general.band(0.15), own.band(0.15)) == ("Acceptable", "Good")
-    assert general.band(0.5) == "Poor" and scale.of("cuad", "relevance") is not None
+    assert general.band(0.5) == "Poor" and str(general.poor) == ">= 0.5" and find_bands(scale, "relevance")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "holds"),
+    [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
+)
+def test_bound_holds_for_values_on_its_side(text, value, holds):
+    assert Bound.parse(text, where="x").holds(value) is holds
 
 
 @pytest.mark.parametrize(
@@ -196,7 +205,8 @@ def test_read_scale_reads_bands_of_dataset_and_of_metrics_where_low_is_good(tmp_
         ("[drm]\ngood = '< 0.1'\n", "drm: write good"),
         ("[drm]\ngood = '> 0.1'\npoor = '> 0.5'\n", "the same direction"),
         ("drm = 3 4", "not TOML"),
-        ("datasets = 3", "must be tables"),
+        ("drm = 3", "and nothing else"),
+        ("[drm]\ngood = '=> 1'\npoor = '< 0.5'\n", "is not a bound"),
     ],
 )
 def test_read_scale_names_fault_of_invalid_file(tmp_path, text, told):
@@ -237,10 +247,10 @@ def test_index_fail_on_band_fails_when_mean_is_poor(tmp_path):
     ],
 )
 def test_seed_scale_has_expected_bands_for_maud_metrics(metric, means):
-    bands = read_scale(Path("seed")).of("maud", metric)
+    bands = find_bands(read_scale(Path("seed")), metric)
     assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
     assert describe_metric(metric).title
-    assert read_scale(Path("seed")).of("maud", "char_precision@4") is None, "the seed says nothing of it"
+    assert find_bands(read_scale(Path("seed")), "char_precision@4") is None, "the seed says nothing of it"
 
 
 def test_index_fail_on_band_uses_seed_scale(tmp_path, capsys):
