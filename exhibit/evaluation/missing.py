@@ -5,7 +5,6 @@ A metric is None if its data is missing; this module reports the missing data.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evidence.place import TELLING, letters_of
@@ -25,7 +24,7 @@ PASSAGES = {
     "nowhere": "have words that are in no document",
     "wordless": "have no words",
 }
-"""What a passage may lack, by its name in `evidence.json`."""
+"""What a passage may lack."""
 QUESTIONS = {
     "gold": "no gold passage is located",
     "some gold": "some gold is not located: passage metrics are over the rest",
@@ -92,12 +91,11 @@ def notes_on(case: Case) -> list[str]:
 
 
 class Evidence:
-    """The number of questions and of passages that lack data, by the kind of data."""
+    """Counts the questions and the passages of a dataset that lack data, by the kind of data."""
 
     def __init__(self) -> None:
         self.questions = self.passages = 0
-        self._lacking, self._kinds = Counter[str](), Counter[str]()
-        """The questions by the keys of `QUESTIONS`, and the passages by those of `PASSAGES`."""
+        self._counts = Counter[str]()
         self._examples = dict[str, None]()
         """Some file names that the bundle does not have."""
 
@@ -105,35 +103,25 @@ class Evidence:
         """Count what questions and replies lack; questions whose reply failed are not counted."""
         for case in (case for case in cases if not case.reply.error):
             self.questions += 1
-            self._lacking.update(question_lacks(case))
+            self.passages += len(case.reply.passages)
+            self._counts.update(question_lacks(case))
             for passage in case.reply.passages:
                 kinds = list(passage_lacks(passage))
-                self.passages += 1
-                self._kinds.update(kinds)
+                self._counts.update(kinds)
                 if "foreign" in kinds and len(self._examples) < _EXAMPLES:
                     self._examples[str(passage.told_filename)] = None
 
     def lines(self, name: str) -> list[str]:
         """Return a line for each kind of data that passages lack, and a line on what over 10% of the questions lack."""
-        kinds = [kind for kind in PASSAGES if self._kinds[kind] and kind not in ("added", "wordless")]
-        notes = [f"{name}: {self._kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
-        if self._kinds["foreign"]:
+        kinds = [kind for kind in PASSAGES if self._counts[kind] and kind not in ("added", "wordless")]
+        notes = [f"{name}: {self._counts[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}" for kind in kinds]
+        if self._counts["foreign"]:
             notes[0] += f": {', '.join(self._examples)}"
         much = [
-            f"{words} ({self._lacking[kind]:,} of {self.questions:,} questions)"
+            f"{words} ({self._counts[kind]:,} of {self.questions:,} questions)"
             for kind, words in QUESTIONS.items()
-            if self._lacking[kind] > _MUCH * self.questions
+            if self._counts[kind] > _MUCH * self.questions
         ]
         if much:
             notes.append(f"{name}: questions with missing data are excluded from every mean: {'; '.join(much)}")
         return notes
-
-    def as_json(self, name: str) -> dict[str, Any]:
-        return {
-            "questions": self.questions,
-            "lacking": dict(self._lacking),
-            "passages": self.passages,
-            "passages_lacking": dict(self._kinds),
-            "examples": list(self._examples),
-            "lines": self.lines(name),
-        }

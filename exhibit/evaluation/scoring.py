@@ -120,7 +120,7 @@ class Scored:
                 pooled = counts["wrong"] / counts["known"] if counts["known"] else None
                 macro = compute_macro_mean(table.values[name], table.documents)
                 means[name] = replace(means[name], pooled=pooled, macro=macro)
-        records.write_json(self._place / EVIDENCE, self.evidence.as_json(self.name))
+        records.write_json(self._place / EVIDENCE, {"lines": self.evidence.lines(self.name)})
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
         if confidence := describe(self._dataset.cases, self._confidences, table.values):

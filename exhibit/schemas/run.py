@@ -254,16 +254,11 @@ class Confidence(_Part):
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: counts of missing data of questions and of retrieved passages, such as missing file names.
+    """`evidence.json`: sentences that count the missing data of questions and passages, such as missing file names.
 
-    A metric cannot be computed if its data is missing. `lines` states the counts in sentences.
+    A metric cannot be computed if its data is missing.
     """
 
-    questions: int = 0
-    lacking: dict[str, int] = {}
-    passages: int = 0
-    passages_lacking: dict[str, int] = {}
-    examples: list[str] = []
     lines: list[str] = []
 
 

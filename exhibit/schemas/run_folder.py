@@ -177,9 +177,9 @@ class RunFolder:
         """Return how well the confidence of a dataset's answers is calibrated; without a file, for 0 questions."""
         return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
-    def missing(self, dataset: str) -> files.MissingEvidence:
-        """Return a dataset's counts of missing data, such as missing file names of passages; without a file, all 0."""
-        return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
+    def read_missing(self, dataset: str) -> list[str]:
+        """Return the sentences on a dataset's missing data, such as missing file names; none without a file."""
+        return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence()).lines
 
     def _read_optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name

@@ -54,7 +54,7 @@ def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], ho
     columns = each if len(each) == 1 else {"": run.means, **each}
     scale, total = read_scale(), tally.total
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
-    missing = [f"{line}." for name in run.datasets for line in run.missing(name).lines]
+    missing = [f"{line}." for name in run.datasets for line in run.read_missing(name)]
     every = dict.fromkeys(name for means in columns.values() for name in means)
     several = {"All": total} if len(tally.outcomes) > 1 else {}
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}

@@ -22,11 +22,9 @@ def test_evidence_reports_only_frequent_gaps():
     evidence = Evidence()
     foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
     evidence.add([answered("a", *foreign), answered("a"), Case(0, "?", "", reply=Reply(error="x"))])
-    told = evidence.as_json("d")
-    assert (told["questions"], told["passages"], told["passages_lacking"]) == (2, 5, {"foreign": 5})
-    assert told["examples"] == ["0.doc", "1.doc", "2.doc"] and told["lacking"] == {"passages": 1}
-    assert told["lines"][0].startswith("d: 5 of 5 passages ") and told["lines"][0].endswith(": 0.doc, 1.doc, 2.doc")
-    assert "(1 of 2 questions)" in told["lines"][1] and len(told["lines"]) == 2
+    lines = evidence.lines("d")
+    assert lines[0] == "d: 5 of 5 passages name files that the bundle lacks: 0.doc, 1.doc, 2.doc"
+    assert lines[1].endswith("the reply has no passages (1 of 2 questions)") and len(lines) == 2
     tenth = Evidence()
     tenth.add([answered("a", Passage("x", "a.pdf", span=Span(0, 1)))] * 9 + [answered("a")])
     assert tenth.lines("d") == [], "a tenth is not much"
