@@ -143,11 +143,9 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
     """Raise an error if two runs, named by `names`, have no question or no metric in common."""
     first, second = names
-    if shared.not_comparable and not shared.asked:
-        fault = (
-            f"no question of {', '.join(shared.not_comparable)} has the same words, expected answer, gold and documents"
-        )
-        raise ToolkitError(f"{first} and {second} cannot be compared: {fault} in both; run both on one bundle")
     if not differences:
         fault = "have no dataset and metric in common; evaluate both on the same bundle and metrics"
         raise ToolkitError(f"{first} and {second} {fault}")
+    if not shared.asked:
+        fault = "no question has the same words, expected answer, gold and documents in both"
+        raise ToolkitError(f"{first} and {second} cannot be compared: {fault}; run both on one bundle")

@@ -1,10 +1,9 @@
 """Write the files of a run (rows, means, breakdowns, TREC files), and read them back as tables of values."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case, Passage
@@ -78,35 +77,26 @@ def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
     """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file."""
-    with (
-        _open_whole(folder / RESULTS) as out,
-        _open_whole(folder / RUN) as run,
-        _open_whole(folder / QRELS) as qrels,
-        _open_whole(folder / PREDICTIONS) as predicted,
-    ):
-        separator = b"[\n"
+    trec: dict[str, list[str]] = {RUN: [], QRELS: []}
+    predictions: list[str] = []
+    with replace_file(folder / RESULTS) as partial, partial.open("wb") as out:
         for number, text in enumerate(rows):
             scores = {
                 name: failed if table.has_failed(number) and name not in COUNTS_FAILED else column[number]
                 for name, column in table.values.items()
             }
             fields = {**json.loads(text), "scores": scores}
-            for file, lines in zip((run, qrels), fields.pop("trec"), strict=True):
-                file.write(lines.encode("utf-8", "replace"))
+            for written, lines in zip(trec.values(), fields.pop("trec"), strict=True):
+                written.append(lines)
             row = QUESTION.validate_json(json.dumps(fields), strict=True)
             out.write(QUESTION.dump_json(row, exclude_unset=True) + b"\n")
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
                 entry = {"query": row.question, "retrieved_passages": passages}
-                predicted.write(separator + json.dumps(entry, ensure_ascii=False).encode())
-                separator = b",\n"
-        predicted.write(b"[]\n" if separator == b"[\n" else b"\n]\n")
-
-
-@contextmanager
-def _open_whole(path: Path) -> Iterator[IO[bytes]]:
-    with replace_file(path) as partial, partial.open("wb") as file:
-        yield file
+                predictions.append(f"\n{json.dumps(entry, ensure_ascii=False)}")
+    write_whole(folder / PREDICTIONS, f"[{','.join(predictions)}\n]\n" if predictions else "[]\n")
+    for name, written in trec.items():
+        write_whole(folder / name, "".join(written))
 
 
 def format_reply(case: Case) -> dict[str, Any]:

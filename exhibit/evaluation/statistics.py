@@ -142,7 +142,10 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The numbers of questions that two runs share, that failed in each run, and that only one run has."""
+    """The numbers of questions that two runs share, that failed in each run, and that only one run has.
+
+    A question whose words, expected answer, gold or documents differ is another question.
+    """
 
     asked: int
     failed_before: int
@@ -151,21 +154,12 @@ class Overlap:
     """Questions that failed in neither run; only these are compared."""
     only_before: int = 0
     only_after: int = 0
-    changed: int = 0
-    """Ids in both runs whose questions differ in words, expected answer, gold or documents."""
-    not_comparable: tuple[str, ...] = ()
-    """Datasets with the same name in both runs, but without a common question."""
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     """Count the questions that two runs share, that failed in each run, and that only one run has."""
-    failed: list[tuple[bool, bool]] = []
-    changed, not_comparable = 0, []
-    for one, other in _pair_by_name(first, second):
-        rows = _match_rows(one, other)
-        failed += [(one.has_failed(a), other.has_failed(b)) for a, b in rows]
-        changed += len(set(one.ids) & set(other.ids) - {one.ids[a] for a, _ in rows})
-        not_comparable += [one.name] if not rows and one.ids and other.ids else []
+    pairs = _pair_by_name(first, second)
+    failed = [(one.has_failed(a), two.has_failed(b)) for one, two in pairs for a, b in _match_rows(one, two)]
     return Overlap(
         asked=len(failed),
         failed_before=sum(before for before, _ in failed),
@@ -173,8 +167,6 @@ def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
         answered=sum(not before and not after for before, after in failed),
         only_before=sum(len(table.ids) for table in first) - len(failed),
         only_after=sum(len(table.ids) for table in second) - len(failed),
-        changed=changed,
-        not_comparable=tuple(not_comparable),
     )
 
 

@@ -237,11 +237,9 @@ def format_outcome_counts(before: Mapping[str, int], after: Mapping[str, int]) -
 
 
 def describe_not_compared(overlap: Overlap) -> list[str]:
-    lines = [f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable]
-    if overlap.changed:
-        differ = "have the same id in both runs but differ in their words, expected answer, gold or documents"
-        lines.append(f"{overlap.changed} questions {differ}")
+    lines = []
     if overlap.answered < overlap.asked:
         lines.append(f"compared over the {overlap.answered} of {overlap.asked} questions that both runs answered")
     only = {"first": overlap.only_before, "second": overlap.only_after}
-    return lines + [f"{n} questions are only in the {which} run and are left out" for which, n in only.items() if n]
+    missing = "questions are only in the {} run, or differ in words, expected answer, gold or documents; left out"
+    return lines + [f"{number} {missing.format(which)}" for which, number in only.items() if number]

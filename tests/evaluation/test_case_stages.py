@@ -78,7 +78,7 @@ def test_format_row_writes_gold_stages_and_reranked_numbers() -> None:
     case = asked(answer="The Thatcher mends it.", reranked=(2, 1))
     finding = find_outcome(case)
     stages = stages_of(case, outcome=finding.outcome)
-    fields = json.loads(format_row([case], [finding], [stages], tag="t"))
+    fields = json.loads(format_row(case, finding, stages, tag="t"))
     fields.pop("trec")
     row = QUESTION.validate_json(json.dumps(fields), strict=True)
     assert row.lost_at == "reranked"

@@ -18,7 +18,7 @@ from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    rows = [format_row([one], [find_outcome(one)], [[]], tag="my run") for one in cases]
+    rows = [format_row(one, find_outcome(one), [], tag="my run") for one in cases]
     write_rows(folder, rows, table_of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
@@ -46,17 +46,6 @@ def test_trec_files_omit_failed_impossible_and_unquoted_questions(tmp_path):
     failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
     impossible = case([], [at(0, 9)], is_impossible=True)
     assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
-
-
-def test_trec_files_use_first_successful_round_of_question(tmp_path):
-    failed, good = (case([gold((0, 9))], [at(0, 9)], id=7, error=error) for error in ("timed out", ""))
-    write_rows(
-        tmp_path,
-        [format_row([failed, good], [find_outcome(failed), find_outcome(good)], [[], []], tag="t")],
-        table_of([good], {}),
-    )
-    assert (tmp_path / RUN).read_text(encoding="utf-8") == "7 Q0 gold-0 1 1 t\n"
-    assert (tmp_path / QRELS).read_text(encoding="utf-8") == "7 0 gold-0 1\n"
 
 
 # ---------------------------------------------------------------- other people's tools

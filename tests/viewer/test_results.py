@@ -109,7 +109,7 @@ def test_diff_reports_more_failed_questions_as_regression_despite_perfect_means(
 def test_diff_counts_questions_missing_from_second_run(tmp_path, capsys):
     long, short = (write_run(tmp_path / str(n), {"answer_f1": [1.0] * n}) for n in (6, 4))
     assert main(["diff", str(long), str(short)]) == 0
-    assert "2 questions are only in the first run and are left out" in capsys.readouterr().out
+    assert "2 questions are only in the first run, or differ" in capsys.readouterr().out
 
 
 def test_describe_metric_states_direction_of_improvement():

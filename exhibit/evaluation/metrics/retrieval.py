@@ -9,9 +9,9 @@ that nDCG does not exceed 1. Gold that names a file but quotes no text is counte
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evaluation import metrics
@@ -19,7 +19,8 @@ from exhibit.evaluation.answer_words import compare_words, set_f1, split_words
 from exhibit.evaluation.metrics import Case, Options, Passage, list_gold_files, list_gold_texts, once_per_case
 from exhibit.evaluation.metrics.parity import match_seed, score_seed_ndcg, split_seed_words
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
-from exhibit.evidence import Span, subtract_spans
+from exhibit.evidence import Span
+from exhibit.evidence.document import unite_spans
 
 metric = partial(metrics.metric, group="Retrieval")
 on_spans = partial(metric, needs=("gold spans", "passages"))
@@ -49,26 +50,21 @@ def char_recall(case: Case, options: Options, k: int) -> float | None:
     return _score_characters(case, options, k)[1]
 
 
-Piece = tuple[Span, int]
-"""A part of a passage's text, and the passage's rank, from 0."""
-Pieces = dict[str | None, list[Piece]]
-"""The pieces by file; None = text that is in no document: it counts as retrieved and overlaps nothing."""
-Scores = list[tuple[float, float]]
-"""Precision and recall at each cutoff."""
-
-
 def _score_characters(case: Case, options: Options, k: int) -> tuple[float | None, float | None]:
     """Return character precision and recall at k; None if the content of all of the first k passages is unknown."""
     passages = case.reply.passages[:k]
     if passages and not any(passage.tells for passage in passages):
         return None, None
     ks = options.ks if k in options.ks else (k,)
-    score = _score_as_published if options.parity == "legalbenchrag" else _score_union
-    return score(case, ks)[ks.index(k)]
+    return _score_cutoffs(case, options.parity == "legalbenchrag", ks)[ks.index(k)]
 
 
 @once_per_case
-def _score_union(case: Case, ks: Sequence[int]) -> Scores:
+def _score_cutoffs(case: Case, as_published: bool, ks: Sequence[int]) -> list[tuple[float, float]]:
+    return [(_score_as_published if as_published else _score_union)(case, k) for k in ks]
+
+
+def _score_union(case: Case, k: int) -> tuple[float, float]:
     """Return character precision and recall; the first k passages are merged, so that a character counts once.
 
     If a gold passage has several locations, only the location with the largest retrieved share counts.
@@ -76,86 +72,51 @@ def _score_union(case: Case, ks: Sequence[int]) -> Scores:
         recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest location)
         precision@k = retrieved characters inside those best locations / retrieved characters
     """
-    retrieved = _collect_pieces(case, ks[-1])
-    pieces = {file: _unite(some) if file else some for file, some in retrieved.items()}
-    golds = []
+    passages, unplaced = _collect_spans(case, k)
+    retrieved = {file: unite_spans(spans) for file, spans in passages.items()}
+    best = defaultdict[str, list[Span]](list)
+    credit, total = 0.0, 0
     for gold in golds_of(case):
-        places = [spans for place in gold.places if (spans := [span for span in place if span.start < span.end])]
+        places = [place for place in gold.places if _measure_length(place)]
         if places and gold.filename is not None:
-            lengths = [_measure_length(place) for place in places]
-            counts = [_count_overlap(place, pieces.get(gold.filename, ()), ks) for place in places]
-            golds.append((gold.filename, places, lengths, counts))
-    scores = []
-    for column, characters in enumerate(_count_characters(pieces, ks)):
-        best: Pieces = {}
-        credit = 0.0
-        for file, places, lengths, counts in golds:
-            shares = [row[column] / length for row, length in zip(counts, lengths, strict=True)]
-            credit += max(row[column] * max(lengths) / length for row, length in zip(counts, lengths, strict=True))
-            # overlapping gold passages share characters, which precision must count once
-            best.setdefault(file, []).extend((span, 0) for span in places[shares.index(max(shares))])
-        inside = sum(
-            _count_overlap([span for span, _ in _unite(some)], pieces.get(file, ()), ks)[column]
-            for file, some in best.items()
-        )
-        scores.append((_divide(inside, characters), _divide(credit, sum(max(lengths) for _, _, lengths, _ in golds))))
-    return scores
+            spans, lengths = retrieved.get(gold.filename, ()), list(map(_measure_length, places))
+            counts = [_count_overlap(place, spans) for place in places]
+            shares = [count / length for count, length in zip(counts, lengths, strict=True)]
+            credit += max(count * max(lengths) / length for count, length in zip(counts, lengths, strict=True))
+            total += max(lengths)
+            best[gold.filename] += places[shares.index(max(shares))]
+    # overlapping gold passages share characters, which precision must count once
+    inside = sum(_count_overlap(unite_spans(spans), retrieved.get(file, ())) for file, spans in best.items())
+    return _divide(inside, unplaced + sum(map(_measure_length, retrieved.values()))), _divide(credit, total)
 
 
-@once_per_case
-def _score_as_published(case: Case, ks: Sequence[int]) -> Scores:
+def _score_as_published(case: Case, k: int) -> tuple[float, float]:
     """Return precision and recall as LegalBench-RAG publishes them.
 
     Passages are not merged, the overlaps of each retrieved snippet with each gold snippet are added up, and only the
     first location of a gold passage counts.
     """
-    pieces = _collect_pieces(case, ks[-1])
-    golds = [(gold.filename, gold.places[0]) for gold in case.gold if gold.located]
-    counts = [_count_overlap(place, pieces.get(file, ()), ks) for file, place in golds]
-    length = sum(_measure_length(place) for _, place in golds)
-    shared = [sum(row[column] for row in counts) for column in range(len(ks))]
-    pairs = zip(shared, _count_characters(pieces, ks), strict=True)
-    return [(_divide(part, whole), _divide(part, length)) for part, whole in pairs]
+    passages, unplaced = _collect_spans(case, k)
+    golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
+    shared = sum(_count_overlap(place, passages.get(file, ())) for file, place in golds)
+    characters = unplaced + sum(map(_measure_length, passages.values()))
+    return _divide(shared, characters), _divide(shared, sum(_measure_length(place) for _, place in golds))
 
 
-def _collect_pieces(case: Case, depth: int) -> Pieces:
-    pieces: Pieces = {}
-    seen: set[str] = set()
-    for rank, passage in enumerate(case.reply.passages[:depth]):
+def _collect_spans(case: Case, k: int) -> tuple[dict[str, list[Span]], int]:
+    """Return the spans of the first k passages by file, and the length of the texts that no document has."""
+    spans, unplaced = defaultdict[str, list[Span]](list), set[str]()
+    for passage in case.reply.passages[:k]:
         if passage.span is not None and passage.source is not None:
-            pieces.setdefault(passage.source, []).extend((span, rank) for span in passage.spans)
-        elif passage.tells and passage.text not in seen:  # a repeated passage counts once
-            seen.add(passage.text)
-            pieces.setdefault(None, []).append((Span(0, len(passage.text)), rank))
-    return pieces
+            spans[passage.source] += passage.spans
+        elif passage.tells:  # a repeated passage counts once
+            unplaced.add(passage.text)
+    return spans, sum(map(len, unplaced))
 
 
-def _unite(pieces: Iterable[Piece]) -> list[Piece]:
-    """Return the pieces without the characters that an earlier piece already covers."""
-    united: list[Piece] = []
-    for span, rank in pieces:
-        left = [span]
-        for other, _ in united:
-            if other.start < span.end and span.start < other.end:
-                left = subtract_spans(left, [other])
-        united += [(part, rank) for part in left]
-    return united
-
-
-def _count_overlap(spans: Iterable[Span], pieces: Iterable[Piece], ks: Sequence[int]) -> list[int]:
-    """Return, for each k, how many characters of the spans the first k passages contain."""
-    by_rank = [0] * (ks[-1] + 1)
-    for span in spans:
-        for (start, end), rank in pieces:
-            if start < span.end and span.start < end:
-                by_rank[rank + 1] += min(end, span.end) - max(start, span.start)
-    total = list(accumulate(by_rank))
-    return [total[k] for k in ks]
-
-
-def _count_characters(pieces: Pieces, ks: Sequence[int]) -> list[int]:
-    every = [(span.end - span.start, rank) for some in pieces.values() for span, rank in some if span.start < span.end]
-    return [sum(length for length, rank in every if rank < k) for k in ks]
+def _count_overlap(spans: Iterable[Span], others: Iterable[Span]) -> int:
+    pairs = ((span, other) for span in spans for other in others)
+    return sum(max(0, min(span.end, other.end) - max(span.start, other.start)) for span, other in pairs)
 
 
 def _measure_length(spans: Iterable[Span]) -> int:
