@@ -1,12 +1,12 @@
 """Tables for the terminal: means, groups of questions, the analysis of a run, and the differences of two runs."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.bands import Bands, find_bands, read_scale
-from exhibit.evaluation.metrics import CEILING, K, choose_headlines, describe_metric
+from exhibit.evaluation.metrics import choose_headlines, describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, summarise, summarise_by, summarise_run
@@ -30,17 +30,6 @@ def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[st
     if asked:
         return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary
     return choose_headlines(summary) or summary
-
-
-def ceiling_of(metric: str, known: Container[str]) -> str | None:
-    """Return the metric in `known` that is the upper limit of `metric`; None if there is none.
-
-    Only recall has such a limit: the share of gold that the chunks contain or, if that is unknown, the share
-    that the parsed texts contain.
-    """
-    if metric != f"recall@{K}":
-        return None
-    return next((name for stage in ("chunks", "text") if (name := f"{CEILING}{stage}") in known), None)
 
 
 def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -> str:

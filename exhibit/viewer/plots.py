@@ -9,7 +9,6 @@ from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric,
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
 from exhibit.evaluation.statistics import Difference
-from exhibit.evaluation.text_tables import ceiling_of
 from exhibit.schemas.run import Estimate, Means
 from exhibit.viewer.page import Record
 
@@ -82,9 +81,6 @@ def make_cell(metric: str, means: Means, scale: Scale) -> Cell:
     if estimate.std is not None and estimate.datasets == 1:
         details.append(f"SD {about.in_words(estimate.std)}")
     details.append(f"mean of {estimate.datasets} benchmarks" if estimate.datasets > 1 else f"n {estimate.n:,}")
-    ceiling = means.get(ceiling_of(metric, means) or "")
-    if ceiling and ceiling.mean is not None:
-        details.append(f"at most {about.in_words(ceiling.mean)}")
     share = min(1.0, max(0.0, estimate.mean)) if about.unit == "share" else None
     bands = find_bands(scale, metric)
     band = bands.band(estimate.mean).lower() if bands else ""
@@ -117,8 +113,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
             names = shorten_metrics(dict.fromkeys(name for means in values.values() for name in means))
             chosen = [name for name in names if describe_metric(name).group in ("Retrieval", "Answers")]
             rows = make_metric_rows(values, scale, metrics=chosen)
-            # a label with a different value for every second question is a name, not a kind
-            if not rows or not 1 < len(values) <= max(2, sum(sizes.values()) / 2):
+            if not rows:
                 continue
             order = sorted((-size, value, at) for at, (value, size) in enumerate(sizes.items()))
             lines = [(value, [row.cells[at] for row in rows]) for _, value, at in order[:_MAX_VALUES]]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from exhibit.evaluation import metrics
 from exhibit.evaluation.answer_words import (
@@ -32,32 +33,19 @@ def _score_outcome(case: Case) -> dict[str, float | None]:
     return score_outcome(find_outcome(case).outcome, impossible=case.is_impossible)
 
 
-@metric(
-    title="Answered rightly",
-    meaning="answerable questions whose answer is right for certain; refused, failed and unjudged ones are not",
+def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
+    """Register the share of questions with an outcome."""
+    metric(name=name, title=title, meaning=meaning, **about)(lambda case: _score_outcome(case)[name])
+
+
+_RIGHT = "answerable questions whose answer is right for certain; refused, failed and unjudged ones are not"
+_MOST = "answerable questions whose answer is right or is not judged"
+_add_share(ANSWERED_RIGHTLY, "Answered rightly", _RIGHT)
+_add_share(AT_MOST, "Answered rightly, at most", _MOST, short=False, gate=False)
+_add_share("abstention_accuracy", "Refused when impossible", "impossible questions that were refused")
+_add_share(
+    "false_refusal_rate", "Refused when answerable", "answerable questions that were refused", higher_is_better=False
 )
-def answered_rightly(case: Case) -> float | None:
-    return _score_outcome(case)[ANSWERED_RIGHTLY]
-
-
-@metric(
-    title="Answered rightly, at most",
-    meaning="answerable questions whose answer is right or is not judged",
-    short=False,
-    gate=False,
-)
-def answered_rightly_at_most(case: Case) -> float | None:
-    return _score_outcome(case)[AT_MOST]
-
-
-@metric(title="Refused when impossible", meaning="impossible questions that were refused")
-def abstention_accuracy(case: Case) -> float | None:
-    return _score_outcome(case)["abstention_accuracy"]
-
-
-@metric(title="Refused when answerable", meaning="answerable questions that were refused", higher_is_better=False)
-def false_refusal_rate(case: Case) -> float | None:
-    return _score_outcome(case)["false_refusal_rate"]
 
 
 @metric(
@@ -132,14 +120,10 @@ def answer_must_not(case: Case) -> float | None:
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
     """Return the share of a label's items that the answer states; one alternative of an item is enough."""
-    items = case.labels.get(label)
-    try:
-        items = json.loads(items) if isinstance(items, str) else items
-    except ValueError:
-        items = [items]
-    lists = [item if isinstance(item, list) else [item] for item in items] if isinstance(items, list) else []
-    texts = [own for item in lists if (own := [str(text) for text in item if str(text).strip()])]
-    stated = [any(_says_item(text, case.reply.answer or "", strict=strict) for text in own) for own in texts]
+    text = str(case.labels.get(label) or "[]")
+    items = json.loads(text) if text.startswith("[") else [text]
+    lists = [item if isinstance(item, list) else [item] for item in items]
+    stated = [any(_says_item(str(text), case.reply.answer or "", strict=strict) for text in own) for own in lists]
     return sum(stated) / len(stated) if stated else None
 
 
