@@ -159,7 +159,8 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
     if not out.exists() or not any(out.iterdir()):
         return
     if not force:
-        raise BundleError(f"{out}: exists already; add --force (in Python: force=True) to replace it, or choose another folder")
+        advice = "add --force (in Python: force=True) to replace it, or choose another folder"
+        raise BundleError(f"{out}: exists already; {advice}")
     if not kind.is_one(out):
         raise BundleError(f"{out}: does not contain {kind.name}, so it is not replaced; choose another --out")
 
